@@ -1,0 +1,55 @@
+# busso: `make train` on a fresh machine, `make test` before every commit.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install train tensorboard tournament test lint format types imports unit bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
+
+install: $(READY) ## create .venv with pinned dependencies and the project
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("busso needs Python 3.11 or newer; say make PYTHON=python3.X") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $(READY)
+
+train: $(READY) ## train Tressette for nine minutes and show the result; ARGS="learner.lr=1e-4 ..." overrides settings
+	$(BIN)/python -m train experiment=quick $(ARGS)
+
+tensorboard: $(READY) ## show the curves of all runs in a browser
+	$(BIN)/tensorboard --logdir runs
+
+tournament: $(READY) ## the trained agent and the rule players, every pair; ARGS as for train
+	$(BIN)/python -m evaluate.tournament 'players=[runs/tressette/quick,greedy,seed_heuristic,random]' $(ARGS)
+
+test: lint types imports unit ## all checks
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY) ## format the code and mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+unit: $(READY)
+	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+
+bench: $(READY) ## measure the figures of README.md, one JSON line each
+	$(BIN)/python -m tests.bench $(ARGS)
+
+clean: ## remove .venv and caches; runs stay
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis busso.egg-info
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,110 @@
+"""Loops over arrays of game states, written once and compiled for each game from its six functions."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from cards.bits import has
+from cards.splitmix import GAMMA, mix
+
+
+class Rules(NamedTuple):
+    """The six compiled functions of a game on one state record. See `cards.game.Game`."""
+
+    deal: Callable[..., None]
+    legal: Callable[..., np.uint64]
+    apply: Callable[..., None]
+    observe: Callable[..., None]
+    over: Callable[..., bool]
+    returns: Callable[..., None]
+
+
+class Loops(NamedTuple):
+    """The same functions over `states[games]`; every output has one row per entry of `games`."""
+
+    deal: Callable[..., None]
+    legal: Callable[..., None]
+    first_illegal: Callable[..., int]
+    apply: Callable[..., None]
+    observe: Callable[..., None]
+    over: Callable[..., None]
+    returns: Callable[..., None]
+
+
+# No cache=True anywhere: Numba does not notice when a called function in another file changes.
+@cache
+def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - seven loops side by side
+    """Compile the loops of a game; the same rules give the same compiled functions."""
+    deal_one, legal_one, apply_one, observe_one, over_one, returns_one = rules
+
+    @njit
+    def deal(states: Any, seeds: Any) -> None:
+        for k in range(seeds.size):
+            deal_one(states[k], seeds[k])
+
+    @njit
+    def legal(states: Any, games: Any, out: Any) -> None:
+        for k in range(games.size):
+            out[k] = legal_one(states[games[k]])
+
+    @njit
+    def first_illegal(states: Any, games: Any, actions: Any) -> int:
+        for k in range(games.size):
+            if actions[k] > 63 or not has(legal_one(states[games[k]]), actions[k]):
+                return k
+        return -1
+
+    @njit
+    def apply(states: Any, games: Any, actions: Any) -> None:
+        for k in range(games.size):
+            apply_one(states[games[k]], actions[k])
+
+    @njit
+    def observe(states: Any, games: Any, seats: Any, out: Any) -> None:
+        for k in range(games.size):
+            out[k, :] = np.uint64(0)
+            observe_one(states[games[k]], seats[k], out[k])
+
+    @njit
+    def over(states: Any, games: Any, out: Any) -> None:
+        for k in range(games.size):
+            out[k] = over_one(states[games[k]])
+
+    @njit
+    def returns(states: Any, games: Any, out: Any) -> None:
+        for k in range(games.size):
+            returns_one(states[games[k]], out[k])
+
+    return Loops(deal, legal, first_illegal, apply, observe, over, returns)
+
+
+@cache
+def reward_loop(apply_one: Callable[..., None], reward_one: Callable[..., None]) -> Callable[..., None]:
+    """Like `Loops.apply`, and adds what every seat earns by the action to `totals[games]` (`[games, seats]`)."""
+
+    @njit
+    def apply_rewarded(states: Any, games: Any, actions: Any, totals: Any) -> None:
+        before = states[:1].copy()
+        for k in range(games.size):
+            game = games[k]
+            before[0] = states[game]
+            apply_one(states[game], actions[k])
+            reward_one(before[0], actions[k], states[game], totals[game])
+
+    return apply_rewarded
+
+
+@cache
+def policy_loop(policy: Callable[..., int]) -> Callable[..., None]:
+    """A scalar policy `(state, random_bits) -> action` over `states[games]`, with one generator per game."""
+
+    @njit
+    def act(states: Any, games: Any, generators: Any, out: Any) -> None:
+        for k in range(games.size):
+            generators[games[k]] += GAMMA
+            out[k] = policy(states[games[k]], mix(generators[games[k]]))
+
+    return act

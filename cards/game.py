@@ -1,0 +1,170 @@
+"""The contract of a game: one state record, six functions, and what is derived from them."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.batch import Loops, Rules, batch_loops
+from cards.bits import words_for
+
+States = NDArray[np.void]
+Games = NDArray[np.int64]
+
+
+class UnknownGameError(ValueError):
+    """No package of that name offers a game."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """A game with its options chosen.
+
+    `blank` is a state record that holds the options and nothing else; its dtype has the field `turn`, the seat to
+    move. The rules are compiled scalar functions on one record:
+
+    - `deal(state, seed)`: a new game under the options in `state`; all chance in it follows from `seed`;
+    - `legal(state)`: bit mask over the actions (at most 64) of the seat to move, 0 when over;
+    - `apply(state, action)`: play a legal action (the batch methods here check it first);
+    - `observe(state, seat, words)`: OR what that seat may know into `words`, which come zeroed;
+    - `over(state)`: whether the game has ended;
+    - `returns(state, out)`: the result of an ended game, one number per seat in `unit`; in `teams`, seats share it.
+
+    `rewards` are training signals, `(before, action, after, totals)`, which add what each seat earns by an action to
+    `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`.
+    `total` is the sum of the returns over the seats when the game conserves it. `symmetries` are pairs of
+    permutations (of observation bits, of actions) under which the game is the same game; the first is the identity.
+    """
+
+    name: str
+    blank: np.void
+    options: Any
+    rules: Rules
+    seats: int
+    teams: tuple[tuple[int, ...], ...]
+    actions: int
+    bits: int
+    unit: str
+    total: float | None
+    rewards: Mapping[str, Callable[..., None]]
+    policies: Mapping[str, Callable[..., int]]
+    action_text: Callable[[int], str]
+    configure_options: Callable[[Mapping[str, Any]], Game]
+    replay: Callable[[dict[str, Any]], dict[str, Any]]
+    record: Callable[[np.void, list[int]], dict[str, Any]]
+    symmetries: Callable[[], tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
+
+    @property
+    def words(self) -> int:
+        """Words of 64 bits in a packed observation."""
+        return words_for(self.bits)
+
+    @property
+    def dtype(self) -> np.dtype[np.void]:
+        """The structured type of a state."""
+        return self.blank.dtype
+
+    @cached_property
+    def loops(self) -> Loops:
+        """The compiled batch loops, unchecked."""
+        return batch_loops(self.rules)
+
+    def configure(self, options: Mapping[str, Any]) -> Game:
+        """The same game under other options. Raises ValueError naming an unknown or bad option."""
+        known = {field.name for field in dataclasses.fields(self.options)}
+        for key in options:
+            if key not in known:
+                raise ValueError(f"game.{key}: {self.name} has no such option; it has {', '.join(sorted(known))}")
+        return self.configure_options(options)
+
+    def deal(self, seeds: NDArray[np.uint64]) -> States:
+        """New games, one per seed."""
+        states = np.full(seeds.size, self.blank, self.dtype)
+        self.loops.deal(states, np.ascontiguousarray(seeds, np.uint64))
+        return states
+
+    def legal(self, states: States, games: Games | None = None) -> NDArray[np.uint64]:
+        """Legal actions of the seats to move, as bit masks `[games]`."""
+        games = self._games(states, games)
+        out = np.empty(games.size, np.uint64)
+        self.loops.legal(states, games, out)
+        return out
+
+    def apply(self, states: States, actions: NDArray[np.uint8], games: Games | None = None) -> None:
+        """Play one action in each of `states[games]`, in place.
+
+        Raises ValueError naming seat, action and the legal ones; then no state has changed.
+        """
+        games = self._games(states, games)
+        self.check(states, games, actions)
+        self.loops.apply(states, games, actions)
+
+    def check(self, states: States, games: Games, actions: NDArray[np.uint8]) -> None:
+        """Raise ValueError when an action is not legal in its game, or there is not one action for each."""
+        if actions.shape != games.shape:
+            raise ValueError(f"{games.size} games to move but actions of shape {actions.shape}")
+        wrong = self.loops.first_illegal(states, games, actions)
+        if wrong >= 0:
+            raise ValueError(self._illegal(states[games[wrong]], int(actions[wrong])))
+
+    def observe(
+        self, states: States, games: Games | None = None, seats: NDArray[np.uint8] | None = None
+    ) -> NDArray[np.uint64]:
+        """Packed observations `[games, words]`, of the seats to move unless `seats` says otherwise."""
+        games = self._games(states, games)
+        if seats is None:
+            seats = states["turn"][games]
+        out = np.empty((games.size, self.words), np.uint64)
+        self.loops.observe(states, games, seats, out)
+        return out
+
+    def over(self, states: States, games: Games | None = None) -> NDArray[np.bool_]:
+        """Which games have ended."""
+        games = self._games(states, games)
+        out = np.empty(games.size, np.bool_)
+        self.loops.over(states, games, out)
+        return out
+
+    def returns(self, states: States, games: Games | None = None) -> NDArray[np.float32]:
+        """Results `[games, seats]` in the game's unit."""
+        games = self._games(states, games)
+        out = np.zeros((games.size, self.seats), np.float32)
+        self.loops.returns(states, games, out)
+        return out
+
+    def _games(self, states: States, games: Games | None) -> Games:
+        if states.dtype != self.dtype:
+            raise ValueError(f"these are not states of {self.name}")
+        return np.arange(states.size) if games is None else games
+
+    def _illegal(self, state: np.void, action: int) -> str:
+        if self.over(state.reshape(1))[0]:
+            return f"{self.name}: the game is over, no seat may play"
+        mask = int(self.legal(state.reshape(1))[0])
+        legal = " ".join(self.action_text(a) for a in range(self.actions) if mask >> a & 1)
+        played = self.action_text(action) if action < self.actions else f"action {action}"
+        return f"{self.name}: seat {state['turn']} may not play {played}; legal: {legal}"
+
+
+def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
+    """The `GAME` of the package `name`, configured.
+
+    Raises UnknownGameError when there is no such package, ValueError for a bad option.
+    """
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise UnknownGameError(f"game.name: there is no game {name!r}") from None
+    game = getattr(module, "GAME", None)
+    if not isinstance(game, Game):
+        raise UnknownGameError(f"game.name: the package {name!r} is not a game")
+    return game.configure(options or {})

@@ -1,0 +1,49 @@
+"""Games as JSON Lines: reading a file of records, and checking the fields of one."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | ValueError]]:
+    """The records of a file with their line numbers, from 1; an unreadable line comes as a ValueError.
+
+    Blank lines are passed over. Raises OSError when the file cannot be read.
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield number, _parse(line)
+
+
+def _parse(line: bytes) -> dict[str, Any] | ValueError:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return ValueError(f"not JSON: {error}")
+    return record if isinstance(record, dict) else ValueError("not a JSON object")
+
+
+def field(record: dict[str, Any], name: str) -> Any:
+    """A field of a record. Raises ValueError when it is missing."""
+    if name not in record:
+        raise ValueError(f"{name}: missing")
+    return record[name]
+
+
+def integer(record: dict[str, Any], name: str, low: int, high: int) -> int:
+    """An integer field within bounds, both included. Raises ValueError naming it."""
+    value = field(record, name)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ValueError(f"{name}: {value!r} is not an integer from {low} to {high}")
+    return value
+
+
+def list_of(value: object, name: str, length: int | None) -> list[Any]:
+    """A list of that length, or of any when None. Raises ValueError naming it."""
+    if not isinstance(value, list):
+        raise ValueError(f"{name}: not a list")
+    if length is not None and len(value) != length:
+        raise ValueError(f"{name}: {len(value)} entries where {length} belong")
+    return value

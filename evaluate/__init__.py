@@ -1,0 +1,1 @@
+"""Players by name, tournaments on duplicate deals, statistics, replays of records."""

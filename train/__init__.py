@@ -1,0 +1,1 @@
+"""Rollout workers, replay buffer, DQN learner, checkpoints and metrics: `python -m train`."""

@@ -1,0 +1,135 @@
+"""`python -m train [key=value ...]`: train a run, or go on with it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from train import checkpoint
+from train.checkpoint import CheckpointError
+from train.command_line import parse
+from train.config import SettingsError, TrainSettings, as_yaml, compose
+from train.loop import Trainer
+from train.metrics import log_to_file
+from train.progress import Display, results_table
+from train.rollout import Evaluator, LocalRollouts, Rollouts
+from train.run_folder import RunFolder
+from train.signals import StopRequest
+
+log = logging.getLogger("train")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    options = parse("python -m train", "train", arguments)
+    try:
+        settings = compose(TrainSettings, "train", options.overrides)
+        if options.print_config:
+            print(as_yaml(settings), end="")
+            return 0
+        with RunFolder(settings) as folder:
+            return train(settings, folder)
+    except (SettingsError, CheckpointError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def train(settings: TrainSettings, folder: RunFolder) -> int:
+    """Train in the folder until the budget is spent or a signal comes, then say where it stands."""
+    handler = log_to_file(folder.path)
+    warnings = logging.StreamHandler()
+    warnings.setLevel(logging.WARNING)
+    logging.getLogger("train").addHandler(warnings)
+    torch.set_num_threads(settings.learner.threads)
+    torch.set_float32_matmul_precision("high")
+    device = choose_device(settings.device)
+    try:
+        with StopRequest() as stop, Display(f"{settings.game_name}/{settings.name}") as display:
+            trainer = Trainer(settings, folder, lambda s: make_rollouts(s, device), device)
+            _greet(trainer, display, device)
+            finished = trainer.run(display, lambda: stop.signal is not None)
+        if not finished:
+            return _interrupted(trainer, stop.signal)
+        _report(settings, folder, device)
+        return 0
+    finally:
+        for each in (handler, warnings):
+            logging.getLogger("train").removeHandler(each)
+            each.close()
+
+
+def choose_device(setting: str) -> torch.device:
+    """CUDA if there, else the CPU, for `auto`."""
+    if setting == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(setting)
+
+
+def make_rollouts(settings: TrainSettings, device: torch.device) -> Rollouts:
+    """Local rollouts on the learner's device, or Ray's. Ray is not imported unless it is used."""
+    if settings.rollout.kind == "local":
+        return LocalRollouts(settings, device)
+    try:
+        from train.cluster import RayRollouts
+    except ModuleNotFoundError as error:
+        raise SettingsError(f"rollout=ray: {error.name} is not installed; say rollout=local") from None
+    return RayRollouts(settings)
+
+
+def _greet(trainer: Trainer, display: Display, device: torch.device) -> None:
+    settings = trainer.settings
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    dtype = str(trainer.learner.precision.dtype).removeprefix("torch.")
+    display.say(f"run {settings.folder}, learner on {where} in {dtype}; {trainer.rollouts.describe()}")
+    if trainer.resumed_from is not None:
+        counters = trainer.counters
+        display.say(
+            f"resumed from {trainer.resumed_from}: {counters.episodes:,} episodes, {trainer.learner.updates:,} updates"
+        )
+    display.say(f"watch it: tensorboard --logdir {settings.runs}")
+
+
+def _interrupted(trainer: Trainer, number: int | None) -> int:
+    name = signal.Signals(number).name if number is not None else "a request"
+    print(
+        f"stopped by {name} after {trainer.counters.episodes:,} episodes; a checkpoint is in "
+        f"{trainer.settings.folder / 'checkpoints'}; the same command goes on from there",
+        file=sys.stderr,
+    )
+    return 128 + (number or 0)
+
+
+def _report(settings: TrainSettings, folder: RunFolder, device: torch.device) -> None:
+    """The table at the end: the best network on deals that it was not chosen by."""
+    if not settings.evaluation.opponents:
+        return
+    state = checkpoint.load(folder.checkpoints / checkpoint.BEST)
+    deals = settings.evaluation.final_deals
+    duels = Evaluator(settings, device).duels(state["acting"], "final", deals)
+    game = settings.load_game()
+    table = results_table(f"{settings.folder}, best network, duplicate deals", game.unit, duels)
+    Console().print(table)
+    results = {
+        name: {
+            "deals": deals,
+            "win_rate": [duel.win_rate.mean, duel.win_rate.half_width],
+            game.unit: [duel.points.mean, duel.points.half_width],
+        }
+        for name, duel in duels.items()
+    }
+    _write(folder.path / "results.json", results)
+
+
+def _write(path: Path, results: object) -> None:
+    path.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

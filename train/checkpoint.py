@@ -1,0 +1,161 @@
+"""Checkpoints: written whole or not at all, checked before they are used, loaded without running code.
+
+A file is one line of text, `busso-checkpoint 1 <sha256 of the rest>`, then what `torch.save` wrote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+
+MAGIC = b"busso-checkpoint 1 "
+_HEADER = len(MAGIC) + 64 + 1
+_NAME = re.compile(r"episode_(\d{12})\.pt")
+BEST = "best.pt"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is missing, damaged or of another run; the message names the file and the way out."""
+
+
+class _Hashing:
+    """A file that is only written to, and hashed on the way."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.sha256 = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.sha256.update(data)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def save(path: Path, state: dict[str, Any]) -> None:
+    """Write `state` to `path`: to a temporary file beside it, fsynced, then renamed over it.
+
+    Raises CheckpointError when the disk does not take it; `path` is then as it was.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(bytes(_HEADER))
+            hashing = _Hashing(file)
+            torch.save(state, hashing)  # type: ignore[arg-type]
+            file.seek(0)
+            file.write(MAGIC + hashing.sha256.hexdigest().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except (OSError, RuntimeError) as error:
+        # torch reports a failed write as a RuntimeError of its own.
+        temporary.unlink(missing_ok=True)
+        raise CheckpointError(
+            f"{path}: could not be written ({error}); free some space or choose runs=FOLDER"
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a checkpoint onto the CPU. Raises CheckpointError when it is missing or damaged."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from None
+    header, body = data[:_HEADER], memoryview(data)[_HEADER:]
+    if not header.startswith(MAGIC):
+        raise CheckpointError(f"{path}: not a checkpoint of busso")
+    if hashlib.sha256(body).hexdigest().encode() != header[len(MAGIC) : -1]:
+        raise CheckpointError(f"{path}: damaged (its checksum does not match)")
+    try:
+        state = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever a file with a right checksum and a wrong content makes torch raise
+        raise CheckpointError(f"{path}: cannot be loaded ({str(error).splitlines()[0]})") from None
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{path}: holds no training state")
+    return state
+
+
+def listed(folder: Path) -> list[Path]:
+    """The checkpoints of a run, newest first; `best` is not among them."""
+    found = [path for path in folder.glob("episode_*.pt") if _NAME.fullmatch(path.name)]
+    return sorted(found, reverse=True)
+
+
+def path_for(folder: Path, episodes: int) -> Path:
+    """Where the checkpoint after so many episodes lies."""
+    return folder / f"episode_{episodes:012d}.pt"
+
+
+def load_newest(folder: Path) -> tuple[Path, dict[str, Any], list[str]] | None:
+    """The newest checkpoint that is whole, and a message for each newer one that is not; None without any file.
+
+    Raises CheckpointError when there are checkpoints and all are damaged: nothing is thrown away silently.
+    """
+    problems: list[str] = []
+    for path in listed(folder):
+        try:
+            return path, load(path), problems
+        except CheckpointError as error:
+            problems.append(str(error))
+    if problems:
+        raise CheckpointError(f"no checkpoint in {folder} can be used: {'; '.join(problems)}")
+    return None
+
+
+def prune(folder: Path, keep: int) -> None:
+    """Delete all but the newest `keep` checkpoints, and what an interrupted write left behind."""
+    for path in [*listed(folder)[keep:], *folder.glob(".*.tmp")]:
+        path.unlink(missing_ok=True)
+
+
+class BackgroundWriter:
+    """Saves one checkpoint at a time in a thread, so that the learner only waits for a copy in memory."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
+        self._pending: Future[None] | None = None
+
+    def save(self, path: Path, state: dict[str, Any], keep: int) -> None:
+        """Copy `state`, then write it and prune older files in the background. Waits for the write before.
+
+        Raises CheckpointError when that one failed.
+        """
+        self.wait()
+        self._pending = self._thread.submit(_save_and_prune, path, _copy(state), keep)
+
+    def wait(self) -> None:
+        """Until the newest checkpoint is on disk. Raises CheckpointError when it could not be written."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
+
+
+def _save_and_prune(path: Path, state: dict[str, Any], keep: int) -> None:
+    save(path, state)
+    prune(path.parent, keep)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().to("cpu", copy=True)
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list | tuple) else value

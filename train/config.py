@@ -1,0 +1,307 @@
+"""Settings: dataclasses, composed by Hydra from conf/ and checked once, here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from cards.game import Game, load_game
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+T = TypeVar("T")
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names the key and what it may be."""
+
+
+def _require(condition: bool, key: str, wanted: str, value: object) -> None:
+    if not condition:
+        raise SettingsError(f"{key}: {wanted}, not {value!r}")
+
+
+def _one_of(key: str, value: str, *choices: str) -> None:
+    _require(value in choices, key, "one of " + ", ".join(choices), value)
+
+
+def _positive(prefix: str, settings: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        _require(math.isfinite(value) and value > 0, f"{prefix}.{name}", "more than 0", value)
+
+
+def _share(prefix: str, settings: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        _require(0 <= value <= 1, f"{prefix}.{name}", "0 to 1", value)
+
+
+@dataclass
+class NetworkSettings:
+    """Shape of the Q-network."""
+
+    hidden: list[int] = field(default_factory=lambda: [256, 256])
+    dueling: bool = False
+
+    def __post_init__(self) -> None:
+        _require(all(0 < h <= 65536 for h in self.hidden), "network.hidden", "widths from 1 to 65536", self.hidden)
+
+
+@dataclass
+class LearnerSettings:
+    """The update; see `train.learner`."""
+
+    lr: float = 3e-4
+    lr_end: float = 3e-4
+    batch_size: int = 512
+    gamma: float = 0.99
+    n_step: int = 1
+    double: bool = False
+    loss: str = "huber"
+    grad_clip: float = 10.0
+    target_sync: int = 2000
+    target_tau: float = 0.0
+    average: float = 0.0
+    symmetries: bool = False
+    precision: str = "auto"
+    threads: int = 1
+    samples_per_insert: float = 1.0
+    min_replay: int = 10_000
+
+    def __post_init__(self) -> None:
+        _positive("learner", self, "lr", "batch_size", "n_step", "grad_clip", "target_sync", "threads", "min_replay")
+        _positive("learner", self, "samples_per_insert")
+        _share("learner", self, "gamma", "target_tau", "average")
+        _require(0 <= self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
+        _require(self.average < 1, "learner.average", "less than 1", self.average)
+        _one_of("learner.loss", self.loss, "huber", "mse")
+        _one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
+
+
+@dataclass
+class ReplaySettings:
+    """The replay buffer; `prioritised` samples in proportion to |TD error| ** alpha."""
+
+    capacity: int = 1_000_000
+    prioritised: bool = False
+    alpha: float = 0.6
+    beta: float = 0.4
+
+    def __post_init__(self) -> None:
+        _positive("replay", self, "capacity")
+        _share("replay", self, "alpha", "beta")
+        _require(not self.prioritised or self.alpha > 0, "replay.alpha", "more than 0 when prioritised", self.alpha)
+
+
+@dataclass
+class ExplorationSettings:
+    """Epsilon falls linearly from `start` to `end` over the first `updates` updates."""
+
+    start: float = 1.0
+    end: float = 0.05
+    updates: int = 200_000
+
+    def __post_init__(self) -> None:
+        _share("exploration", self, "start", "end")
+        _require(self.updates >= 0, "exploration.updates", "0 or more", self.updates)
+
+
+@dataclass
+class PhaseSettings:
+    """Who sits in a seat during training, by probability, until this episode (`null`: to the end)."""
+
+    until: int | None = None
+    mix: dict[str, float] = field(default_factory=lambda: {"network": 1.0})
+
+
+@dataclass
+class RolloutSettings:
+    """Who plays the games. `batch` games are one unit of work."""
+
+    kind: str = "local"
+    batch: int = 512
+    workers: int = 1
+    in_flight: int = 2
+    gpus_per_worker: float = 0.0
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        _one_of("rollout.kind", self.kind, "local", "ray")
+        _positive("rollout", self, "batch", "workers", "in_flight", "threads")
+        _require(self.gpus_per_worker >= 0, "rollout.gpus_per_worker", "0 or more", self.gpus_per_worker)
+
+
+@dataclass
+class EvaluationSettings:
+    """Duplicate deals against players without a network: during training, and once more at the end."""
+
+    every_episodes: int = 10_000
+    deals: int = 512
+    opponents: list[str] = field(default_factory=lambda: ["random"])
+    final_deals: int = 4096
+
+    def __post_init__(self) -> None:
+        _positive("evaluation", self, "every_episodes", "deals", "final_deals")
+
+
+@dataclass
+class CheckpointSettings:
+    """A checkpoint every so many episodes; the last `keep` stay, besides `best`."""
+
+    every_episodes: int = 15_000
+    keep: int = 3
+
+    def __post_init__(self) -> None:
+        _positive("checkpoint", self, "every_episodes", "keep")
+
+
+@dataclass
+class TrainSettings:
+    """Everything that `python -m train` may be told; conf/ holds the same keys with their comments."""
+
+    game: dict[str, Any]
+    algo: str = "dqn"
+    name: str = "default"
+    seed: int = 1
+    episodes: int = 100_000
+    minutes: float | None = None
+    runs: str = "runs"
+    device: str = "auto"
+    log_every_episodes: int = 5_000
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    learner: LearnerSettings = field(default_factory=LearnerSettings)
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
+    exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
+    behaviour: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings()])
+    rollout: RolloutSettings = field(default_factory=RolloutSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
+
+    def __post_init__(self) -> None:
+        _one_of("algo", self.algo, "dqn")
+        _positive("train", self, "episodes", "log_every_episodes")
+        _require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
+        _require(bool(self.name) and "/" not in self.name, "name", "the name of a folder", self.name)
+        _require(self.seed >= 0, "seed", "0 or more", self.seed)
+        _check_devices(self.device)
+        game = self.load_game()
+        self._check_behaviour(game)
+        for opponent in self.evaluation.opponents:
+            _check_player(game, "evaluation.opponents", opponent)
+        if self.learner.symmetries and game.symmetries is None:
+            raise SettingsError(f"learner.symmetries: {game.name} has none; say false")
+
+    def load_game(self) -> Game:
+        """The game with its rule options."""
+        try:
+            game = load_game(self.game_name, {k: v for k, v in self.game.items() if k not in ("name", "reward")})
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
+        _one_of("game.reward", self.reward_name(game), *game.rewards)
+        return game
+
+    @property
+    def game_name(self) -> str:
+        """The package that holds the game."""
+        return str(self.game.get("name", ""))
+
+    def reward_name(self, game: Game) -> str:
+        """The chosen training signal, the game's first unless `game.reward` says otherwise."""
+        return str(self.game.get("reward", next(iter(game.rewards))))
+
+    @property
+    def folder(self) -> Path:
+        """Where the run lives: runs/<game>/<name>."""
+        return Path(self.runs) / self.game_name / self.name
+
+    def _check_behaviour(self, game: Game) -> None:
+        _require(bool(self.behaviour), "behaviour", "at least one phase", self.behaviour)
+        ends = [math.inf if phase.until is None else phase.until for phase in self.behaviour]
+        rising = all(a < b for a, b in pairwise(ends)) and ends[0] > 0 and ends[-1] == math.inf
+        _require(rising, "behaviour", "phases by rising `until`, the last with until: null", ends)
+        for phase in self.behaviour:
+            fits = all(p >= 0 for p in phase.mix.values()) and math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
+            _require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
+            for player in phase.mix:
+                if player != "network":
+                    _check_player(game, "behaviour.mix", player)
+
+
+def _check_devices(device: str) -> None:
+    import torch
+
+    _require(device in ("auto", "cpu") or device.startswith("cuda"), "device", "auto, cpu, cuda or cuda:N", device)
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise SettingsError(f"device: {device} was asked for, but PyTorch sees no CUDA device; say device=cpu")
+
+
+def _check_player(game: Game, key: str, name: str) -> None:
+    if name != "random" and name not in game.policies:
+        raise SettingsError(f"{key}: {game.name} has no player {name!r}; it has random, {', '.join(game.policies)}")
+
+
+def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
+    """The settings of conf/<config_name>.yaml with command-line overrides.
+
+    Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
+    """
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            chosen = hydra_compose(config_name, overrides)
+        settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), chosen))
+    except SettingsError:
+        raise
+    except (HydraException, OmegaConfBaseException) as error:
+        raise SettingsError(_one_line(error)) from None
+    assert isinstance(settings, schema)
+    return settings
+
+
+def _one_line(error: Exception) -> str:
+    """Hydra's and OmegaConf's messages, which take several lines, as one that names the key."""
+    cause = error.__cause__ if error.__cause__ is not None and "override" in str(error).lower() else error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    key = getattr(cause, "full_key", None)
+    text = lines[0] if lines else type(error).__name__
+    if key and key not in text:
+        text = f"{key}: {text}"
+    elif key:
+        text = f"{key}: {text.replace(repr(key) + ' ', '')}" if repr(key) in text else text
+    return text
+
+
+def settings_from_dict(schema: type[T], values: dict[str, Any]) -> T:
+    """The same settings from plain dictionaries, as a checkpoint holds them."""
+    from omegaconf import OmegaConf
+
+    settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), values))
+    assert isinstance(settings, schema)
+    return settings
+
+
+def as_yaml(settings: Any) -> str:
+    """The settings as YAML, in the order of their definition."""
+    return yaml.safe_dump(asdict(settings), sort_keys=False)
+
+
+def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
+    """Keys, dotted, whose values differ between two nested dictionaries."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for key in sorted(old.keys() | new.keys()):
+        a, b = old.get(key), new.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            found |= differences(a, b, f"{prefix}{key}.")
+        elif a != b:
+            found[prefix + key] = (a, b)
+    return found

@@ -1,0 +1,209 @@
+"""The DQN learner: one update is `Learner.update`, and can be read on one screen."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cards.torch_bits import unpack_tensor
+from train.config import LearnerSettings
+from train.network import QNetwork, legal_tensor
+from train.replay import Batch, ReplayBuffer
+
+
+def td_target(n_step_return: Tensor, discount: Tensor, next_value: Tensor) -> Tensor:
+    """`n_step_return + discount * next_value`, and the return alone where the discount is 0 (the game is over)."""
+    return torch.where(discount > 0, n_step_return + discount * next_value, n_step_return)
+
+
+def greatest_legal(values: Tensor, legal: Tensor) -> Tensor:
+    """Index of the greatest legal value in each row of `[batch, actions]`; 0 where nothing is legal."""
+    return values.masked_fill(~legal, -torch.inf).argmax(dim=1, keepdim=True)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """The number format of the forward pass: `dtype`, reached by autocast unless it is float32."""
+
+    dtype: torch.dtype
+
+    @property
+    def mixed(self) -> bool:
+        """Whether autocast is needed."""
+        return self.dtype != torch.float32
+
+
+def choose_precision(setting: str, device: torch.device) -> Precision:
+    """The fastest format of the device for `auto`, else the one asked for.
+
+    On CUDA bfloat16 where the chip has it, else float16 with a gradient scaler; on a CPU bfloat16 only with
+    instructions for it (AVX512-BF16, AMX), because emulated it is seven times slower than float32.
+    """
+    if setting != "auto":
+        return Precision(getattr(torch, setting))
+    if device.type == "cuda":
+        return Precision(torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16)
+    capable = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return Precision(torch.bfloat16 if capable else torch.float32)
+
+
+class Learner:
+    """Online and target network, optimizer and the update step. Samples come from `replay`, on the same device."""
+
+    def __init__(
+        self,
+        network: QNetwork,
+        replay: ReplayBuffer,
+        settings: LearnerSettings,
+        device: torch.device,
+        bits: int,
+        actions: int,
+        symmetries: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    ) -> None:
+        self.online = network.to(device)
+        self.target = copy.deepcopy(self.online).requires_grad_(False)
+        self.averaged = copy.deepcopy(self.target)
+        self.replay = replay
+        self.settings = settings
+        self.device = device
+        self.updates = 0
+        self.precision = choose_precision(settings.precision, device)
+        self._bits, self._actions = bits, actions
+        self._optimizer = torch.optim.Adam(self.online.parameters(), lr=settings.lr, fused=True)
+        self._scaler = torch.amp.GradScaler(device.type, enabled=self.precision.dtype == torch.float16)
+        self._symmetries = _symmetry_tensors(symmetries, device) if settings.symmetries and symmetries else None
+        self._sums = torch.zeros(len(METRICS), device=device)
+        self._summed = 0
+
+    @property
+    def lr(self) -> float:
+        """The current learning rate."""
+        return float(self._optimizer.param_groups[0]["lr"])
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        self._optimizer.param_groups[0]["lr"] = value
+
+    def update(self) -> None:
+        """One step of gradient descent on a sampled batch. Nothing is read back from the device."""
+        batch, rows, weight = self.replay.sample(self.settings.batch_size)
+        observation = unpack_tensor(batch.observation, self._bits)
+        observation, action = self._rename(observation, batch.action.long())
+        with torch.autocast(self.device.type, self.precision.dtype, enabled=self.precision.mixed):
+            value = self.online(observation).gather(1, action.unsqueeze(1)).squeeze(1).float()
+        target = td_target(batch.n_step_return, batch.discount, self.next_value(batch))
+        loss = self._loss(value, target, weight)
+
+        self._optimizer.zero_grad(set_to_none=True)
+        self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        self._scaler.unscale_(self._optimizer)
+        norm = torch.nn.utils.clip_grad_norm_(self.online.parameters(), self.settings.grad_clip, foreach=True)
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
+
+        self.updates += 1
+        self._follow()
+        td_error = (value - target).detach()
+        self.replay.set_priorities(rows, td_error)
+        self._sums += torch.stack([loss.detach(), value.detach().mean(), td_error.abs().mean(), norm])
+        self._summed += 1
+
+    @torch.no_grad()
+    def next_value(self, batch: Batch) -> Tensor:
+        """What the target network says of the best legal next action of the same seat, `[batch]`.
+
+        With `double`, the online network chooses the action (van Hasselt et al., 2016, equation 4).
+        """
+        if not self.replay.bootstraps:  # every transition reaches the end of its game
+            return torch.zeros_like(batch.discount)
+        observation = unpack_tensor(batch.next_observation, self._bits)
+        legal = legal_tensor(batch.next_legal, self._actions)
+        with torch.autocast(self.device.type, self.precision.dtype, enabled=self.precision.mixed):
+            values = self.target(observation).float()
+            chooser = self.online(observation).float() if self.settings.double else values
+        return values.gather(1, greatest_legal(chooser, legal)).squeeze(1)
+
+    def _rename(self, observation: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+        """The batch under one of the game's symmetries, another one with every update."""
+        if self._symmetries is None:
+            return observation, action
+        bits, renamed = self._symmetries
+        # Follows from the number of the update, so that a resumed run goes on with the same ones.
+        k = self.updates % len(bits)
+        return observation.index_select(1, bits[k]), renamed[k][action]
+
+    def _loss(self, value: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
+        function = F.huber_loss if self.settings.loss == "huber" else F.mse_loss
+        each = function(value, target, reduction="none")
+        return each.mean() if weight is None else (each * weight).mean()
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Let the target network follow the online one: a hard copy now and then, or a soft step every time."""
+        if self.settings.target_tau > 0:
+            _blend(self.target, self.online, self.settings.target_tau)
+        elif self.updates % self.settings.target_sync == 0:
+            self.target.load_state_dict(self.online.state_dict())
+        if self.settings.average > 0:
+            # Early on the average is short, so that it does not hold on to the initial weights.
+            _blend(self.averaged, self.online, max(1 - self.settings.average, 1 / (self.updates + 1)))
+
+    def acting_weights(self) -> dict[str, Tensor]:
+        """The weights that play, on the CPU: the running average if there is one, else the online network."""
+        network = self.averaged if self.settings.average > 0 else self.online
+        return {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}
+
+    def metrics(self) -> dict[str, float]:
+        """Means since the last call of loss, value of the taken action, |TD error| and gradient norm; none if idle."""
+        if self._summed == 0:
+            return {}
+        means = (self._sums / self._summed).tolist()
+        self._sums.zero_()
+        self._summed = 0
+        return dict(zip(METRICS, means, strict=True))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the replay buffer that the next update depends on."""
+        return {
+            "online": self.online.state_dict(),
+            "target": self.target.state_dict(),
+            "averaged": self.averaged.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "scaler": self._scaler.state_dict(),
+            "updates": self.updates,
+            "sums": self._sums,
+            "summed": self._summed,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore `state_dict`. Raises RuntimeError when the networks have another shape."""
+        self.online.load_state_dict(state["online"])
+        self.target.load_state_dict(state["target"])
+        self.averaged.load_state_dict(state["averaged"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._scaler.load_state_dict(state["scaler"])
+        self.updates = state["updates"]
+        self._sums = state["sums"].to(self.device)
+        self._summed = state["summed"]
+
+
+METRICS = ("train/loss", "train/q_mean", "train/td_error", "train/grad_norm")
+
+
+def _blend(slow: QNetwork, fast: QNetwork, share: float) -> None:
+    torch._foreach_lerp_(list(slow.parameters()), list(fast.parameters()), share)
+
+
+def _symmetry_tensors(
+    symmetries: tuple[NDArray[np.int64], NDArray[np.int64]], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Permutations of bits, and for each the new name of every old action."""
+    bits, actions = symmetries
+    return torch.from_numpy(bits).to(device), torch.from_numpy(np.argsort(actions, axis=1)).to(device)

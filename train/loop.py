@@ -1,0 +1,342 @@
+"""The training loop: tickets out, rollouts in, updates in step with them, and now and then a look at the result."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cards.duplicate import Duel
+from cards.game import Game
+from train import checkpoint
+from train.config import TrainSettings, as_yaml
+from train.learner import Learner
+from train.metrics import Metrics
+from train.progress import Display, Status
+from train.replay import ReplayBuffer
+from train.rollout import Rollout, Rollouts, Ticket, Weights, build_network
+from train.run_folder import RunFolder
+from train.schedule import epsilon, linear
+
+log = logging.getLogger("train")
+
+UPDATES_AT_ONCE = 16  # between two looks at the rollouts
+_SHOW_SECONDS = 0.25
+
+
+@dataclass
+class Counters:
+    """Where a run stands; saved with every checkpoint."""
+
+    episodes: int = 0  # whose transitions are in the buffer
+    env_steps: int = 0  # decisions of those episodes
+    next_episode: int = 0  # the first that no ticket covers
+    seconds: float = 0.0  # of training, over all starts of the run
+    best: float = -math.inf  # greatest mean share of games won in an evaluation
+    tickets: int = 0
+    return_sum: float = 0.0  # episode returns since the last log row
+    return_count: int = 0
+    lag_sum: int = 0  # how many updates old the weights of rollouts were
+    lag_count: int = 0
+
+
+@dataclass
+class _Rates:
+    """What was counted at the last log row, for rates per second."""
+
+    time: float = field(default_factory=time.perf_counter)
+    env_steps: int = 0
+    updates: int = 0
+
+
+class Trainer:
+    """One run: a learner, its replay buffer, and rollouts from wherever they are played."""
+
+    def __init__(
+        self,
+        settings: TrainSettings,
+        folder: RunFolder,
+        make_rollouts: Callable[[TrainSettings], Rollouts],
+        device: torch.device,
+    ) -> None:
+        self.settings = settings
+        self.counters = Counters()
+        self._folder = folder
+        self._game = settings.load_game()
+        replay = settings.replay
+        self.replay = ReplayBuffer(
+            replay.capacity,
+            self._game.words,
+            device,
+            settings.seed,
+            replay.alpha if replay.prioritised else 0.0,
+            replay.beta,
+        )
+        self.learner = _learner(settings, self._game, self.replay, device)
+        self._unplayed: list[Ticket] = []  # given out before an interruption, and not come back
+        self._in_flight: dict[int, Ticket] = {}
+        self._evaluating: dict[int, Weights] = {}
+        self._writer = checkpoint.BackgroundWriter()
+        self._published = -1
+        self._started = time.perf_counter()
+        self._shown = 0.0
+        self._passed = {"log": 0, "evaluation": 0, "checkpoint": 0}
+        self.resumed_from: Path | None = None
+        self._resume()
+        self._rates = _Rates(env_steps=self.counters.env_steps, updates=self.learner.updates)
+        self.metrics = Metrics(folder.path, settings.evaluation.opponents, as_yaml(settings), self.counters.env_steps)
+        self.rollouts = make_rollouts(settings)
+
+    # ------------------------------------------------------------------ the loop
+
+    def run(self, display: Display, stop_requested: Callable[[], bool]) -> bool:
+        """Train until the budget is spent; returns whether it is. Leaves a checkpoint either way."""
+        self._started = time.perf_counter()
+        try:
+            while not self.finished() and not stop_requested():
+                self._feed()
+                due = self._updates_due()
+                for rollout in self.rollouts.ready(wait=due == 0):
+                    self._insert(rollout)
+                for _ in range(min(self._updates_due(), UPDATES_AT_ONCE)):
+                    self._update()
+                self._look(display)
+            if self.finished():
+                self._last_evaluation(display)
+            self._save_checkpoint()
+            self._writer.wait()
+            return self.finished()
+        finally:
+            self.metrics.close()
+            self.rollouts.close()
+
+    def finished(self) -> bool:
+        """Whether all episodes are learned from, or the time is up."""
+        played_out = self.counters.episodes >= self.settings.episodes and self._updates_due() == 0
+        return played_out or self._share_of_time() >= 1.0
+
+    def _seconds(self) -> float:
+        return self.counters.seconds + time.perf_counter() - self._started
+
+    def _share_of_time(self) -> float:
+        return 0.0 if self.settings.minutes is None else self._seconds() / (60 * self.settings.minutes)
+
+    def share(self) -> float:
+        """How much of the budget is spent, 0 to 1."""
+        return min(1.0, max(self.counters.episodes / self.settings.episodes, self._share_of_time()))
+
+    # ------------------------------------------------------------------ playing
+
+    def _feed(self) -> None:
+        """Give out tickets, as long as the learner is not left behind (back-pressure)."""
+        while self.rollouts.room() > 0 and self._updates_due() <= self._updates_ahead():
+            ticket = self._next_ticket()
+            if ticket is None:
+                return
+            if self._published != self.learner.updates:
+                self._published = self.learner.updates
+                self.rollouts.publish(self._published, self.learner.acting_weights())
+            self._in_flight[ticket.first] = ticket
+            self.rollouts.submit(ticket)
+            if self.settings.rollout.kind == "local":
+                return
+
+    def _next_ticket(self) -> Ticket | None:
+        counters, settings = self.counters, self.settings
+        explore = settings.exploration
+        now = epsilon(self.learner.updates, explore.start, explore.end, explore.updates)
+        if self._unplayed:
+            lost = self._unplayed.pop(0)
+            return Ticket(lost.first, lost.count, now)
+        count = min(settings.rollout.batch, settings.episodes - counters.next_episode)
+        if count <= 0:
+            return None
+        ticket = Ticket(counters.next_episode, count, now)
+        counters.next_episode += count
+        return ticket
+
+    def _updates_ahead(self) -> float:
+        """How many updates may be due while more games are played: none locally, else what is in flight."""
+        if self.settings.rollout.kind == "local" or not self.counters.tickets:
+            return 0
+        per_ticket = self.counters.env_steps / self.counters.tickets * self._updates_per_insert()
+        return per_ticket * self.settings.rollout.workers
+
+    def _insert(self, rollout: Rollout) -> None:
+        counters, ticket = self.counters, rollout.ticket
+        del self._in_flight[ticket.first]
+        self.replay.add(rollout.transitions)
+        counters.tickets += 1
+        counters.episodes += ticket.count
+        counters.env_steps += len(rollout.transitions.action)
+        if not math.isnan(rollout.episode_return):
+            counters.return_sum += rollout.episode_return * ticket.count
+            counters.return_count += ticket.count
+        counters.lag_sum += self.learner.updates - rollout.weights_version
+        counters.lag_count += 1
+
+    # ------------------------------------------------------------------ learning
+
+    def _updates_per_insert(self) -> float:
+        learner = self.settings.learner
+        return learner.samples_per_insert / learner.batch_size
+
+    def _updates_due(self) -> int:
+        """Updates that the transitions inserted so far pay for."""
+        learner = self.settings.learner
+        inserted = self.replay.inserted
+        if inserted < min(learner.min_replay, self.replay.capacity):
+            return 0
+        return max(0, int(inserted * self._updates_per_insert()) - self.learner.updates)
+
+    def _update(self) -> None:
+        learner = self.settings.learner
+        self.learner.lr = linear(learner.lr, learner.lr_end, self.share())
+        self.learner.update()
+
+    # ------------------------------------------------------------------ looking
+
+    def _look(self, display: Display) -> None:
+        """Log, evaluate and save when their number of episodes is reached, and refresh the display."""
+        settings, episodes = self.settings, self.counters.episodes
+        for tag, duels in self.rollouts.evaluated(wait=False):
+            self._evaluated(tag, duels, display)
+        if self._reached("log", episodes, settings.log_every_episodes):
+            self._log()
+        if self._reached("evaluation", episodes, settings.evaluation.every_episodes) and not self._evaluating:
+            self._evaluate()
+        if self._reached("checkpoint", episodes, settings.checkpoint.every_episodes):
+            self._save_checkpoint()
+        now = time.perf_counter()
+        if now - self._shown >= _SHOW_SECONDS:
+            self._shown = now
+            display.show(self._status())
+
+    def _reached(self, what: str, episodes: int, every: int) -> bool:
+        """Whether a multiple of `every` has been passed since the last time."""
+        passed = episodes // every
+        before, self._passed[what] = self._passed[what], passed
+        return passed > before
+
+    def _log(self) -> None:
+        counters, learner, now = self.counters, self.learner, time.perf_counter()
+        seconds = max(now - self._rates.time, 1e-9)
+        explore = self.settings.exploration
+        row = {
+            "rollout/episode_return": _ratio(counters.return_sum, counters.return_count),
+            "rollout/epsilon": epsilon(learner.updates, explore.start, explore.end, explore.updates),
+            "rollout/episodes": counters.episodes,
+            "train/lr": learner.lr,
+            "train/updates": learner.updates,
+            "replay/size": self.replay.size,
+            "replay/samples_per_insert": learner.updates * learner.settings.batch_size / max(1, counters.env_steps),
+            "time/env_steps_per_second": (counters.env_steps - self._rates.env_steps) / seconds,
+            "time/updates_per_second": (learner.updates - self._rates.updates) / seconds,
+            "time/weights_lag": _ratio(counters.lag_sum, counters.lag_count),
+        }
+        self.metrics.write(counters.env_steps, row | learner.metrics())
+        counters.return_sum, counters.return_count, counters.lag_sum, counters.lag_count = 0.0, 0, 0, 0
+        self._rates = _Rates(now, counters.env_steps, learner.updates)
+
+    def _status(self) -> Status:
+        counters, share = self.counters, self.share()
+        seconds = max(time.perf_counter() - self._rates.time, 1e-9)
+        return Status(
+            share,
+            counters.episodes,
+            counters.env_steps,
+            self.learner.updates,
+            (counters.env_steps - self._rates.env_steps) / seconds,
+            (self.learner.updates - self._rates.updates) / seconds,
+            self._seconds() * (1 - share) / share if share > 0 else None,
+        )
+
+    # ------------------------------------------------------------------ evaluation
+
+    def _evaluate(self) -> None:
+        weights = self.learner.acting_weights()
+        self._evaluating[self.counters.env_steps] = weights
+        self.rollouts.evaluate(self.counters.env_steps, weights)
+
+    def _evaluated(self, tag: int, duels: dict[str, Duel], display: Display) -> None:
+        weights = self._evaluating.pop(tag)
+        row: dict[str, float] = {}
+        for name, duel in duels.items():
+            row[f"eval/win_rate_vs_{name}"] = duel.win_rate.mean
+            row[f"eval/points_vs_{name}"] = duel.points.mean
+        self.metrics.write(tag, row)
+        display.evaluated(duels)
+        score = sum(duel.win_rate.mean for duel in duels.values()) / max(1, len(duels))
+        if score > self.counters.best:
+            self.counters.best = score
+            state = {"settings": asdict(self.settings), "acting": weights, "env_steps": tag, "score": score}
+            checkpoint.save(self._folder.checkpoints / checkpoint.BEST, state)
+
+    def _last_evaluation(self, display: Display) -> None:
+        """What is under way first; then the last weights too have a chance to be the best."""
+        for tag, duels in self.rollouts.evaluated(wait=True):
+            self._evaluated(tag, duels, display)
+        if not self._evaluating:
+            self._evaluate()
+            for tag, duels in self.rollouts.evaluated(wait=True):
+                self._evaluated(tag, duels, display)
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def _save_checkpoint(self) -> None:
+        path = checkpoint.path_for(self._folder.checkpoints, self.counters.episodes)
+        self._writer.save(path, self.state_dict(), self.settings.checkpoint.keep)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the rest of the run depends on. Tensors are not copied."""
+        counters = asdict(self.counters) | {"seconds": self._seconds()}
+        open_tickets = [*self._unplayed, *self._in_flight.values()]
+        return {
+            "settings": asdict(self.settings),
+            "acting": self.learner.acting_weights(),
+            "counters": counters,
+            "open_tickets": [[ticket.first, ticket.count] for ticket in open_tickets],
+            "passed": dict(self._passed),
+            "learner": self.learner.state_dict(),
+            "replay": self.replay.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from `state_dict`. Tickets that were out are played again, as the same episodes."""
+        self.counters = Counters(**state["counters"])
+        self._unplayed = [Ticket(first, count, 0.0) for first, count in state["open_tickets"]]
+        self._passed = dict(state["passed"])
+        self.learner.load_state_dict(state["learner"])
+        self.replay.load_state_dict(state["replay"])
+
+    def _resume(self) -> None:
+        found = self._folder.resume()
+        if found is None:
+            return
+        path, state, problems = found
+        for problem in problems:
+            log.warning("%s; the one before is used", problem)
+        try:
+            self.load_state_dict(state)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise checkpoint.CheckpointError(
+                f"{path}: does not fit this run ({str(error).splitlines()[0]}); start another with name=..."
+            ) from None
+        log.info("resumed from %s: %d episodes, %d updates", path, self.counters.episodes, self.learner.updates)
+        self.resumed_from = path
+
+
+def _learner(settings: TrainSettings, game: Game, replay: ReplayBuffer, device: torch.device) -> Learner:
+    symmetries = game.symmetries() if game.symmetries is not None and settings.learner.symmetries else None
+    network = build_network(game, settings)
+    return Learner(network, replay, settings.learner, device, game.bits, game.actions, symmetries)
+
+
+def _ratio(total: float, count: int) -> float:
+    return total / count if count else math.nan

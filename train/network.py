@@ -1,0 +1,154 @@
+"""The Q-network, the kernels it runs on, and the player that asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from cards.bits import has
+from cards.game import Game, Games, States
+from cards.play import Actions, random_legal
+from cards.splitmix import GAMMA, mix, uniform
+from cards.torch_bits import unpack_tensor
+
+FORWARD_ROWS = 1024  # rows of one forward pass on a CPU: activations of 1024 x 256 stay in the cache
+
+
+class _OneDnnProduct(torch.autograd.Function):
+    """A float32 linear layer through oneDNN.
+
+    PyTorch's own CPU path for float32 is MKL, which keeps to half the speed on processors that are not Intel's and
+    is slow in the weight gradient; oneDNN reaches the peak of either.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return _one_dnn(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
+        x, weight = ctx.saved_tensors
+        (gradient,) = gradients
+        to_input = _one_dnn(gradient, weight.t(), None) if ctx.needs_input_grad[0] else None
+        return to_input, _one_dnn(gradient.t(), x.t(), None), gradient.sum(0)
+
+
+def _one_dnn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+
+
+def one_dnn_available() -> bool:
+    """Whether this build of PyTorch has the oneDNN linear operator."""
+    return torch._C._has_mkldnn and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+class Linear(nn.Linear):
+    """A linear layer on the fastest kernel for its tensor: oneDNN for float32 on a CPU, else PyTorch's choice."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[batch, in]` -> `[batch, out]`."""
+        plain = x.device.type != "cpu" or torch.is_autocast_enabled("cpu") or x.dtype != torch.float32
+        if plain or not one_dnn_available():
+            return super().forward(x)
+        return _OneDnnProduct.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
+
+
+class QNetwork(nn.Module):
+    """Observation `[batch, bits]` -> one value per action `[batch, actions]`, by hidden layers with ReLU.
+
+    With `dueling`, value and advantages are separate outputs, `Q = V + A - mean A` (Wang et al., 2016, equation 9).
+    """
+
+    def __init__(self, bits: int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        width = bits
+        for size in hidden:
+            layers += [Linear(width, size), nn.ReLU(inplace=True)]
+            width = size
+        self.body = nn.Sequential(*layers)
+        self.head = Linear(width, actions)
+        self.value = Linear(width, 1) if dueling else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Values of all actions, legal or not."""
+        features = self.body(x)
+        advantage: Tensor = self.head(features)
+        if self.value is None:
+            return advantage
+        value: Tensor = self.value(features)
+        return value + advantage - advantage.mean(dim=1, keepdim=True)
+
+
+def legal_tensor(masks: Tensor, actions: int) -> Tensor:
+    """Bit masks `[batch]` (int64) -> booleans `[batch, actions]`."""
+    return (masks.unsqueeze(-1) >> torch.arange(actions, device=masks.device)) & 1 != 0
+
+
+@njit
+def choose(
+    values: NDArray[np.float32],
+    masks: NDArray[np.uint64],
+    games: Games,
+    generators: NDArray[np.uint64],
+    epsilon: float,
+    out: Actions,
+) -> None:
+    """The legal action of the greatest value in each row, or with probability `epsilon` any legal one."""
+    for row in range(games.size):
+        mask = masks[row]
+        if epsilon > 0:
+            generators[games[row]] += GAMMA
+            bits = mix(generators[games[row]])
+            if uniform(bits) < epsilon:
+                out[row] = random_legal(mask, mix(bits))
+                continue
+        best, best_value = -1, -np.inf
+        for action in range(values.shape[1]):
+            if has(mask, action) and (best < 0 or values[row, action] > best_value):
+                best, best_value = action, values[row, action]
+        out[row] = best
+
+
+class NetworkPlayer:
+    """Plays the legal action of the greatest value, or with probability `epsilon` a random legal one."""
+
+    def __init__(self, game: Game, network: QNetwork, epsilon: float = 0.0) -> None:
+        self._game = game
+        self._network = network
+        self._parameter = next(network.parameters())
+        self.epsilon = epsilon
+        self._generators = np.zeros(0, np.uint64)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """Start a batch of games; exploration follows from `seeds`."""
+        self._generators = seeds.copy()
+
+    def act(self, states: States, games: Games) -> Actions:
+        """One action per game, by one forward pass over all of them (in pieces on a CPU)."""
+        masks = self._game.legal(states, games)
+        words = self._game.observe(states, games)
+        values = self.values(words)
+        actions = np.empty(games.size, np.uint8)
+        choose(values, masks, games, self._generators, self.epsilon, actions)
+        return actions
+
+    @torch.inference_mode()
+    def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Values `[rows, actions]` of packed observations."""
+        device, dtype = self._parameter.device, self._parameter.dtype
+        packed = torch.from_numpy(words.view(np.int64)).to(device)
+        rows = FORWARD_ROWS if device.type == "cpu" else max(1, len(packed))
+        parts = [
+            self._network(unpack_tensor(packed[k : k + rows], self._game.bits, dtype)).float()
+            for k in range(0, len(packed), rows)
+        ]
+        result: NDArray[np.float32] = torch.cat(parts).cpu().numpy()
+        return result

@@ -1,0 +1,125 @@
+"""What a person sees while a run goes on: a live display on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from cards.duplicate import Duel
+
+log = logging.getLogger("train")
+
+PLAIN_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a run stands. `share` of its budget is done, 0 to 1; `seconds_left` is None while unknown."""
+
+    share: float
+    episodes: int
+    env_steps: int
+    updates: int
+    env_steps_per_second: float
+    updates_per_second: float
+    seconds_left: float | None
+
+
+class Display:
+    """Shows a run's status. Use as a context."""
+
+    def __init__(self, title: str) -> None:
+        self._console = Console(stderr=True)
+        self._title = title
+        self._evaluation = "none yet"
+        self._last_line = time.monotonic()
+        self._live: Live | None = None
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[eta]}"),
+        )
+        self._task = self._bar.add_task(title, total=1.0, eta="")
+
+    def __enter__(self) -> Display:
+        if self._console.is_terminal:
+            self._live = Live(console=self._console, refresh_per_second=4)
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+            self._live = None
+
+    def show(self, status: Status) -> None:
+        """Refresh the display, or every ten seconds print a line."""
+        if self._live is not None:
+            self._bar.update(self._task, completed=status.share, eta=_left(status.seconds_left))
+            self._live.update(Group(self._bar, self._table(status)))
+        elif time.monotonic() - self._last_line >= PLAIN_SECONDS:
+            self._last_line = time.monotonic()
+            self.say(_line(status))
+
+    def evaluated(self, duels: Mapping[str, Duel]) -> None:
+        """Remember and say the newest evaluation."""
+        self._evaluation = "  ".join(f"{name} {duel.win_rate.mean:.1%}" for name, duel in duels.items())
+        self.say(f"evaluation, games won against: {self._evaluation}", terminal=False)
+
+    def say(self, text: str, terminal: bool = True) -> None:
+        """A line for the person and for train.log."""
+        log.info(text)
+        if self._live is None:
+            print(text, file=sys.stderr, flush=True)
+        elif terminal:
+            self._live.console.print(text, highlight=False)
+
+    def _table(self, status: Status) -> Table:
+        table = Table.grid(padding=(0, 3))
+        table.add_row("episodes", f"{status.episodes:,}", "env steps", f"{status.env_steps:,}")
+        table.add_row("env steps/s", f"{status.env_steps_per_second:,.0f}", "updates", f"{status.updates:,}")
+        table.add_row("updates/s", f"{status.updates_per_second:,.0f}", "games won against", self._evaluation)
+        return table
+
+
+def _left(seconds: float | None) -> str:
+    return "" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02d} left"
+
+
+def _line(status: Status) -> str:
+    return (
+        f"{status.share:4.0%}  {status.episodes:,} episodes  {status.updates:,} updates  "
+        f"{status.env_steps_per_second:,.0f} env steps/s  {status.updates_per_second:,.0f} updates/s  "
+        f"{_left(status.seconds_left)}"
+    ).rstrip()
+
+
+def results_table(title: str, unit: str, duels: Mapping[str, Duel]) -> Table:
+    """Games won and margin against each opponent, with 95% intervals over deals."""
+    table = Table(title=title)
+    for column in ("against", "deals", "games won", "95% interval", f"{unit} more", "95% interval "):
+        table.add_column(column, justify="left" if column == "against" else "right")
+    for name, duel in duels.items():
+        won, margin = duel.win_rate, duel.points
+        table.add_row(
+            name,
+            f"{duel.wins.size:,}",
+            f"{won.mean:.1%}",
+            f"± {won.half_width:.1%}",
+            f"{margin.mean:+.2f}",
+            f"± {margin.half_width:.2f}",
+        )
+    return table

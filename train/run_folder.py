@@ -1,0 +1,74 @@
+"""The folder of a run: who may use it, under which settings, and where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from train import checkpoint
+from train.config import SettingsError, TrainSettings, as_yaml, differences
+
+# What may be another way when a run goes on: how far it goes, who plays, and how often it is looked at.
+CHANGEABLE = ("episodes", "minutes", "runs", "device", "log_every_episodes", "learner.threads")
+CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
+
+
+class RunFolder:
+    """runs/<game>/<name>, held by one process at a time. Use as a context."""
+
+    def __init__(self, settings: TrainSettings) -> None:
+        self.path = settings.folder
+        self.checkpoints = self.path / "checkpoints"
+        self._settings = settings
+        self._lock: FileLock | None = None
+
+    def __enter__(self) -> RunFolder:
+        try:
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(self.path / ".lock", timeout=0)
+            self._lock.acquire()
+        except Timeout:
+            raise SettingsError(
+                f"{self.path}: another process is using this run; wait for it, or choose another with name=..."
+            ) from None
+        except OSError as error:
+            raise SettingsError(
+                f"runs: cannot use {self.path} ({error.strerror}); choose another with runs=..."
+            ) from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def resume(self) -> tuple[Path, dict[str, Any], list[str]] | None:
+        """The newest good checkpoint of the run with messages about damaged ones, or None when there is none.
+
+        Raises SettingsError when the run was started with other settings, CheckpointError when no checkpoint is whole.
+        """
+        found = checkpoint.load_newest(self.checkpoints)
+        # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
+        if found is not None:
+            started_with = found[1].get("settings")
+            if not isinstance(started_with, dict):
+                raise checkpoint.CheckpointError(f"{found[0]}: holds no settings")
+            self._compare(started_with)
+        (self.path / "config.yaml").write_text(as_yaml(self._settings))
+        return found
+
+    def _compare(self, before: dict[str, Any]) -> None:
+        changed = {
+            key: values
+            for key, values in differences(before, asdict(self._settings)).items()
+            if key not in CHANGEABLE and not key.startswith(CHANGEABLE_GROUPS)
+        }
+        if changed:
+            key, (old, new) = next(iter(changed.items()))
+            more = f" (and {len(changed) - 1} more: {', '.join(list(changed)[1:])})" if len(changed) > 1 else ""
+            raise SettingsError(
+                f"{key}: the run in {self.path} was started with {old!r}, not {new!r}{more}; "
+                "start another with name=..., or go on with the old value"
+            )

@@ -1,0 +1,115 @@
+"""From the decisions of a batch of games to transitions, each between two decisions of the SAME seat."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.game import Game, Games, States
+from cards.play import Actions
+
+
+class Transitions(NamedTuple):
+    """Struct of arrays, one row per decision of a seat.
+
+    `n_step_return` sums up to n rewards of the seat; `discount` is gamma**n, or 0 when the game ended first, and then
+    `next_observation` and `next_legal` are zero. Observations are packed.
+    """
+
+    observation: NDArray[np.uint64]  # [rows, words]
+    action: NDArray[np.uint8]  # [rows]
+    n_step_return: NDArray[np.float32]  # [rows]
+    discount: NDArray[np.float32]  # [rows]
+    next_observation: NDArray[np.uint64]  # [rows, words]
+    next_legal: NDArray[np.uint64]  # [rows]
+
+
+@dataclass
+class _Round:
+    observation: NDArray[np.uint64]
+    legal: NDArray[np.uint64]
+    action: Actions
+    game: Games
+    seat: NDArray[np.uint8]
+    earned: NDArray[np.float32]
+
+
+class Recorder:
+    """Writes down every decision of a batch of games; pass `watch` to `cards.play.play`."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._rounds: list[_Round] = []
+
+    def watch(self, states: States, games: Games, actions: Actions, totals: NDArray[np.float32]) -> None:
+        """Record the decisions `actions` in `states[games]`, and what the deciding seats had earned before them."""
+        seats = states["turn"][games]
+        observation = self._game.observe(states, games, seats)
+        legal = self._game.legal(states, games)
+        self._rounds.append(_Round(observation, legal, actions, games, seats, totals[games, seats]))
+
+    def transitions(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> Transitions:
+        """All transitions of the batch, given what every seat has earned in the end (`[games, seats]`)."""
+        rounds = self._rounds
+        if not rounds:
+            raise ValueError("no decision was recorded")
+        observation, legal, action, game, seat, earned = (
+            np.concatenate([getattr(r, name) for r in rounds])
+            for name in ("observation", "legal", "action", "game", "seat", "earned")
+        )
+        n_step_return = np.empty(action.size, np.float32)
+        discount = np.empty(action.size, np.float32)
+        successor = np.empty(action.size, np.int64)
+        following = next_decisions(game, seat, totals.shape)
+        n_step_returns(following, earned, totals[game, seat], gamma, n_step, n_step_return, discount, successor)
+        ended = successor < 0
+        next_observation, next_legal = observation[successor], legal[successor]
+        next_observation[ended] = 0
+        next_legal[ended] = 0
+        return Transitions(observation, action, n_step_return, discount, next_observation, next_legal)
+
+
+@njit
+def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[np.int64]:
+    """For each decision, in the order they were taken, the index of the same seat's next one in that game, or -1."""
+    newest = np.full(shape, -1, np.int64)
+    out = np.empty(game.size, np.int64)
+    for k in range(game.size - 1, -1, -1):
+        out[k] = newest[game[k], seat[k]]
+        newest[game[k], seat[k]] = k
+    return out
+
+
+@njit
+def n_step_returns(
+    following: NDArray[np.int64],
+    earned: NDArray[np.float32],
+    final: NDArray[np.float32],
+    gamma: float,
+    n_step: int,
+    n_step_return: NDArray[np.float32],
+    discount: NDArray[np.float32],
+    successor: NDArray[np.int64],
+) -> None:
+    """Discounted sums of the next `n_step` rewards of each decision's seat.
+
+    `earned` is what the seat had earned before the decision and `final` what it has in the end, so that a reward is
+    the difference between two decisions of the same seat. The last three arguments are written: return, gamma**n (0
+    past the end), and the decision to bootstrap from (-1 past the end). Sutton and Barto (2018), equation 7.1.
+    """
+    for k in range(following.size):
+        at, total, weight = k, 0.0, 1.0
+        for _ in range(n_step):
+            then = following[at]
+            after = final[k] if then < 0 else earned[then]
+            total += weight * (after - earned[at])
+            weight *= gamma
+            at = then
+            if then < 0:
+                weight = 0.0
+                break
+        n_step_return[k] = total
+        discount[k] = weight
+        successor[k] = at

@@ -1,0 +1,32 @@
+"""Tressette cards and their text: rank `4 5 6 7 F C R A 2 3` (low to high), then suit `D C S B`.
+
+Card `c` has suit `c // 10` (denari, coppe, spade, bastoni) and strength `c % 10`.
+"""
+
+import numpy as np
+
+CARDS = 40
+SUITS = 4
+RANKS = 10
+RANK_TEXT = "4567FCRA23"
+SUIT_TEXT = "DCSB"
+SUIT_NAMES = ("denari", "coppe", "spade", "bastoni")
+ACE, TWO, THREE = 7, 8, 9
+SUIT_MASK = np.uint64((1 << RANKS) - 1)
+DECK = np.uint64((1 << CARDS) - 1)
+# Thirds of a point by strength: an ace three, 2, 3 and the face cards one each, the rest nothing.
+THIRDS = np.array([0, 0, 0, 0, 1, 1, 1, 3, 1, 1], np.uint8)
+# What is printed on the card, by strength; fante, cavallo and re are 8, 9 and 10.
+FACE_VALUES = np.array([4, 5, 6, 7, 8, 9, 10, 1, 2, 3], np.uint8)
+
+
+def card_text(card: int) -> str:
+    """`0` -> `4D`."""
+    return RANK_TEXT[card % RANKS] + SUIT_TEXT[card // RANKS]
+
+
+def parse_card(text: object) -> int:
+    """`4D` -> `0`. Raises ValueError naming a text that is no card."""
+    if isinstance(text, str) and len(text) == 2 and text[0] in RANK_TEXT and text[1] in SUIT_TEXT:
+        return SUIT_TEXT.index(text[1]) * RANKS + RANK_TEXT.index(text[0])
+    raise ValueError(f"{text!r} is not a card (rank A 2 3 4 5 6 7 F C R, then suit D C S B)")

@@ -1,0 +1,83 @@
+"""What a seat of Tressette may know, as packed bits. Seats are relative to the observer: 0 is the observer.
+
+| bits      | what                                                             |
+|-----------|------------------------------------------------------------------|
+| 0-39      | own hand                                                         |
+| 40-159    | current trick: the card of relative seat 1, 2, 3 (40 bits each)  |
+| 160-319   | cards played by relative seat 0, 1, 2, 3, the trick included     |
+| 320-335   | known voids: 4 suits of relative seat 0, 1, 2, 3                 |
+| 336-383   | newest signal (busso, striscio, volo) by relative seat and suit  |
+| 384-415   | thirds taken by the own team, thermometer                        |
+| 416-447   | thirds taken by the other team, thermometer                      |
+| 448-457   | trick number, one-hot                                            |
+| 458-461   | who leads the trick, one-hot by relative seat                    |
+"""
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.bits import bit, put, put_thermometer
+from tressette.cards import CARDS, RANKS, SUITS
+
+HAND = 0
+TRICK = HAND + CARDS
+PLAYED = TRICK + 3 * CARDS
+VOIDS = PLAYED + 4 * CARDS
+SIGNALS = VOIDS + 4 * SUITS
+OWN_THIRDS = SIGNALS + 4 * SUITS * 3
+OTHER_THIRDS = OWN_THIRDS + 32
+TRICK_NUMBER = OTHER_THIRDS + 32
+LEADER = TRICK_NUMBER + 10
+BITS = LEADER + 4
+
+
+@njit
+def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
+    """OR the observation of `seat` into the zeroed `words`."""
+    put(words, HAND, state.hands[seat])
+    for relative in range(4):
+        other = (seat + relative) & 3
+        put(words, PLAYED + CARDS * relative, state.played[other])
+        put(words, VOIDS + SUITS * relative, np.uint64((state.voids >> (SUITS * other)) & 15))
+        if relative > 0 and state.trick[other] < CARDS:
+            put(words, TRICK + CARDS * (relative - 1), bit(state.trick[other]))
+        if state.with_signals:
+            _put_signals(state, other, words, SIGNALS + 12 * relative)
+    put_thermometer(words, OWN_THIRDS, state.thirds[seat & 1])
+    put_thermometer(words, OTHER_THIRDS, state.thirds[(seat & 1) ^ 1])
+    put(words, TRICK_NUMBER, bit(min(state.plays >> 2, 9)))
+    put(words, LEADER, bit((state.leader - seat) & 3))
+
+
+@njit
+def _put_signals(state: Any, seat: int, words: NDArray[np.uint64], offset: int) -> None:
+    for suit in range(SUITS):
+        signal = state.signals[seat, suit]
+        if signal > 0:
+            put(words, offset + 3 * suit + signal - 1, np.uint64(1))
+
+
+def symmetries() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The 24 ways to rename the suits, as permutations of observation bits `[24, BITS]` and of cards `[24, 40]`.
+
+    Row k maps a renamed game onto the original: `renamed_bits[j] = bits[row[j]]`. The four of denari matters only to
+    who leads first, which the observation shows by itself.
+    """
+    bits, cards = [], []
+    for suits in permutations(range(SUITS)):
+        card = np.concatenate([np.arange(RANKS) + RANKS * suit for suit in suits])
+        groups = np.arange(BITS)
+        for start in range(HAND, VOIDS, CARDS):
+            groups[start : start + CARDS] = start + card
+        for seat in range(4):
+            for to, suit in enumerate(suits):
+                groups[VOIDS + SUITS * seat + to] = VOIDS + SUITS * seat + suit
+                signal = SIGNALS + 12 * seat
+                groups[signal + 3 * to : signal + 3 * to + 3] = np.arange(3) + signal + 3 * suit
+        bits.append(groups)
+        cards.append(card)
+    return np.stack(bits), np.stack(cards)

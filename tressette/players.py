@@ -1,0 +1,170 @@
+"""Players of Tressette without a network: `(state, random_bits) -> card`. They use only what their seat may know."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cards.bits import bit, has, highest, lowest, popcount
+from tressette.cards import ACE, DECK, FACE_VALUES, RANKS, SUITS, THIRDS, THREE, TWO
+from tressette.rules import BUSSO, NO_CARD, STRISCIO, legal, suit_of, winning_seat
+
+
+@njit
+def unseen(state: Any) -> np.uint64:
+    """The cards that the seat to move has neither in its hand nor seen played."""
+    seen = state.hands[state.turn]
+    for seat in range(4):
+        seen |= state.played[seat]
+    return DECK & ~seen
+
+
+@njit
+def _higher(cards: np.uint64, card: int) -> np.uint64:
+    """Those of `cards` that beat `card` when its suit is led."""
+    suit_end = RANKS * (card // RANKS + 1)
+    return cards & (bit(suit_end) - np.uint64(1)) & ~(bit(card + 1) - np.uint64(1))
+
+
+@njit
+def _least_valuable(cards: np.uint64) -> int:
+    """The card with the fewest thirds, among those the weakest."""
+    best, best_key = -1, 1000
+    while cards != np.uint64(0):
+        card = lowest(cards)
+        cards &= cards - np.uint64(1)
+        key = RANKS * THIRDS[card % RANKS] + card % RANKS
+        if key < best_key:
+            best, best_key = card, key
+    return best
+
+
+@njit
+def _most_valuable(cards: np.uint64) -> int:
+    """The card with the most thirds, among those the weakest."""
+    best, best_key = -1, -1000
+    while cards != np.uint64(0):
+        card = lowest(cards)
+        cards &= cards - np.uint64(1)
+        key = RANKS * THIRDS[card % RANKS] - card % RANKS
+        if key > best_key:
+            best, best_key = card, key
+    return best
+
+
+@njit
+def _unbeatable(cards: np.uint64, rivals: np.uint64) -> np.uint64:
+    """Those of `cards` that none of `rivals` beats in their suit."""
+    out, rest = np.uint64(0), cards
+    while rest != np.uint64(0):
+        card = lowest(rest)
+        rest &= rest - np.uint64(1)
+        if _higher(rivals, card) == np.uint64(0):
+            out |= bit(card)
+    return out
+
+
+@njit
+def _greedy_lead(hand: np.uint64, rivals: np.uint64) -> int:
+    masters = _unbeatable(hand, rivals)
+    if masters != np.uint64(0):
+        return _most_valuable(masters)
+    best_suit, length = -1, 0
+    for suit in range(SUITS):
+        cards = suit_of(hand, suit)
+        # The four lowest ranks are worth nothing.
+        if cards & np.uint64(15) != np.uint64(0) and popcount(cards) > length:
+            best_suit, length = suit, popcount(cards)
+    if best_suit < 0:
+        return _least_valuable(hand)
+    return RANKS * best_suit + lowest(suit_of(hand, best_suit))
+
+
+@njit
+def _rivals_to_come(state: Any, suit: int) -> bool:
+    """Whether an opponent plays after the seat to move and may still hold the suit."""
+    seat = state.turn
+    for step in (1, 3):
+        other = (seat + step) & 3
+        if state.trick[other] == NO_CARD and not has(np.uint64(state.voids), SUITS * other + suit):
+            return True
+    return False
+
+
+@njit
+def greedy(state: Any, random_bits: np.uint64) -> int:
+    """Cash what cannot be beaten, feed a partner who surely wins, win cheaply when certain, else throw the least.
+
+    Leading: the most valuable card that no unseen card beats, else the lowest worthless card of the longest suit that
+    has one. Following: if the partner surely takes the trick, the most valuable legal card; else the weakest card that
+    surely takes it; else the least valuable card. "Surely": no opponent still to play can hold a higher card.
+    """
+    seat, options = state.turn, legal(state)
+    if seat == state.leader:
+        return _greedy_lead(options, unseen(state))
+    suit = state.trick[state.leader] // RANKS
+    rivals = unseen(state) if _rivals_to_come(state, suit) else np.uint64(0)
+    winner = winning_seat(state)
+    best = state.trick[winner]
+    if winner == (seat + 2) & 3 and _higher(rivals, best) == np.uint64(0):
+        return _most_valuable(options)
+    certain = _unbeatable(_higher(options, best), rivals)
+    if certain != np.uint64(0):
+        return lowest(certain)
+    return _least_valuable(options)
+
+
+@njit
+def _suit_of_partners_signal(state: Any) -> int:
+    """The first suit, denari to bastoni, in which the partner last signalled busso or striscio and that is held."""
+    partner = (state.turn + 2) & 3
+    for suit in range(SUITS):
+        signal = state.signals[partner, suit]
+        if (signal == BUSSO or signal == STRISCIO) and suit_of(state.hands[state.turn], suit) != np.uint64(0):
+            return suit
+    return -1
+
+
+@njit
+def _suit_of_greatest_sum(hand: np.uint64) -> int:
+    best, best_sum = 0, -1
+    for suit in range(SUITS):
+        total = 0
+        for strength in range(RANKS):
+            if has(hand, RANKS * suit + strength):
+                total += FACE_VALUES[strength]
+        if total > best_sum:
+            best, best_sum = suit, total
+    return best
+
+
+@njit
+def seed_heuristic(state: Any, random_bits: np.uint64) -> int:
+    """The rule player of the published study.
+
+    Leading: the first card of the first suit in which the partner signalled busso or striscio. Else, from the suit
+    with the greatest sum of face values, the ace if 2 and 3 of that suit are in hand too, otherwise the strongest card
+    that is not the ace. If that suit holds the bare ace: a 2 held with exactly one other card of its suit, else the
+    first legal card. Following: the first legal card. "First": in the order 4 5 6 7 F C R A 2 3 of denari, coppe,
+    spade, bastoni.
+    """
+    options = legal(state)
+    if state.turn != state.leader:
+        return lowest(options)
+    suit = _suit_of_partners_signal(state)
+    if suit >= 0:
+        return RANKS * suit + lowest(suit_of(options, suit))
+    suit = _suit_of_greatest_sum(options)
+    cards = suit_of(options, suit)
+    if has(cards, ACE) and has(cards, TWO) and has(cards, THREE):
+        return RANKS * suit + ACE
+    if cards & ~bit(ACE) != np.uint64(0):
+        return RANKS * suit + highest(cards & ~bit(ACE))
+    for suit in range(SUITS):
+        cards = suit_of(options, suit)
+        if has(cards, TWO) and popcount(cards) == 2:
+            return RANKS * suit + TWO
+    return lowest(options)
+
+
+POLICIES = {"greedy": greedy, "seed_heuristic": seed_heuristic}

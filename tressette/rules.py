@@ -1,0 +1,204 @@
+"""The rules of Tressette for one hand of four players in two teams (0 and 2 against 1 and 3).
+
+40 cards, 10 each. The leader plays any card, the others follow suit if they can; the highest card of the suit led
+takes the trick and its seat leads next. Thirds of points are counted per team, the last trick is worth a point,
+and each team's thirds are rounded down, so that 11 points are shared out in every hand.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.batch import Rules
+from cards.bits import bit, has
+from cards.splitmix import GAMMA, below, mix
+from tressette.cards import CARDS, RANKS, SUIT_MASK, SUITS, THIRDS, THREE, TWO
+from tressette.observation import observe
+
+SEATS = 4
+TRICKS = 10
+POINTS = 11
+NO_CARD = np.uint8(255)
+NO_SEAT = np.uint8(255)
+LEADER_RANDOM, LEADER_FOUR_OF_DENARI = 0, 1
+SILENT, BUSSO, STRISCIO, VOLO = 0, 1, 2, 3
+
+STATE = np.dtype(
+    [
+        ("random", np.uint64),  # the game's own generator (splitmix64)
+        ("hands", np.uint64, SEATS),  # bit c: the seat holds card c
+        ("played", np.uint64, SEATS),  # bit c: the seat has played card c, the current trick included
+        ("voids", np.uint16),  # bit 4 * seat + suit: the seat is known to have no more of the suit
+        ("trick", np.uint8, SEATS),  # card on the table by seat, or NO_CARD
+        ("signals", np.uint8, (SEATS, SUITS)),  # newest signal of the seat when leading the suit
+        ("thirds", np.uint8, 2),  # thirds taken by each team, the last trick not included
+        ("tricks", np.uint8, 2),  # tricks taken by each team
+        ("leader", np.uint8),  # of the current trick
+        ("turn", np.uint8),  # seat to move
+        ("plays", np.uint8),  # cards played so far, 0 to 40
+        ("last_taker", np.uint8),  # seat that took the newest trick, or NO_SEAT
+        ("first_leader", np.uint8),  # option: LEADER_RANDOM or LEADER_FOUR_OF_DENARI
+        ("with_signals", np.uint8),  # option: leaders signal
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Rule options: `signals` lets leaders say busso, striscio or volo; `first_leader` says who leads the hand."""
+
+    signals: bool = False
+    first_leader: Literal["random", "four_of_denari"] = "random"
+
+
+def blank(options: Options) -> np.void:
+    """A state that holds the options and nothing else. Raises ValueError for a bad option."""
+    state = np.zeros(1, STATE)
+    if not isinstance(options.signals, bool):
+        raise ValueError(f"game.signals: true or false, not {options.signals!r}")
+    leaders = {"random": LEADER_RANDOM, "four_of_denari": LEADER_FOUR_OF_DENARI}
+    if options.first_leader not in leaders:
+        raise ValueError(f"game.first_leader: {' or '.join(leaders)}, not {options.first_leader!r}")
+    state["with_signals"] = options.signals
+    state["first_leader"] = leaders[options.first_leader]
+    return state[0]
+
+
+@njit
+def begin(state: Any, leader: int) -> None:
+    """Start the hand that lies in `state.hands`."""
+    state.played[:] = np.uint64(0)
+    state.voids = np.uint16(0)
+    state.trick[:] = NO_CARD
+    state.signals[:] = SILENT
+    state.thirds[:] = 0
+    state.tricks[:] = 0
+    state.leader = leader
+    state.turn = leader
+    state.plays = 0
+    state.last_taker = NO_SEAT
+
+
+@njit
+def deal(state: Any, seed: np.uint64) -> None:
+    """Shuffle, give ten cards to each seat and choose the leader; all of it follows from `seed`."""
+    deck = np.arange(CARDS).astype(np.uint8)
+    random = mix(seed ^ np.uint64(0x7472657373657474))
+    state.hands[:] = np.uint64(0)
+    for k in range(CARDS):
+        random += GAMMA
+        other = k + below(mix(random), CARDS - k)
+        deck[k], deck[other] = deck[other], deck[k]
+        state.hands[k // TRICKS] |= bit(deck[k])
+    random += GAMMA
+    leader = below(mix(random), SEATS)
+    if state.first_leader == LEADER_FOUR_OF_DENARI:
+        for seat in range(SEATS):
+            if has(state.hands[seat], 0):
+                leader = seat
+    state.random = random
+    begin(state, leader)
+
+
+@njit
+def suit_of(hand: np.uint64, suit: int) -> np.uint64:
+    """The cards of one suit in a hand, as bits by strength."""
+    return (hand >> np.uint64(RANKS * suit)) & SUIT_MASK
+
+
+@njit
+def legal(state: Any) -> np.uint64:
+    """The cards that the seat to move may play."""
+    hand = state.hands[state.turn]
+    if state.turn == state.leader or state.plays == CARDS:
+        return hand
+    suit = state.trick[state.leader] // RANKS
+    same = hand & (SUIT_MASK << np.uint64(RANKS * suit))
+    return same if same != np.uint64(0) else hand
+
+
+@njit
+def apply(state: Any, card: int) -> None:
+    """Play a legal card."""
+    seat = state.turn
+    suit = card // RANKS
+    state.hands[seat] ^= bit(card)
+    state.played[seat] |= bit(card)
+    state.trick[seat] = card
+    state.plays += 1
+    if seat == state.leader:
+        if state.with_signals:
+            _signal(state, seat, suit)
+    elif suit != state.trick[state.leader] // RANKS:
+        _mark_void(state, seat, state.trick[state.leader] // RANKS)
+    state.turn = (seat + 1) & 3
+    if state.plays & 3 == 0:
+        _close_trick(state)
+
+
+@njit
+def _signal(state: Any, seat: int, suit: int) -> None:
+    rest = suit_of(state.hands[seat], suit)
+    if has(rest, TWO) or has(rest, THREE):
+        state.signals[seat, suit] = BUSSO
+    elif rest == np.uint64(0):
+        state.signals[seat, suit] = VOLO
+        _mark_void(state, seat, suit)
+    else:
+        state.signals[seat, suit] = STRISCIO
+
+
+@njit
+def _mark_void(state: Any, seat: int, suit: int) -> None:
+    state.voids |= np.uint16(1 << (SUITS * seat + suit))
+
+
+@njit
+def winning_seat(state: Any) -> int:
+    """The seat whose card takes the trick as it lies, which holds at least the leader's card."""
+    best = state.leader
+    suit = state.trick[best] // RANKS
+    for seat in range(SEATS):
+        card = state.trick[seat]
+        if card != NO_CARD and card // RANKS == suit and card > state.trick[best]:
+            best = seat
+    return best
+
+
+@njit
+def _close_trick(state: Any) -> None:
+    taker = winning_seat(state)
+    team = taker & 1
+    for seat in range(SEATS):
+        state.thirds[team] += THIRDS[state.trick[seat] % RANKS]
+        state.trick[seat] = NO_CARD
+    state.tricks[team] += 1
+    state.leader = taker
+    state.turn = taker
+    state.last_taker = taker
+
+
+@njit
+def over(state: Any) -> bool:
+    """Whether all cards are played."""
+    return state.plays == CARDS
+
+
+@njit
+def points(state: Any, team: int) -> int:
+    """Points of a team after the hand: whole points from its thirds, and one for the last trick."""
+    return state.thirds[team] // 3 + (1 if state.last_taker & 1 == team else 0)
+
+
+@njit
+def returns(state: Any, out: NDArray[np.float32]) -> None:
+    """Each seat's result is its team's points; over both teams they are 11."""
+    for seat in range(SEATS):
+        out[seat] = points(state, seat & 1)
+
+
+RULES = Rules(deal, legal, apply, observe, over, returns)
