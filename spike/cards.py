@@ -1,0 +1,44 @@
+"""Corellian Spike cards: 62 of them, numbered by rising value, and the text of the actions.
+
+Two zeros, and three of each value from -10 to -1 and from 1 to 10.
+"""
+
+import numpy as np
+
+CARDS = 62
+LEAST, GREATEST = -10, 10
+FACES = GREATEST - LEAST + 1
+
+
+def _values() -> list[int]:
+    return [value for value in range(LEAST, GREATEST + 1) for _ in range(copies(value))]
+
+
+def copies(value: int) -> int:
+    """How many cards of a value there are, 0 when it is no value."""
+    if not LEAST <= value <= GREATEST:
+        return 0
+    return 2 if value == 0 else 3
+
+
+VALUES = np.array(_values(), np.int8)
+NO_CARD = np.uint8(255)
+
+RAISE, MATCH, FOLD, BUY, NO_BUY, DISCARD, SWAP_SPIKE, SWAP_LOWER, SWAP_HIGHER = range(9)
+ACTIONS = 9
+ACTION_TEXT = (
+    "raise",
+    "match",
+    "fold",
+    "buy",
+    "do not buy",
+    "discard",
+    "swap with the spike card",
+    "swap with the lower hand card",
+    "swap with the higher hand card",
+)
+
+
+def action_text(action: int) -> str:
+    """`0` -> `raise`."""
+    return ACTION_TEXT[action]

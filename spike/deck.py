@@ -1,0 +1,90 @@
+"""Drawing and shuffling. A card is drawn at random from those left, unless the order of the deck is settled."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cards.bits import bit, lowest, popcount
+from cards.splitmix import GAMMA, below, mix
+from spike.cards import CARDS
+from spike.state import ROUNDS
+
+# The least common multiple of 1 to 8: a lot drawn below it is fair modulo any number of seats.
+_LOTS = 840
+
+
+@njit
+def roll(state: Any) -> None:
+    """All chance of a new hand but the cards: dice, lot and the seed of the reshuffles; and a fresh deck."""
+    state.random += GAMMA
+    share = mix(state.random) >> np.uint64(32)
+    for index in range(ROUNDS):
+        for die in range(2):
+            share *= np.uint64(6)
+            state.dice[index, die] = 1 + (share >> np.uint64(32))
+            share &= np.uint64(0xFFFFFFFF)
+    state.random += GAMMA
+    state.lot = below(mix(state.random), _LOTS)
+    state.random += GAMMA
+    state.shuffle = mix(state.random) | np.uint64(1)
+    for card in range(CARDS):
+        state.deck[card] = card
+    state.ordered = 0
+
+
+@njit
+def _settle_one(state: Any, position: int) -> None:
+    state.random += GAMMA
+    other = position + below(mix(state.random), CARDS - position)
+    state.deck[position], state.deck[other] = state.deck[other], state.deck[position]
+    state.ordered = position + 1
+
+
+@njit
+def settle(state: Any) -> None:
+    """Settle the order of the whole deck; the cards come as they would have come without this."""
+    for position in range(state.ordered, CARDS):
+        _settle_one(state, position)
+
+
+@njit
+def draw(state: Any) -> int:
+    """The next card of the deck."""
+    position = state.drawn
+    if position >= state.ordered:
+        _settle_one(state, position)
+    state.drawn += 1
+    return state.deck[position]
+
+
+@njit
+def ensure(state: Any, cards: int) -> None:
+    """Shuffle the discards in when fewer than `cards` cards are left."""
+    if CARDS - state.drawn < cards:
+        _reshuffle(state)
+
+
+@njit
+def _reshuffle(state: Any) -> None:
+    settle(state)
+    start = state.drawn - _put_back(state)
+    if state.shuffle != np.uint64(0):
+        for position in range(start, CARDS):
+            state.shuffle += GAMMA
+            other = position + below(mix(state.shuffle), CARDS - position)
+            state.deck[position], state.deck[other] = state.deck[other], state.deck[position]
+    state.drawn = start
+
+
+@njit
+def _put_back(state: Any) -> int:
+    """Move the rest of the deck up and the discards, lowest first, under it; returns how many."""
+    count = popcount(state.discards)
+    for position in range(state.drawn, CARDS):
+        state.deck[position - count] = state.deck[position]
+    for position in range(CARDS - count, CARDS):
+        card = lowest(state.discards)
+        state.deck[position] = card
+        state.discards ^= bit(card)
+    return count

@@ -1,0 +1,201 @@
+"""Games of Corellian Spike as JSON records: writing one, and playing one through the engine.
+
+A hand is `{"game", "players", "credits", "deck", "dice", "tie_break", "actions"}`, with `first` when another seat than
+0 acts first, `options` where they are not the default ones, `second_pot` when credits lie there, and `shuffle`, the
+seed of the reshuffles (see `spike.deck`), when the discards were shuffled in; without it they go under the deck, lowest
+first. A match of several hands is `{"game", "players", "hands": [...]}`.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.records import field, integer, list_of
+from spike.cards import ACTION_TEXT, ACTIONS, CARDS, GREATEST, LEAST, VALUES, copies
+from spike.deck import settle
+from spike.rules import apply, legal, next_hand, open_hand, over, proceed
+from spike.state import MOST_SEATS, ROUNDS, STATE, Options, blank
+
+_MOST_CREDITS = 32_000
+_WORD = 2**64
+
+
+def record(start: np.void, actions: list[int]) -> dict[str, Any]:
+    """The record of a match: its state as dealt, and the actions in order. A match of one hand is written as a hand."""
+    state = np.array([start], STATE)
+    hands, rest = [], list(actions)
+    while True:
+        # Stop after each hand, so that the next can be written down before anything happens in it.
+        state["hand_limit"] = state["hands_played"] + 1
+        hands.append(_record_hand(state, rest))
+        bust = (state["credits"][0, : int(state["players"][0])] == 0).any()
+        if bust or int(state["hands_played"][0]) == int(start["hand_limit"]) or not over(state[0]):
+            break
+        next_hand(state[0])
+    head = {"game": "spike", "players": int(start["players"])}
+    return head | hands[0] if int(start["hand_limit"]) == 1 else head | {"hands": hands}
+
+
+def _record_hand(state: NDArray[np.void], rest: list[int]) -> dict[str, Any]:
+    """Play a freshly dealt hand on, taking actions from the front of `rest`; returns its record."""
+    before = state.copy()
+    settle(before[0])
+    start, players = before[0], int(before[0]["players"])
+    played: list[int] = []
+    proceed(state[0])
+    while rest and not over(state[0]):
+        played.append(int(rest.pop(0)))
+        apply(state[0], played[-1])
+    hand: dict[str, Any] = {
+        "credits": start["stakes"][:players].tolist(),
+        "deck": VALUES[start["deck"]].tolist(),
+        "dice": start["dice"].tolist(),
+        "tie_break": int(start["lot"]),
+        "actions": played,
+    }
+    if start["first"]:
+        hand["first"] = int(start["first"])
+    if start["shuffle"] != state[0]["shuffle"]:
+        hand["shuffle"] = int(start["shuffle"])
+    if options := _options_of(start):
+        hand["options"] = options
+    if start["with_second_pot"]:
+        hand["second_pot"] = int(start["second_pot"]) - _paid_to_second_pot(start)
+    return hand
+
+
+def _paid_to_second_pot(start: np.void) -> int:
+    """What the seats have paid to the second pot in a hand in which nothing but the antes has happened."""
+    players = int(start["players"])
+    paid = start["stakes"][:players].astype(int) - start["credits"][:players]
+    return int(paid.sum()) - int(start["pool"])
+
+
+def _options_of(start: np.void) -> dict[str, Any]:
+    """The options that matter within a hand, where they are not the default ones."""
+    default = Options()
+    found = {
+        "ante": int(start["ante"]),
+        "bet": int(start["bet"]),
+        "raise_cap": int(start["raise_cap"]) or None,
+        "sabacc_pot": bool(start["with_second_pot"]),
+        "special_hands": bool(start["special_hands"]),
+    }
+    return {name: value for name, value in found.items() if value != getattr(default, name)}
+
+
+def replay(record: dict[str, Any]) -> dict[str, Any]:
+    """Play a record through the engine.
+
+    Returns credits after it, winner and pool; for a match, winner and pool of each of its `hands`. Raises ValueError
+    that names the field, or the action (counted from 1) and the rule it breaks.
+    """
+    players = integer(record, "players", 2, MOST_SEATS)
+    if "hands" not in record:
+        return _replay_hand(record, players)
+    results: list[dict[str, Any]] = []
+    for number, hand in enumerate(list_of(record["hands"], "hands", None), start=1):
+        try:
+            if not isinstance(hand, dict):
+                raise ValueError("not a JSON object")
+            if results and field(hand, "credits") != results[-1]["credits"]:
+                raise ValueError(f"credits: {hand['credits']} after {results[-1]['credits']} in the hand before")
+            results.append(_replay_hand(hand, players))
+        except ValueError as error:
+            raise ValueError(f"hand {number}: {error}") from None
+    if not results:
+        raise ValueError("hands: none")
+    short = [{"winner": result["winner"], "pool": result["pool"]} for result in results]
+    return {"credits": results[-1]["credits"], "hands": short}
+
+
+def _replay_hand(record: dict[str, Any], players: int) -> dict[str, Any]:
+    state = np.array([_start(record, players)], STATE)
+    open_hand(state[0])
+    proceed(state[0])
+    actions = list_of(field(record, "actions"), "actions", None)
+    for number, action in enumerate(actions, start=1):
+        if over(state[0]):
+            raise ValueError(f"action {number}: the hand is over after {number - 1} of {len(actions)} actions")
+        _play(state, number, action)
+    if not over(state[0]):
+        raise ValueError(f"actions: the hand is not over after {len(actions)}; seat {state[0]['turn']} is to move")
+    return {
+        "credits": state[0]["credits"][:players].tolist(),
+        "winner": int(state[0]["hands_won"].argmax()),
+        "pool": int(state[0]["winnings"].max()),
+    }
+
+
+def _play(state: NDArray[np.void], number: int, action: object) -> None:
+    if not isinstance(action, int) or isinstance(action, bool) or not 0 <= action < ACTIONS:
+        raise ValueError(f"action {number}: {action!r} is not an action from 0 to {ACTIONS - 1}")
+    mask = int(legal(state[0]))
+    if not mask >> action & 1:
+        options = ", ".join(f"{a} {text}" for a, text in enumerate(ACTION_TEXT) if mask >> a & 1)
+        raise ValueError(
+            f"action {number}: seat {state[0]['turn']} may not {ACTION_TEXT[action]} ({action}); legal: {options}"
+        )
+    apply(state[0], action)
+
+
+def _start(record: dict[str, Any], players: int) -> np.void:
+    """The state before the antes. Raises ValueError naming a bad field."""
+    options = _parse_options(record.get("options", {}))
+    state = np.array([blank(options)], STATE)
+    state["hand_limit"] = 1
+    state["players"] = players
+    state["credits"][0, :players] = _parse_credits(record, players, options)
+    state["deck"] = _parse_deck(record)
+    state["ordered"] = CARDS
+    state["dice"] = _parse_dice(record)
+    state["lot"] = integer(record, "tie_break", 0, 65_535)
+    state["first"] = integer({"first": 0, **record}, "first", 0, players - 1)
+    state["shuffle"] = np.uint64(integer({"shuffle": 0, **record}, "shuffle", 0, _WORD - 1))
+    state["second_pot"] = integer({"second_pot": 0, **record}, "second_pot", 0, _MOST_CREDITS)
+    return state[0]
+
+
+def _parse_options(chosen: object) -> Options:
+    known = ("ante", "bet", "raise_cap", "sabacc_pot", "special_hands")
+    if not isinstance(chosen, dict) or not set(chosen) <= set(known):
+        raise ValueError(f"options: an object with some of {', '.join(known)}, not {chosen!r}")
+    # What a seat starts a match with does not matter in a hand; it only has to be more than any ante.
+    options = Options(credits=200, **chosen)
+    blank(options)
+    return options
+
+
+def _parse_credits(record: dict[str, Any], players: int, options: Options) -> list[int]:
+    credits = list_of(field(record, "credits"), "credits", players)
+    for seat, amount in enumerate(credits):
+        if not isinstance(amount, int) or isinstance(amount, bool) or not 0 < amount <= _MOST_CREDITS // players:
+            raise ValueError(f"credits: seat {seat}: {amount!r} is not a number of credits above 0")
+        if amount % 2 and not options.sabacc_pot:
+            raise ValueError(f"credits: seat {seat} has {amount}, but everything is paid in twos")
+    return credits
+
+
+def _parse_deck(record: dict[str, Any]) -> list[int]:
+    """Values in draw order -> cards: the first 7 drawn is the first card of value 7, and so on."""
+    first = {value: int(np.searchsorted(VALUES, value)) for value in range(LEAST, GREATEST + 1)}
+    drawn: dict[int, int] = {}
+    deck = []
+    for position, value in enumerate(list_of(field(record, "deck"), "deck", CARDS), start=1):
+        if not isinstance(value, int) or isinstance(value, bool) or value not in first:
+            raise ValueError(f"deck: card {position}: {value!r} is not a value from {LEAST} to {GREATEST}")
+        drawn[value] = drawn.get(value, 0) + 1
+        if drawn[value] > copies(value):
+            raise ValueError(f"deck: card {position}: {value} is drawn twice, there are only {copies(value)} of it")
+        deck.append(first[value] + drawn[value] - 1)
+    return deck
+
+
+def _parse_dice(record: dict[str, Any]) -> list[list[int]]:
+    rolls = list_of(field(record, "dice"), "dice", ROUNDS)
+    for number, dice in enumerate(rolls, start=1):
+        for die in list_of(dice, f"dice: roll {number}", 2):
+            if not isinstance(die, int) or isinstance(die, bool) or not 1 <= die <= 6:
+                raise ValueError(f"dice: roll {number}: {die!r} is not from 1 to 6")
+    return rolls

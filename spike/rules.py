@@ -1,0 +1,287 @@
+"""The rules of Corellian Spike for a match of up to ten hands between 2 to 8 seats.
+
+A hand: ante, two cards each, betting, a face-up spike card each, then three rounds of buying, betting and dice, and
+the showdown, in which the least |sum| of three cards takes the pool. A match ends early when a seat has no credits
+left after a hand. A seat that folds keeps its cards face down until the hand is over; they are no discards.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.batch import Rules
+from cards.bits import bit, lowest, popcount
+from cards.splitmix import GAMMA, below, mix
+from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
+from spike.deck import draw, ensure, roll
+from spike.observation import observe
+from spike.showdown import card_sum, winner
+from spike.state import BET, BUY_PRICE, BUYING, EXCHANGE, NO_SEAT, OVER, ROUNDS
+
+_BETTING_ACTIONS = np.uint64(1 << RAISE | 1 << MATCH | 1 << FOLD)
+_BUYING_ACTIONS = np.uint64(1 << BUY | 1 << NO_BUY)
+_EXCHANGE_ACTIONS = np.uint64(1 << DISCARD | 1 << SWAP_SPIKE | 1 << SWAP_LOWER | 1 << SWAP_HIGHER)
+
+
+@njit
+def deal(state: Any, seed: np.uint64) -> None:
+    """Seat the players and begin the first hand; all chance of the match follows from `seed`."""
+    state.random = mix(seed ^ np.uint64(0x7370696B65))
+    state.random += GAMMA
+    more = below(mix(state.random), state.most_players - state.least_players + 1)
+    state.players = state.least_players + more
+    state.credits[:] = 0
+    state.stakes[:] = 0
+    state.hands[:] = 0
+    for seat in range(state.players):
+        state.credits[seat] = state.start_credits
+    state.winnings[:] = 0
+    state.hands_won[:] = 0
+    state.hands_played = 0
+    state.second_pot = 0
+    next_hand(state)
+    proceed(state)
+
+
+@njit
+def next_hand(state: Any) -> None:
+    """Begin a hand with fresh dice and a fresh deck."""
+    roll(state)
+    state.first = state.hands_played % state.players if state.rotate else 0
+    open_hand(state)
+
+
+@njit
+def open_hand(state: Any) -> None:
+    """Take the antes, deal two cards each and start the betting; chance, credits and `first` are in the state."""
+    state.discards = np.uint64(0)
+    state.spikes[:] = NO_CARD
+    state.bought = NO_CARD
+    state.drawn = 0
+    state.pool = 0
+    state.round = 0
+    state.in_hand = (1 << state.players) - 1
+    for seat in range(state.players):
+        state.stakes[seat] = state.credits[seat]
+        _pay(state, seat, state.ante)
+        if state.with_second_pot and state.credits[seat] > 0:
+            state.credits[seat] -= 1
+            state.second_pot += 1
+    _deal_hands(state)
+    _start(state, BET)
+
+
+@njit
+def _deal_hands(state: Any) -> None:
+    """Two rounds of one card to each seat still in."""
+    for place in range(2):
+        for seat in range(state.players):
+            if (state.in_hand >> seat) & 1:
+                state.hands[seat, place] = draw(state)
+    for seat in range(state.players):
+        _sort_hand(state, seat)
+
+
+@njit
+def _deal_spikes(state: Any) -> None:
+    for seat in range(state.players):
+        if (state.in_hand >> seat) & 1:
+            state.spikes[seat] = draw(state)
+
+
+@njit
+def _sort_hand(state: Any, seat: int) -> None:
+    if state.hands[seat, 0] > state.hands[seat, 1]:
+        state.hands[seat, 0], state.hands[seat, 1] = state.hands[seat, 1], state.hands[seat, 0]
+
+
+@njit
+def _pay(state: Any, seat: int, amount: int) -> None:
+    """Into the pool, as far as the seat's credits go."""
+    paid = min(amount, state.credits[seat])
+    state.credits[seat] -= paid
+    state.pool += paid
+
+
+@njit
+def _able(state: Any) -> int:
+    """The seats still in that have credits, as bits: all others take no decision."""
+    seats = 0
+    for seat in range(state.players):
+        if (state.in_hand >> seat) & 1 and state.credits[seat] > 0:
+            seats |= 1 << seat
+    return seats
+
+
+@njit
+def _start(state: Any, phase: int) -> None:
+    state.phase = phase
+    state.raises = 0
+    state.raiser = NO_SEAT
+    state.to_act = _able(state)
+    _pass_turn(state, state.first)
+
+
+@njit
+def _pass_turn(state: Any, seat: int) -> None:
+    """Give the turn to the first seat from `seat` on that still has to act, if there is one."""
+    waiting = np.uint64(state.to_act)
+    from_seat = waiting >> np.uint64(seat)
+    if from_seat != np.uint64(0):
+        state.turn = seat + lowest(from_seat)
+    elif waiting != np.uint64(0):
+        state.turn = lowest(waiting)
+
+
+@njit
+def legal(state: Any) -> np.uint64:
+    """The actions of the seat to move."""
+    if state.phase == BET:
+        capped = state.raise_cap > 0 and state.raises >= state.raise_cap
+        return _BETTING_ACTIONS & ~bit(RAISE) if capped else _BETTING_ACTIONS
+    if state.phase == BUYING:
+        return _BUYING_ACTIONS
+    return _EXCHANGE_ACTIONS if state.phase == EXCHANGE else np.uint64(0)
+
+
+@njit
+def to_match(state: Any) -> int:
+    """The amount to match in this betting round: nothing before the first raise, then one bet."""
+    return state.bet if state.raises > 0 else 0
+
+
+@njit
+def price(state: Any, action: int) -> int:
+    """What an action costs the seat to move; a seat with fewer credits pays what it has and is all-in."""
+    amount = 0
+    if action == RAISE:
+        amount = int(state.bet)
+    elif action == MATCH:
+        amount = int(to_match(state))
+    elif action == BUY:
+        amount = BUY_PRICE
+    return min(amount, int(state.credits[state.turn]))
+
+
+@njit
+def apply(state: Any, action: int) -> None:
+    """Play a legal action, and go on to the next decision of any seat."""
+    seat = np.int64(state.turn)
+    _pay(state, seat, price(state, action))
+    if action == BUY:
+        state.bought = draw(state)
+        state.phase = EXCHANGE
+        return
+    state.to_act &= ~(1 << seat)
+    if action == RAISE:
+        state.raises = min(state.raises + 1, 255)
+        state.raiser = seat
+        state.to_act = _able(state) & ~(1 << seat)
+    elif action == FOLD:
+        state.in_hand &= ~(1 << seat)
+        if popcount(np.uint64(state.in_hand)) == 1:
+            _end_hand(state, lowest(np.uint64(state.in_hand)))
+            proceed(state)
+            return
+    elif action >= DISCARD:
+        _exchange(state, seat, action)
+    if state.to_act == 0:
+        proceed(state)
+    else:
+        _pass_turn(state, seat + 1)
+
+
+@njit
+def _exchange(state: Any, seat: int, action: int) -> None:
+    card = state.bought
+    if action == SWAP_SPIKE:
+        card, state.spikes[seat] = state.spikes[seat], card
+    elif action != DISCARD:
+        place = action - SWAP_LOWER
+        card, state.hands[seat, place] = state.hands[seat, place], card
+        _sort_hand(state, seat)
+    state.discards |= bit(card)
+    state.bought = NO_CARD
+    state.phase = BUYING
+
+
+@njit
+def _roll_dice(state: Any) -> None:
+    """Equal dice: every seat still in gets two new hand cards; on a double one a new spike card first."""
+    ensure(state, 3 * state.players)
+    first, second = state.dice[state.round - 1]
+    if first != second:
+        return
+    for seat in range(state.players):
+        if (state.in_hand >> seat) & 1:
+            state.discards |= bit(state.hands[seat, 0]) | bit(state.hands[seat, 1])
+            if first == 1:
+                state.discards |= bit(state.spikes[seat])
+    if first == 1:
+        _deal_spikes(state)
+    _deal_hands(state)
+
+
+@njit
+def _end_hand(state: Any, seat: int) -> None:
+    """Give the pool to the winner; the match is over after the last hand or when a seat has no credits."""
+    state.credits[seat] += state.pool
+    state.winnings[seat] += state.pool
+    state.pool = 0
+    state.hands_won[seat] += 1
+    state.hands_played += 1
+    state.to_act = 0
+    last = state.hands_played == state.hand_limit
+    for other in range(state.players):
+        last = last or state.credits[other] == 0
+    if last:
+        state.phase = OVER
+        state.stakes[:] = state.credits
+    else:
+        next_hand(state)
+
+
+@njit
+def _showdown(state: Any) -> None:
+    seat = winner(state)
+    if state.second_pot > 0 and card_sum(state, seat) == 0:
+        state.pool += state.second_pot
+        state.second_pot = 0
+    _end_hand(state, seat)
+
+
+@njit
+def proceed(state: Any) -> None:
+    """Go on until a seat has to decide or the match is over."""
+    while state.to_act == 0 and state.phase != OVER:
+        if state.phase != BET:
+            _start(state, BET)
+        elif state.round == ROUNDS:
+            _roll_dice(state)
+            _showdown(state)
+        else:
+            if state.round == 0:
+                _deal_spikes(state)
+            else:
+                _roll_dice(state)
+            state.round += 1
+            ensure(state, state.players)
+            _start(state, BUYING)
+
+
+@njit
+def over(state: Any) -> bool:
+    """Whether the last hand has been played or a seat has gone bust."""
+    return state.phase == OVER
+
+
+@njit
+def returns(state: Any, out: NDArray[np.float32]) -> None:
+    """Credits won or lost by each player; 0 for seats that are not taken."""
+    for seat in range(state.players):
+        out[seat] = state.credits[seat] - state.start_credits
+
+
+RULES = Rules(deal, legal, apply, observe, over, returns)

@@ -1,0 +1,119 @@
+"""The state record of Corellian Spike and the rule options that it carries."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from spike.cards import CARDS
+
+MOST_SEATS = 8
+ROUNDS = 3
+BUY_PRICE = 2
+NO_SEAT = np.uint8(255)
+BET, BUYING, EXCHANGE, OVER = 0, 1, 2, 3
+
+STATE = np.dtype(
+    [
+        ("random", np.uint64),  # the game's own generator (splitmix64)
+        ("shuffle", np.uint64),  # from which the reshuffles of this hand follow; 0: discards go under the deck
+        ("discards", np.uint64),  # bit c: card c lies in the open discards
+        ("credits", np.int16, MOST_SEATS),
+        ("stakes", np.int16, MOST_SEATS),  # credits when the newest hand began, before the ante
+        ("winnings", np.int16, MOST_SEATS),  # pools taken so far in the game
+        ("pool", np.int16),
+        ("second_pot", np.int16),
+        ("start_credits", np.int16),  # option
+        ("ante", np.int16),  # option
+        ("bet", np.int16),  # option: what a raise costs
+        ("lot", np.uint16),  # decides between fully tied seats: modulo their number
+        ("deck", np.uint8, CARDS),  # in draw order as far as `ordered`, the rest still to be drawn at random
+        ("hands", np.uint8, (MOST_SEATS, 2)),  # cards of each seat, lower first
+        ("spikes", np.uint8, MOST_SEATS),  # face-up card of each seat, or NO_CARD
+        ("hands_won", np.uint8, MOST_SEATS),
+        ("dice", np.uint8, (ROUNDS, 2)),  # of the rounds 1 to 3, rolled when the hand begins and shown in turn
+        ("bought", np.uint8),  # card in front of the seat to move, or NO_CARD
+        ("drawn", np.uint8),  # cards drawn from the front of the deck
+        ("ordered", np.uint8),  # cards at the front of the deck whose order is settled
+        (
+            "players",
+            np.int32,
+        ),  # signed, because range() of an unsigned number counts in uint64; seats 0 to players - 1 are taken
+        ("turn", np.uint8),  # seat to move
+        ("first", np.uint8),  # seat that acts first in this hand
+        ("phase", np.uint8),  # BET, BUYING, EXCHANGE or OVER
+        ("round", np.uint8),  # 0 before the spike cards, then 1 to 3
+        ("in_hand", np.uint8),  # bit s: seat s has not folded
+        ("to_act", np.uint8),  # bit s: seat s still has to act in this phase
+        ("raises", np.uint8),  # in this betting round, at most 255
+        ("raiser", np.uint8),  # seat that raised last in this betting round, or NO_SEAT
+        ("hands_played", np.uint8),
+        ("hand_limit", np.uint8),  # option
+        ("rotate", np.uint8),  # option: the first seat moves on with every hand
+        ("raise_cap", np.uint8),  # option: most raises in a betting round, 0 for no limit
+        ("with_second_pot", np.uint8),  # option: each ante also pays 1 into the second pot
+        ("special_hands", np.uint8),  # option: sabacc and yee-haa rank before other sums
+        ("least_players", np.uint8),  # option: the number of players is drawn for each game
+        ("most_players", np.uint8),  # option
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Rule options.
+
+    `seats` sit at the table; with `min_seats`, each game draws their number from `min_seats` to `seats`. `credits`
+    is what each starts with, `bet` what a raise costs, `hands` the most hands of a game. With `rotate` the seat that
+    acts first moves on with every hand. `raise_cap` limits the raises of a betting round. With `sabacc_pot` each ante
+    also pays 1 into a second pot that only a winning sum of 0 takes. With `special_hands` pure sabacc (both zeros),
+    prime sabacc (0, 10, -10) and yee-haa (0, n, -n) rank before ordinary sums.
+    """
+
+    # Not compared: a player trained at one number of seats may sit down at another.
+    seats: int = field(default=2, compare=False)
+    min_seats: int | None = field(default=None, compare=False)
+    credits: int = 50
+    ante: int = 2
+    bet: int = 2
+    hands: int = 10
+    rotate: bool = False
+    raise_cap: int | None = None
+    sabacc_pot: bool = False
+    special_hands: bool = False
+
+
+def blank(options: Options) -> np.void:
+    """A state that holds the options and nothing else. Raises ValueError for a bad option."""
+    state = np.zeros(1, STATE)
+    state["most_players"] = _integer("seats", options.seats, 2, MOST_SEATS)
+    state["least_players"] = options.seats
+    if options.min_seats is not None:
+        state["least_players"] = _integer("min_seats", options.min_seats, 2, options.seats)
+    state["ante"] = _even("ante", options.ante, 0, 100)
+    state["bet"] = _even("bet", options.bet, 2, 100)
+    state["start_credits"] = _even("credits", options.credits, 4, 2000)
+    if options.credits <= options.ante + 1:
+        raise ValueError(f"game.credits: more than the ante of {options.ante} and 1, not {options.credits}")
+    state["hand_limit"] = _integer("hands", options.hands, 1, 255)
+    state["raise_cap"] = 0 if options.raise_cap is None else _integer("raise_cap", options.raise_cap, 1, 254)
+    for name in ("rotate", "sabacc_pot", "special_hands"):
+        if not isinstance(getattr(options, name), bool):
+            raise ValueError(f"game.{name}: true or false, not {getattr(options, name)!r}")
+    state["rotate"] = options.rotate
+    state["with_second_pot"] = options.sabacc_pot
+    state["special_hands"] = options.special_hands
+    return state[0]
+
+
+def _integer(name: str, value: Any, low: int, high: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ValueError(f"game.{name}: a whole number from {low} to {high}, not {value!r}")
+    return value
+
+
+def _even(name: str, value: Any, low: int, high: int) -> int:
+    if _integer(name, value, low, high) % 2:
+        raise ValueError(f"game.{name}: an even number, because everything is paid in twos, not {value}")
+    return int(value)

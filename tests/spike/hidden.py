@@ -1,0 +1,41 @@
+"""The cards that a seat of Corellian Spike cannot see, dealt anew in keeping with all that it knows."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cards.game import States
+from spike.cards import CARDS, NO_CARD
+from spike.state import MOST_SEATS
+
+
+def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
+    """Permute, in place, the deck, the others' hands and a card that another seat has bought; roll chance anew."""
+    state = states[0]
+    for name in ("random", "shuffle"):
+        state[name] = random.integers(1, 2**63, dtype=np.uint64)
+    state["lot"] = random.integers(0, 840)
+    state["dice"] = random.integers(1, 7, (3, 2))
+    players = int(state["players"])
+    others = [other for other in range(players) if other != seat]
+    bought = seat != state["turn"] and state["bought"] != NO_CARD
+    left = np.arange(int(state["drawn"]), CARDS)
+    hidden = [*state["deck"][left].tolist(), *state["hands"][others].ravel().tolist()]
+    hidden += [int(state["bought"])] if bought else []
+    cards = random.permutation(np.array(hidden, np.uint8))
+    state["deck"][left] = cards[: left.size]
+    state["hands"][others] = np.sort(cards[left.size : left.size + 2 * len(others)].reshape(-1, 2), axis=1)
+    if bought:
+        state["bought"] = cards[-1]
+
+
+def replayed_returns(seats: int, credits: int = 50) -> Callable[[dict[str, Any]], Sequence[float]]:
+    """What `cards.conformance.Case` asks for: credits won by each of `seats`, 0 for those not taken."""
+
+    def returns(result: dict[str, Any]) -> Sequence[float]:
+        won = [float(held - credits) for held in result["credits"]]
+        return won + [0.0] * (seats - len(won))
+
+    assert seats <= MOST_SEATS
+    return returns

@@ -1,0 +1,131 @@
+"""The engine against the second implementation, decision by decision over thousands of random matches."""
+
+from collections import Counter
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cards.bits import unpack
+from cards.game import States, load_game
+from cards.splitmix import stream
+from spike.cards import NO_CARD, VALUES
+from spike.deck import settle
+from spike.rules import to_match
+from spike.state import NO_SEAT, OVER
+from tests.spike.reference import Hand, Rules, Script
+
+PHASES = {"bet": 0, "buy": 1, "exchange": 2}
+
+
+class Match:
+    """A match of the second implementation; the chance of every hand is read off the engine when it is dealt."""
+
+    def __init__(self, state: States, rules: Rules, hands: int, rotate: bool) -> None:
+        self.rules, self.limit, self.rotate = rules, hands, rotate
+        self.credits = [int(state[0]["start_credits"])] * int(state[0]["players"])
+        self.second_pot = 0
+        self.hands: list[Hand] = []
+        self.won = [0] * len(self.credits)
+        self.begin(state)
+
+    def begin(self, state: States) -> None:
+        copy = state.copy()
+        settle(copy[0])
+        dice = [(int(a), int(b)) for a, b in copy[0]["dice"]]
+        script = Script(VALUES[copy[0]["deck"]].tolist(), dice, int(copy[0]["lot"]), int(copy[0]["shuffle"]))
+        first = len(self.hands) % len(self.credits) if self.rotate else 0
+        self.hand = Hand(self.rules, self.credits, script, first, self.second_pot)
+        self.hands.append(self.hand)
+        self.flow: Generator[None, int, None] = self.hand.play()
+        next(self.flow)
+
+    def over(self) -> bool:
+        return self.hand.done() and (len(self.hands) == self.limit or 0 in self.credits)
+
+    def play(self, action: int, after: States) -> None:
+        try:
+            self.flow.send(action)
+        except StopIteration:
+            self.won[self.hand.winner] += 1
+            self.second_pot = self.hand.second_pot
+            if not self.over():
+                self.begin(after)
+
+
+def expect_same(state: np.void, mask: int, match: Match) -> None:
+    n = len(match.credits)
+    assert (state["phase"] == OVER) == match.over()
+    assert state["credits"][:n].tolist() == match.credits
+    assert state["hands_won"][:n].tolist() == match.won
+    assert int(state["second_pot"]) == match.hand.second_pot
+    if match.over():
+        assert mask == 0
+        return
+    hand = match.hand
+    hand.check_cards()
+    assert {a for a in range(64) if mask >> a & 1} == hand.legal()
+    assert int(state["turn"]) == hand.turn
+    assert int(state["pool"]) == hand.pool
+    assert int(state["round"]) == hand.round
+    assert int(state["phase"]) == PHASES[hand.phase]
+    assert int(to_match(state)) == (hand.rules.bet if hand.raises else 0)
+    assert state["raiser"] == (NO_SEAT if hand.raiser is None else hand.raiser)
+    for seat in range(n):
+        assert bool(int(state["in_hand"]) >> seat & 1) == (seat not in hand.folded)
+        assert VALUES[state["hands"][seat]].tolist() == hand.hands[seat]
+        assert value(state["spikes"][seat]) == hand.spikes[seat]
+    assert value(state["bought"]) == hand.bought
+    discards = np.flatnonzero(unpack(state["discards"].reshape(1, 1), 62)[0])
+    assert Counter(VALUES[discards].tolist()) == Counter(hand.discards)
+
+
+def value(card: np.uint8) -> int | None:
+    return None if card == NO_CARD else int(VALUES[card])
+
+
+PATIENT = [0.25, 0.7, 0.05, 0.7, 0.3, 0.25, 0.25, 0.25, 0.25]  # few folds, so that decks run low
+EVEN = [1.0] * 9
+
+
+@pytest.mark.parametrize(
+    ("options", "weights", "matches"),
+    [
+        ({"seats": 2}, EVEN, 500),
+        ({"seats": 4}, EVEN, 250),
+        ({"seats": 8}, EVEN, 130),
+        ({"seats": 2}, PATIENT, 200),
+        ({"seats": 8}, PATIENT, 60),
+        ({"seats": 8, "min_seats": 2, "rotate": True, "raise_cap": 2, "bet": 6, "ante": 4}, PATIENT, 60),
+        ({"seats": 3, "sabacc_pot": True, "special_hands": True, "credits": 20}, PATIENT, 200),
+    ],
+    ids=["2", "4", "8", "2 patient", "8 patient", "options", "pots"],
+)
+def test_every_decision(options: dict[str, Any], weights: list[float], matches: int) -> None:
+    game = load_game("spike", options)
+    random = np.random.default_rng(5)
+    states = game.deal(stream(5, "reference", 0, matches))
+    names = ("ante", "bet", "raise_cap", "sabacc_pot", "special_hands")
+    rules = Rules(**{name: getattr(game.options, name) for name in names})
+    references = [Match(states[k : k + 1], rules, game.options.hands, game.options.rotate) for k in range(matches)]
+    reshuffles = all_in = 0
+    while not game.over(states).all():
+        running = np.flatnonzero(~game.over(states))
+        masks = game.legal(states)
+        legal = unpack(masks[running, None], 9) * weights
+        chosen = (legal.cumsum(1) > random.random((running.size, 1)) * legal.sum(1, keepdims=True)).argmax(1)
+        game.apply(states, chosen.astype(np.uint8), running)
+        masks = game.legal(states)
+        for k, action in zip(running.tolist(), chosen.tolist(), strict=True):
+            match = references[k]
+            hand = match.hand
+            match.play(action, states[k : k + 1])
+            expect_same(states[k], int(masks[k]), match)
+            if hand.done():
+                reshuffles += hand.reshuffles
+                all_in += 0 in [c for seat, c in enumerate(match.credits) if seat != hand.winner]
+    if options == {"seats": 8} and weights is PATIENT:
+        assert reshuffles > 20
+    if weights is PATIENT:
+        assert all_in > 5

@@ -1,0 +1,266 @@
+"""Hands worked out on paper: showdowns, betting, buying, dice, reshuffles, all-in."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cards.game import Game, load_game
+from cards.play import RandomPlayer, play
+from spike import GAME
+from spike.cards import VALUES
+from spike.records import replay
+from spike.rules import apply, open_hand, proceed
+from spike.state import OVER, STATE, Options, blank
+from tests.spike.hands import QUIET, dealt, deck, hand
+
+Cards = tuple[int, int, int]
+
+
+def winner(*cards: Cards, **changes: Any) -> int:
+    result = replay(hand(*dealt(*cards), players=len(cards), **changes))
+    return int(result["winner"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((3, -2, 0), (4, -2, 0)),  # |1| before |2|
+        ((-5, 4, 0), (1, 4, -3)),  # |-1| before |2|
+        ((5, -3, 0), (-5, 3, 0)),  # 2 before -2
+        ((7, -5, 0), (5, -3, 0)),  # both 2, of 7 and of 5 in positive cards
+        ((4, 4, -7), (6, 1, -6)),  # both 1, of 8 and of 7 in positive cards
+        ((6, 2, -7), (5, 3, -7)),  # both 1 of 8, the greater single card
+        ((9, -9, 0), (8, -8, 0)),  # both 0, of 9 and of 8
+        ((2, -1, -1), (-1, 0, 0)),  # 0 before |-1|
+    ],
+)
+def test_the_better_hand_wins_in_either_seat(first: Cards, second: Cards) -> None:
+    assert winner(first, second) == 0
+    assert winner(second, first) == 1
+
+
+def test_lot_decides_between_fully_tied_seats() -> None:
+    tied = (5, -3, -1)
+    worse = (5, -3, 1)
+    assert [winner(tied, worse, (5, -3, -1), tie_break=lot) for lot in range(4)] == [0, 2, 0, 2]
+    assert [winner((5, -3, -1), (5, -3, -1), (5, -3, -1), tie_break=lot) for lot in (0, 4, 8)] == [0, 1, 2]
+
+
+SPECIAL = {"options": {"special_hands": True}}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((0, 0, 5), (10, -10, 1)),  # pure sabacc before anything, whatever the third card
+        ((0, 0, 5), (9, -8, -1)),
+        ((10, -10, 0), (9, -9, 0)),  # prime sabacc before yee-haa
+        ((1, -1, 0), (10, -7, -3)),  # yee-haa before an ordinary zero
+    ],
+)
+def test_special_hands(first: Cards, second: Cards) -> None:
+    assert winner(first, second, **SPECIAL) == 0
+    assert winner(second, first, **SPECIAL) == 1
+
+
+def test_special_hands_are_off_by_default() -> None:
+    assert winner((1, -1, 0), (10, -7, -3)) == 1
+    assert winner((0, 0, 5), (2, -1, 3)) == 1
+
+
+def test_quiet_hand() -> None:
+    assert replay(hand(*dealt((1, 2, 3), (1, 2, -3)))) == {"credits": [48, 52], "winner": 1, "pool": 4}
+
+
+def test_raise_is_matched_and_raised_again() -> None:
+    # Seat 0 raises, 1 raises, 0 must act again and matches: 2 + 2 + 2 besides the antes.
+    actions = [0, 0, 1, *QUIET[2][2:]]
+    assert replay(hand(*dealt((0, 2, 3), (1, 2, -3)), actions=actions)) == {
+        "credits": [44, 56],
+        "winner": 1,
+        "pool": 10,
+    }
+
+
+def test_fold_gives_the_pool_at_once() -> None:
+    assert replay(hand(actions=[0, 2])) == {"credits": [52, 48], "winner": 0, "pool": 6}
+
+
+def test_betting_goes_on_among_those_left() -> None:
+    # 0 raises, 1 folds, 2 raises, 0 matches; then 0 and 2 alone buy and bet.
+    actions = [0, 2, 0, 1, *3 * [4, 4, 1, 1]]
+    result = replay(hand(*dealt((1, 1, 4), (9, 9, 9), (1, 5, -6)), players=3, actions=actions))
+    # The folded seat gets no spike card: 4 and 9 are the next two cards.
+    assert result == {"credits": [56, 48, 46], "winner": 0, "pool": 12}
+
+
+def test_bought_card_replaces_and_costs_two() -> None:
+    front = [*dealt((6, 2, 5), (9, 9, 9)), -8]
+    swaps = {5: 13, 6: 0, 7: 3, 8: -1}  # what 6 + 2 + 5 becomes with -8 in place of nothing, spike, lower, higher
+    for action, total in swaps.items():
+        state = played(front, [1, 1, 3, action])
+        assert VALUES[state["hands"][0]].sum() + VALUES[state["spikes"][0]] == total
+        assert state["credits"].tolist()[:2] == [46, 48]
+        assert state["pool"] == 6
+        assert list(VALUES[cards_of(int(state["discards"]))]) == [{5: -8, 6: 5, 7: 2, 8: 6}[action]]
+
+
+def played(front: list[int], actions: list[int], credits: tuple[int, ...] = (50, 50), **changes: Any) -> np.void:
+    """The state after some actions of a hand that begins with these cards."""
+    state = np.array([blank(Options(hands=1))], STATE)
+    state["players"] = len(credits)
+    state["credits"][0, : len(credits)] = credits
+    left = list(range(62))
+    cards = []
+    for value in deck(*front):
+        cards.append(next(card for card in left if VALUES[card] == value))
+        left.remove(cards[-1])
+    state["deck"] = cards
+    state["ordered"] = 62
+    state["dice"] = [[1, 2], [3, 4], [5, 6]]
+    for name, value in changes.items():
+        state[name] = value
+    open_hand(state[0])
+    proceed(state[0])
+    for action in actions:
+        apply(state[0], action)
+    return state[0]
+
+
+def cards_of(mask: int) -> list[int]:
+    return [card for card in range(62) if mask >> card & 1]
+
+
+def test_equal_dice_replace_the_hands_but_not_the_spikes() -> None:
+    front = [*dealt((6, 2, 5), (9, 9, 9)), -1, -2, -3, -4]
+    state = played(front, [1, 1, 4, 4, 1, 1], dice=[[3, 3], [1, 2], [1, 2]])
+    assert VALUES[state["hands"][:2]].tolist() == [[-3, -1], [-4, -2]]
+    assert VALUES[state["spikes"][:2]].tolist() == [5, 9]
+    assert sorted(VALUES[cards_of(int(state["discards"]))].tolist()) == [2, 6, 9, 9]
+
+
+def test_double_one_replaces_the_spikes_before_the_hands() -> None:
+    front = [*dealt((6, 2, 5), (9, 9, 9)), 7, 8, -1, -2, -3, -4]
+    state = played(front, [1, 1, 4, 4, 1, 1], dice=[[1, 1], [1, 2], [1, 2]])
+    assert VALUES[state["spikes"][:2]].tolist() == [7, 8]
+    assert VALUES[state["hands"][:2]].tolist() == [[-3, -1], [-4, -2]]
+
+
+def test_a_folded_seat_gets_no_new_cards() -> None:
+    front = [*[6, 9, 1, 2, 9, 1], 5, 4, -1, -2, -3, -4]
+    state = played(front, [1, 0, 2, 1, 4, 4, 1, 1], (50, 50, 50), dice=[[2, 2], [1, 2], [1, 2]])
+    assert VALUES[state["hands"][:3]].tolist() == [[-3, -1], [-4, -2], [1, 1]]
+    assert state["in_hand"] == 0b011
+
+
+def test_all_in_seat_is_skipped_and_still_wins() -> None:
+    # Seat 1 has 2 credits, all of them its ante; seat 0 plays alone.
+    state = played(dealt((9, 9, 9), (1, 0, -1)), [1, 4, 1, 4, 1, 4], (50, 2))
+    assert state["turn"] == 0 and state["to_act"] == 1
+    apply(state, 1)
+    assert state["phase"] == OVER
+    assert state["credits"].tolist()[:2] == [48, 4]
+
+
+def test_last_credits_are_paid_as_far_as_they_go() -> None:
+    state = played(dealt((9, 9, 9), (1, 0, -1)), [0, 1], (50, 3), bet=6)
+    assert state["credits"].tolist()[:2] == [42, 0]
+    assert state["pool"] == 11
+
+
+def test_all_in_seat_that_bought_still_exchanges() -> None:
+    state = played([*dealt((9, 9, 9), (1, 0, 5)), -1], [1, 1, 4, 3], (50, 4))
+    assert state["credits"][1] == 0 and state["turn"] == 1
+    apply(state, 6)
+    assert VALUES[state["spikes"][1]] == -1
+
+
+def test_reshuffle_without_a_seed_puts_the_discards_under_the_deck() -> None:
+    # Eight seats leave 38 cards; a double takes 16; with 22 left the next dice bring the discards back.
+    quiet = [1] * 8 + [4] * 8 + [1] * 8
+    state = played([], quiet, (50,) * 8, dice=[[2, 2], [1, 2], [1, 2]])
+    assert state["drawn"] == 40 and len(cards_of(int(state["discards"]))) == 16
+    before = state["deck"].copy()
+    for action in [4] * 8 + [1] * 8:
+        apply(state, action)
+    assert state["drawn"] == 24 and state["discards"] == 0
+    assert state["deck"][24:46].tolist() == before[40:].tolist()
+    assert state["deck"][46:].tolist() == sorted(state["deck"][46:].tolist())
+
+
+def test_raise_cap() -> None:
+    game = load_game("spike", {"raise_cap": 1})
+    states = game.deal(np.array([1], np.uint64))
+    game.apply(states, np.array([0], np.uint8))
+    assert game.legal(states)[0] == 0b110
+
+
+def test_first_seat_rotates() -> None:
+    game = load_game("spike", {"seats": 3, "rotate": True})
+    states = game.deal(np.array([1], np.uint64))
+    for turn in (0, 1, 2, 0):
+        assert states["turn"][0] == turn
+        game.apply(states, np.array([2], np.uint8))
+        game.apply(states, np.array([2], np.uint8))
+
+
+def test_second_pot_rolls_over_until_a_sum_of_zero_wins() -> None:
+    options = {"options": {"sabacc_pot": True}}
+    nobody = replay(hand(*dealt((1, 2, 3), (1, 2, -2)), second_pot=6, **options))
+    assert nobody == {"credits": [47, 51], "winner": 1, "pool": 4}
+    somebody = replay(hand(*dealt((1, 2, 3), (1, 2, -3)), second_pot=6, **options))
+    assert somebody == {"credits": [47, 59], "winner": 1, "pool": 12}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(2, 8), st.integers(0, 2**64 - 1), st.booleans())
+def test_credits_are_conserved_at_every_decision(seats: int, seed: int, second_pot: bool) -> None:
+    game = load_game("spike", {"seats": seats, "sabacc_pot": second_pot})
+
+    def check(states: Any, running: Any, actions: Any, totals: Any) -> None:
+        held = states["credits"].sum(1) + states["pool"] + states["second_pot"]
+        assert (held == 50 * seats).all()
+        assert (states["credits"] >= 0).all()
+
+    play(game, np.array([seed], np.uint64), [RandomPlayer(game)], np.zeros((1, seats), np.uint8), watch=check)
+
+
+def test_number_of_players_is_drawn_for_each_game() -> None:
+    game = load_game("spike", {"seats": 8, "min_seats": 2})
+    states = game.deal(np.arange(2000, dtype=np.uint64))
+    counts = np.bincount(states["players"], minlength=9)
+    assert (counts[:2] == 0).all() and (counts[2:] > 200).all()
+    final, _ = play(game, np.arange(50, dtype=np.uint64), [RandomPlayer(game)], np.zeros((50, 8), np.uint8))
+    assert game.returns(final).sum(1).tolist() == [0.0] * 50
+    for state, row in zip(final, game.returns(final), strict=True):
+        assert (row[state["players"] :] == 0).all()
+
+
+def bad(options: dict[str, Any]) -> str:
+    with pytest.raises(ValueError) as error:
+        GAME.configure(options)
+    return str(error.value)
+
+
+def test_bad_options_are_named() -> None:
+    assert bad({"seats": 9}) == "game.seats: a whole number from 2 to 8, not 9"
+    assert bad({"seats": 1}) == "game.seats: a whole number from 2 to 8, not 1"
+    assert bad({"seats": 4, "min_seats": 5}) == "game.min_seats: a whole number from 2 to 4, not 5"
+    assert bad({"credits": 51}) == "game.credits: an even number, because everything is paid in twos, not 51"
+    assert bad({"bet": 3}) == "game.bet: an even number, because everything is paid in twos, not 3"
+    assert bad({"rotate": 1}) == "game.rotate: true or false, not 1"
+    assert bad({"ante": 60}) == "game.credits: more than the ante of 60 and 1, not 50"
+    assert bad({"hands": 0}).startswith("game.hands")
+    assert bad({"chairs": 3}).startswith("game.chairs: spike has no such option")
+
+
+def configured(seats: int) -> Game:
+    return load_game("spike", {"seats": seats})
+
+
+def test_every_seat_is_a_team() -> None:
+    assert configured(5).teams == ((0,), (1,), (2,), (3,), (4,))
+    assert configured(5).seats == 5
