@@ -76,12 +76,14 @@ def _duel_batch(
     plays = seatings(game)
     states, _ = play(game, np.tile(seeds, len(plays)), [first, second], np.repeat(plays, seeds.size, axis=0))
     returns = game.returns(states).reshape(len(plays), seeds.size, game.seats).astype(np.float64)
-    own = _mean_of_side(returns, plays == 0)
-    other = _mean_of_side(returns, plays == 1)
+    taken = game.taken(states).reshape(returns.shape)
+    own = _mean_of_side(returns, (plays == 0)[:, None] & taken)
+    other = _mean_of_side(returns, (plays == 1)[:, None] & taken)
     wins = (np.sign(own - other) + 1) / 2
     return wins.mean(axis=0), own.mean(axis=0), other.mean(axis=0)
 
 
 def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDArray[np.float64]:
-    weights = side / side.sum(axis=1, keepdims=True)
-    return np.einsum("pds,ps->pd", returns, weights)
+    """Mean over the seats of a side, `[plays, deals, seats]` -> `[plays, deals]`."""
+    mean: NDArray[np.float64] = (returns * side).sum(axis=2) / side.sum(axis=2)
+    return mean

@@ -28,7 +28,8 @@ class Game:
     """A game with its options chosen.
 
     `blank` is a state record that holds the options and nothing else; its dtype has the field `turn`, the seat to
-    move. The rules are compiled scalar functions on one record:
+    move. With a field `players`, only the first so many of `seats` are taken in a game; the others never move and
+    their result is 0. The rules are compiled scalar functions on one record:
 
     - `deal(state, seed)`: a new game under the options in `state`; all chance in it follows from `seed`;
     - `legal(state)`: bit mask over the actions (at most 64) of the seat to move, 0 when over;
@@ -138,6 +139,11 @@ class Game:
         out = np.zeros((games.size, self.seats), np.float32)
         self.loops.returns(states, games, out)
         return out
+
+    def taken(self, states: States) -> NDArray[np.bool_]:
+        """Which seats are taken, `[games, seats]`: the first `players` of a state that has this field, else all."""
+        players = states["players"] if "players" in (self.dtype.names or ()) else np.full(states.size, self.seats)
+        return np.arange(self.seats) < players[:, None]
 
     def _games(self, states: States, games: Games | None) -> Games:
         if states.dtype != self.dtype:
