@@ -8,6 +8,7 @@ from typing import Any
 
 from cards.game import Game
 from spike.cards import ACTIONS, action_text
+from spike.numbering import numbering
 from spike.observation import BITS
 from spike.players import POLICIES
 from spike.records import record, replay
@@ -46,4 +47,5 @@ GAME = Game(
     configure_options=_configure,
     replay=replay,
     record=record,
+    numbering=numbering,
 )

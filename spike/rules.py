@@ -18,7 +18,7 @@ from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_
 from spike.deck import draw, ensure, roll
 from spike.observation import observe
 from spike.showdown import card_sum, winner
-from spike.state import BET, BUY_PRICE, BUYING, EXCHANGE, NO_SEAT, OVER, ROUNDS
+from spike.state import BET, BETWEEN_HANDS, BUY_PRICE, BUYING, EXCHANGE, NO_SEAT, OVER, ROUNDS
 
 _BETTING_ACTIONS = np.uint64(1 << RAISE | 1 << MATCH | 1 << FOLD)
 _BUYING_ACTIONS = np.uint64(1 << BUY | 1 << NO_BUY)
@@ -41,7 +41,8 @@ def deal(state: Any, seed: np.uint64) -> None:
     state.hands_won[:] = 0
     state.hands_played = 0
     state.second_pot = 0
-    next_hand(state)
+    state.phase = BETWEEN_HANDS
+    state.to_act = 0
     proceed(state)
 
 
@@ -183,14 +184,10 @@ def apply(state: Any, action: int) -> None:
         state.in_hand &= ~(1 << seat)
         if popcount(np.uint64(state.in_hand)) == 1:
             _end_hand(state, lowest(np.uint64(state.in_hand)))
-            proceed(state)
-            return
     elif action >= DISCARD:
         _exchange(state, seat, action)
-    if state.to_act == 0:
-        proceed(state)
-    else:
-        _pass_turn(state, seat + 1)
+    _pass_turn(state, seat + 1)
+    proceed(state)
 
 
 @njit
@@ -240,7 +237,7 @@ def _end_hand(state: Any, seat: int) -> None:
         state.phase = OVER
         state.stakes[:] = state.credits
     else:
-        next_hand(state)
+        state.phase = BETWEEN_HANDS
 
 
 @njit
@@ -256,19 +253,26 @@ def _showdown(state: Any) -> None:
 def proceed(state: Any) -> None:
     """Go on until a seat has to decide or the match is over."""
     while state.to_act == 0 and state.phase != OVER:
-        if state.phase != BET:
+        if state.phase == BETWEEN_HANDS:
+            next_hand(state)
+        elif state.phase == BUYING:
             _start(state, BET)
-        elif state.round == ROUNDS:
-            _roll_dice(state)
-            _showdown(state)
         else:
-            if state.round == 0:
-                _deal_spikes(state)
-            else:
+            if state.round > 0:
                 _roll_dice(state)
-            state.round += 1
-            ensure(state, state.players)
-            _start(state, BUYING)
+            if state.round == ROUNDS:
+                _showdown(state)
+            else:
+                _next_round(state)
+
+
+@njit
+def _next_round(state: Any) -> None:
+    if state.round == 0:
+        _deal_spikes(state)
+    state.round += 1
+    ensure(state, state.players)
+    _start(state, BUYING)
 
 
 @njit

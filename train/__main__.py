@@ -13,9 +13,11 @@ import torch
 from rich.console import Console
 
 from train import checkpoint
+from train.batch_q_config import BatchQSettings
+from train.batch_q_run import learn_in_batches
 from train.checkpoint import CheckpointError
 from train.command_line import parse
-from train.config import SettingsError, TrainSettings, as_yaml, compose
+from train.config import SettingsError, TrainSettings, as_yaml, chosen_algo, compose
 from train.loop import Trainer
 from train.metrics import log_to_file
 from train.progress import Display, results_table
@@ -30,11 +32,17 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     options = parse("python -m train", "train", arguments)
     try:
-        settings = compose(TrainSettings, "train", options.overrides)
+        settings: TrainSettings | BatchQSettings
+        if chosen_algo(options.overrides) == "q_learning":
+            settings = compose(BatchQSettings, "batch_q", options.overrides)
+        else:
+            settings = compose(TrainSettings, "train", options.overrides)
         if options.print_config:
             print(as_yaml(settings), end="")
             return 0
         with RunFolder(settings) as folder:
+            if isinstance(settings, BatchQSettings):
+                return learn_in_batches(settings, folder)
             return train(settings, folder)
     except (SettingsError, CheckpointError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -9,17 +9,18 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from train import checkpoint
+from train.batch_q_config import BatchQSettings
 from train.config import SettingsError, TrainSettings, as_yaml, differences
 
 # What may be another way when a run goes on: how far it goes, who plays, and how often it is looked at.
-CHANGEABLE = ("episodes", "minutes", "runs", "device", "log_every_episodes", "learner.threads")
+CHANGEABLE = ("episodes", "minutes", "runs", "device", "log_every_episodes", "learner.threads", "iterations")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 
 
 class RunFolder:
     """runs/<game>/<name>, held by one process at a time. Use as a context."""
 
-    def __init__(self, settings: TrainSettings) -> None:
+    def __init__(self, settings: TrainSettings | BatchQSettings) -> None:
         self.path = settings.folder
         self.checkpoints = self.path / "checkpoints"
         self._settings = settings

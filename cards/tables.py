@@ -1,0 +1,181 @@
+"""Policies in tables: a game's decisions as numbered states, players that look their action up, and the files.
+
+A table file is either compact (`.npz`) or the text form (`.json`), one object from the text of a state to an action.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.game import Game, Games, States
+
+_FORMAT = 1
+_WHERE_FROM = "python -m train algo=q_learning writes such files"
+
+Policy = NDArray[np.uint8]
+
+
+class PolicyFileError(ValueError):
+    """A table file that cannot be used; the message names the file and the state."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbering:
+    """A game's decisions as numbered states.
+
+    `number(state)` is the compiled function from a state record to the number of the decision of the seat to move,
+    and `episode(state)` a compiled count of what learning takes for one episode, as a hand of a match; state
+    `terminal` follows the last decision of one. `legal[states]` are the legal actions as bit masks, 0 for `terminal`,
+    and `initial[states]` the action where nothing has been learned. `text(number)` is how a file writes a state and
+    `parse(text)` the number again (ValueError for no state). `listed` are the states that occur under the game's
+    options, `terminal` last; `listings` all such lists that a table may have been made for, the shortest first.
+    """
+
+    number: Callable[[Any], int]
+    episode: Callable[[Any], int]
+    terminal: int
+    legal: NDArray[np.uint64]
+    initial: Policy
+    text: Callable[[int], str]
+    parse: Callable[[str], int]
+    listed: NDArray[np.int64]
+    listings: tuple[NDArray[np.int64], ...]
+
+
+def numbering_of(game: Game) -> Numbering:
+    """The numbering of a game. Raises ValueError when it has none."""
+    if game.numbering is None:
+        raise ValueError(f"{game.name} has no numbered states, so no policy of it fits a table")
+    return game.numbering(game.options)
+
+
+@cache
+def _lookup_loop(number: Callable[[Any], int]) -> Callable[..., None]:
+    @njit
+    def look_up(states: Any, games: Any, table: Any, out: Any) -> None:
+        for k in range(games.size):
+            out[k] = table[number(states[games[k]])]
+
+    return look_up
+
+
+class TablePlayer:
+    """Plays the action that a table has for the state; see `cards.play.Player`."""
+
+    def __init__(self, numbering: Numbering, policy: Policy) -> None:
+        self._look_up = _lookup_loop(numbering.number)
+        self._policy = policy
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `Player`; a table decides by the state alone."""
+
+    def act(self, states: States, games: Games) -> NDArray[np.uint8]:
+        """See `Player`."""
+        actions = np.empty(games.size, np.uint8)
+        self._look_up(states, games, self._policy, actions)
+        return actions
+
+
+def save_policy(path: Path, game: Game, policy: Policy) -> None:
+    """Write the actions of the states listed for the game's options: compact, or as text for a `.json` path."""
+    numbering = numbering_of(game)
+    decisions = numbering.listed[:-1]
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as file:
+        if path.suffix == ".json":
+            entries = (f'"{numbering.text(int(n))}":{policy[n]}' for n in decisions)
+            file.write(("{" + ",\n".join(entries) + "}\n").encode())
+        else:
+            name = np.array(game.name)
+            # Gaps between neighbouring numbers compress far better than the numbers.
+            gaps = np.diff(decisions, prepend=0).astype(np.uint32)
+            np.savez_compressed(file, format=_FORMAT, game=name, gaps=gaps, actions=policy[decisions])
+    temporary.replace(path)
+
+
+def load_policy(path: Path, game: Game) -> Policy:
+    """The actions `[states]` of a table file; states that the file need not hold have the initial action.
+
+    Raises PolicyFileError naming the file, and the state with an illegal action or the first that is missing.
+    """
+    numbering = numbering_of(game)
+    try:
+        states, actions = _read_text(path, numbering) if path.suffix == ".json" else _read_compact(path, game)
+    except OSError as error:
+        raise PolicyFileError(f"{path}: cannot be read ({error.strerror}); {_WHERE_FROM}") from None
+    _check_legal(path, numbering, states, actions)
+    _check_complete(path, numbering, states)
+    policy = numbering.initial.copy()
+    policy[states] = actions
+    return policy
+
+
+def _read_text(path: Path, numbering: Numbering) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    try:
+        entries = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise PolicyFileError(f"{path}: not JSON ({error}); {_WHERE_FROM}") from None
+    if not isinstance(entries, dict):
+        raise PolicyFileError(f"{path}: not an object from state to action; {_WHERE_FROM}")
+    states = np.empty(len(entries), np.int64)
+    actions = np.empty(len(entries), np.int64)
+    for row, (text, action) in enumerate(entries.items()):
+        if not isinstance(action, int) or isinstance(action, bool) or not 0 <= action < 64:
+            raise PolicyFileError(f"{path}: state {text}: {action!r} is not an action")
+        try:
+            states[row], actions[row] = numbering.parse(text), action
+        except ValueError as error:
+            raise PolicyFileError(f"{path}: {error}") from None
+    return states, actions
+
+
+def _read_compact(path: Path, game: Game) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    size = numbering_of(game).legal.size
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            kind, name = int(file["format"]), str(file["game"])
+            states, actions = np.cumsum(file["gaps"], dtype=np.int64), file["actions"].astype(np.int64)
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise PolicyFileError(f"{path}: not a policy table ({error}); {_WHERE_FROM}") from None
+    if kind != _FORMAT or name != game.name:
+        raise PolicyFileError(f"{path}: a table of {name} in format {kind}, not of {game.name} in format {_FORMAT}")
+    if states.ndim != 1 or states.shape != actions.shape or ((states < 0) | (states >= size)).any():
+        raise PolicyFileError(f"{path}: damaged, it holds states that {game.name} has not")
+    return states, actions
+
+
+def _check_legal(path: Path, numbering: Numbering, states: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
+    fits = (actions >= 0) & (actions < 64)
+    fits &= (numbering.legal[states] >> np.where(fits, actions, 0).astype(np.uint64)) & np.uint64(1) != 0
+    if not fits.all():
+        row = int(fits.argmin())
+        mask = int(numbering.legal[states[row]])
+        legal = ", ".join(str(action) for action in range(64) if mask >> action & 1)
+        state = numbering.text(int(states[row]))
+        raise PolicyFileError(f"{path}: state {state}: action {actions[row]} is not legal there; legal: {legal}")
+
+
+def _check_complete(path: Path, numbering: Numbering, states: NDArray[np.int64]) -> None:
+    """The file must hold all of the shortest list that its states fit into."""
+    held = np.zeros(numbering.legal.size, np.bool_)
+    held[states] = True
+    for listing in numbering.listings:
+        outside = held.copy()
+        outside[listing] = False
+        missing = listing[:-1][~held[listing[:-1]]]
+        if outside.any():
+            continue
+        if missing.size:
+            first = numbering.text(int(missing[0]))
+            raise PolicyFileError(f"{path}: {missing.size:,} states are missing, the first is {first}; {_WHERE_FROM}")
+        return

@@ -1,0 +1,105 @@
+"""Policies in files: what is written is read again, and what is wrong with a file is named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cards.game import load_game
+from cards.play import named_player, play
+from cards.splitmix import stream
+from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of, save_policy
+from tressette import GAME as TRESSETTE
+
+GAME = load_game("spike")
+NUMBERING = numbering_of(GAME)
+
+
+@pytest.fixture(scope="module")
+def policy() -> np.ndarray:
+    """Some legal action in every state of two players, the initial one elsewhere."""
+    out = NUMBERING.initial.copy()
+    random = np.random.default_rng(1)
+    listed = NUMBERING.listed[:-1]
+    lowest = np.log2((NUMBERING.legal & (~NUMBERING.legal + np.uint64(1)))[listed].astype(float)).astype(np.uint8)
+    out[listed] = lowest + random.integers(0, 2, listed.size)
+    return out
+
+
+@pytest.fixture(scope="module")
+def text_file(policy: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tables") / "policy.json"
+    save_policy(path, GAME, policy)
+    return path
+
+
+@pytest.mark.parametrize("seats", [2, 4])
+def test_both_forms_are_read_as_they_were_written(policy: np.ndarray, text_file: Path, seats: int) -> None:
+    compact = text_file.with_suffix(".npz")
+    save_policy(compact, GAME, policy)
+    assert compact.stat().st_size < 250_000
+    for path in (text_file, compact):
+        assert np.array_equal(load_policy(path, load_game("spike", {"seats": seats})), policy)
+    assert not list(text_file.parent.glob(".*"))
+
+
+def test_text_form(text_file: Path, policy: np.ndarray) -> None:
+    entries = json.loads(text_file.read_text())
+    assert len(entries) == 231_040
+    assert entries["01180050"] == policy[NUMBERING.parse("01180050")]
+
+
+def test_player_of_the_initial_table_plays_like_initial() -> None:
+    seeds = stream(1, "table", 0, 100)
+    seating = np.zeros((100, 2), np.uint8)
+    ours, _ = play(GAME, seeds, [TablePlayer(NUMBERING, NUMBERING.initial)], seating)
+    other, _ = play(GAME, seeds, [named_player(GAME, "initial")], seating)
+    assert np.array_equal(ours, other)
+
+
+def error(path: Path) -> str:
+    with pytest.raises(PolicyFileError) as raised:
+        load_policy(path, GAME)
+    assert str(raised.value).startswith(str(path))
+    return str(raised.value)
+
+
+def changed(text_file: Path, tmp_path: Path, **entries: Any) -> Path:
+    table = json.loads(text_file.read_text()) | entries
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps({state: action for state, action in table.items() if action is not None}))
+    return path
+
+
+def test_bad_entries_are_named(text_file: Path, tmp_path: Path) -> None:
+    illegal = error(changed(text_file, tmp_path, **{"12180050": 6}))
+    assert "state 12180050: action 6 is not legal there; legal: 3, 4" in illegal
+    missing = error(changed(text_file, tmp_path, **{"12180050": None, "12180051": None}))
+    assert "2 states are missing, the first is 12180050" in missing
+    assert "state 99999999: there is no such round" in error(changed(text_file, tmp_path, **{"99999999": 1}))
+    assert "state 12180050: 'buy' is not an action" in error(changed(text_file, tmp_path, **{"12180050": "buy"}))
+    # A state of three players: then all of theirs must be there.
+    assert "108,299 states are missing" in error(changed(text_file, tmp_path, **{"01180096": 1}))
+
+
+def test_files_that_are_no_tables(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    assert "cannot be read" in error(path)
+    path.write_text("[1, 2")
+    assert "not JSON" in error(path)
+    path.write_text("[1, 2]")
+    assert "not an object from state to action" in error(path)
+    path = tmp_path / "x.npz"
+    path.write_bytes(b"PK\x03\x04 something")
+    assert "not a policy table" in error(path)
+    np.savez(path, format=1, game=np.array("tressette"), gaps=np.zeros(1, np.uint32), actions=np.zeros(1, np.uint8))
+    assert "a table of tressette" in error(path)
+    np.savez(path, format=1, game=np.array("spike"), gaps=np.array([400_000]), actions=np.zeros(1, np.uint8))
+    assert "damaged" in error(path)
+
+
+def test_a_game_without_numbered_states() -> None:
+    with pytest.raises(ValueError, match="tressette has no numbered states"):
+        numbering_of(TRESSETTE)

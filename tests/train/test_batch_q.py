@@ -1,0 +1,160 @@
+"""Batch Q-learning: sweeps worked by hand, transitions against play, and a run that stops and goes on."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cards.game import Game, load_game
+from cards.splitmix import stream
+from cards.tables import load_policy, numbering_of
+from train.__main__ import main
+from train.batch_q import Batch, greedy, mark_tried, play_batch, sweep, visited
+
+GAME = load_game("spike")
+NUMBERING = numbering_of(GAME)
+NEVER = -np.inf
+
+
+def batch(*rows: tuple[int, int, float, int]) -> Batch:
+    state, column, reward, following = zip(*rows, strict=True)
+    return Batch(
+        np.array(state, np.int32),
+        np.array(column, np.uint8),
+        np.array(reward, np.float32),
+        np.array(following, np.int32),
+    )
+
+
+def test_sweep_by_hand() -> None:
+    # State 2 is the end. From 0, column 1 pays -2 and leads to 1, where column 0 pays 10.
+    values = np.array([[NEVER, 0], [0, NEVER], [0, NEVER]], np.float32)
+    rows = batch((0, 1, -2.0, 1), (1, 0, 10.0, 2))
+    sweep(values, rows, 1, 0.5, 1.0)
+    assert values.tolist() == [[NEVER, -1.0], [5.0, NEVER], [0.0, NEVER]]
+    sweep(values, rows, 1, 0.5, 1.0)
+    # -1 + (-2 + 5 + 1) / 2 = 1; then 5 + (10 - 5) / 2 = 7.5.
+    assert values.tolist() == [[NEVER, 1.0], [7.5, NEVER], [0.0, NEVER]]
+    sweep(values, rows, 200, 0.5, 0.9)
+    assert values[0, 1] == pytest.approx(0.9 * 10 - 2)
+
+
+def test_untried_actions_are_never_chosen() -> None:
+    legal = np.array([0b111000, 0b11, 0b11, 0], np.uint64)
+    initial = np.array([4, 1, 1, 0], np.uint8)
+    values = np.array([[NEVER, -3, -5], [NEVER, NEVER, NEVER], [2, 2, NEVER], [0, NEVER, NEVER]], np.float32)
+    assert greedy(values, legal, initial).tolist() == [4, 1, 0, 0]
+    assert visited(values).tolist() == [True, False, True, True]
+    values[0, 1] = -6
+    assert greedy(values, legal, initial).tolist() == [5, 1, 0, 0]
+
+
+def test_new_actions_start_from_zero() -> None:
+    values = np.array([[NEVER, 4], [0, NEVER]], np.float32)
+    mark_tried(values, batch((0, 0, 1.0, 1), (0, 1, 1.0, 1)))
+    assert values.tolist() == [[0.0, 4.0], [0.0, NEVER]]
+
+
+def test_initial_policy_without_exploration_plays_quiet_hands() -> None:
+    seeds = stream(1, "quiet", 0, 50)
+    rows = play_batch(GAME, NUMBERING, GAME.rewards["credits"], seeds, NUMBERING.initial, 0.0)
+    # Each hand: both match in four rounds of betting and do not buy in three.
+    assert rows.state.size == 50 * 10 * 14
+    assert (rows.next_state == NUMBERING.terminal).sum() == 50 * 10 * 2
+    # Nobody pays anything but the antes; the pool of 4 goes to one of the two.
+    ends = rows.reward[rows.next_state == NUMBERING.terminal].reshape(-1, 2)
+    assert (np.sort(ends, axis=1) == [0.0, 4.0]).all()
+    assert (rows.reward[rows.next_state != NUMBERING.terminal] == 0).all()
+
+
+def some_policy(random: np.random.Generator) -> np.ndarray:
+    """A random legal action in every state, folding seldom."""
+    weights = np.array([2, 3, 0.3, 1, 1, 1, 1, 1, 1])
+    legal = (NUMBERING.legal[:, None] >> np.arange(9, dtype=np.uint64)) & np.uint64(1)
+    return (legal * weights * random.random((NUMBERING.legal.size, 9))).argmax(1).astype(np.uint8)
+
+
+def slow_transitions(game: Game, seeds: np.ndarray, policy: np.ndarray, reward: str) -> list[tuple[object, ...]]:
+    """The transitions of each seat and hand, by single steps of the engine."""
+    out: dict[tuple[int, int, int], list[list[float]]] = {}
+    for k in range(seeds.size):
+        states = game.deal(seeds[k : k + 1])
+        while not game.over(states)[0]:
+            hand, seat = int(states["hands_played"][0]), int(states["turn"][0])
+            here = int(NUMBERING.number(states[0]))
+            before = states.copy()
+            totals = np.zeros(game.seats, np.float32)
+            game.apply(states, policy[here : here + 1])
+            game.rewards[reward](before[0], policy[here], states[0], totals)
+            out.setdefault((k, hand, seat), []).append([here, 0.0])
+            for other in range(game.seats):
+                if chain := out.get((k, hand, other)):
+                    chain[-1][1] += float(totals[other])
+    rows = []
+    for chain in out.values():
+        following = [state for state, _ in chain[1:]] + [NUMBERING.terminal]
+        rows += [(state, earned, after) for (state, earned), after in zip(chain, following, strict=True)]
+    return sorted(rows)
+
+
+@pytest.mark.parametrize(("seats", "reward"), [(2, "credits"), (4, "weighted")])
+def test_transitions_against_single_steps(seats: int, reward: str) -> None:
+    game = load_game("spike", {"seats": seats})
+    policy = some_policy(np.random.default_rng(2))
+    seeds = stream(1, "chain", 0, 30)
+    rows = play_batch(game, numbering_of(game), game.rewards[reward], seeds, policy, 0.0)
+    ours = sorted(zip(rows.state.tolist(), rows.reward.tolist(), rows.next_state.tolist(), strict=True))
+    assert len(ours) > 500
+    assert ours == slow_transitions(game, seeds, policy, reward)
+
+
+def test_exploration_draws_from_all_legal_actions() -> None:
+    seeds = stream(1, "explore", 0, 400)
+    rows = play_batch(GAME, NUMBERING, GAME.rewards["credits"], seeds, NUMBERING.initial, 1.0)
+    for mask, actions in ((0b111, 3), (0b11000, 2), (0b111100000, 4)):
+        columns = rows.column[NUMBERING.legal[rows.state] == mask]
+        shares = np.bincount(columns, minlength=actions) / columns.size
+        assert np.abs(shares - 1 / actions).max() < 0.03
+
+
+def run(folder: Path, name: str, *more: str) -> int:
+    small = ["algo=q_learning", "game=spike", "experiment=report_2p_credits", "games=40", "save_every=2", "passes=3"]
+    return main([*small, f"runs={folder}", f"name={name}", *more])
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    assert run(tmp_path, "whole", "iterations=4") == 0
+    assert run(tmp_path, "parts", "iterations=2") == 0
+    assert run(tmp_path, "parts", "iterations=4") == 0
+    whole, parts = tmp_path / "spike" / "whole", tmp_path / "spike" / "parts"
+    for name in (
+        "policies/iteration_000.npz",
+        "policies/iteration_002.npz",
+        "policies/iteration_004.npz",
+        "policy.json",
+    ):
+        assert np.array_equal(load_policy(whole / name, GAME), load_policy(parts / name, GAME))
+    one, other = ((folder / "iterations.csv").read_text().splitlines() for folder in (whole, parts))
+    assert [line.rsplit(",", 1)[0] for line in one] == [line.rsplit(",", 1)[0] for line in other]
+    assert len(one) == 5
+    assert not np.array_equal(load_policy(whole / "policy.json", GAME), NUMBERING.initial)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("step_size=0", "step_size: more than 0, at most 1, not 0.0"),
+        ("epsilon=2", "epsilon: 0 to 1, not 2.0"),
+        ("game.seats=9", "game.seats: a whole number from 2 to 8, not 9"),
+        ("game.reward=gold", "game.reward: one of stack, credits, weighted, not 'gold'"),
+        ("lr=1", "lr"),
+    ],
+)
+def test_bad_settings_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], setting: str, message: str) -> None:
+    assert run(tmp_path, "bad", setting) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_game_without_numbered_states(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["algo=q_learning", "game=tressette", f"runs={tmp_path}"]) == 2
+    assert "q_learning needs numbered states, and tressette has none" in capsys.readouterr().err

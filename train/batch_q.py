@@ -1,0 +1,165 @@
+"""Batch Q-learning in a table: self-play fills a batch of transitions, then sweeps over the batch update the table.
+
+Watkins and Dayan (1992). A value of -inf stands for an action that was never tried: neither the target nor the policy
+looks at it, and a state in which nothing was tried keeps the initial action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.bits import bit, nth_bit, popcount
+from cards.game import Game
+from cards.splitmix import GAMMA, below, mix, uniform
+from cards.tables import Numbering, Policy
+
+Values = NDArray[np.float32]
+
+_FIRST_ROWS = 1 << 20
+
+
+class Batch(NamedTuple):
+    """Transitions in the order of play. `column` is the index of the action among the legal ones of its state."""
+
+    state: NDArray[np.int32]  # [rows]
+    column: NDArray[np.uint8]  # [rows]
+    reward: NDArray[np.float32]  # [rows]
+    next_state: NDArray[np.int32]  # [rows], the terminal state at the end of an episode
+
+
+def untried_values(numbering: Numbering) -> Values:
+    """A table `[states, columns]` in which nothing has been tried; the terminal state is worth 0."""
+    columns = max(int(mask).bit_count() for mask in np.unique(numbering.legal))
+    values = np.full((numbering.legal.size, columns), -np.inf, np.float32)
+    values[numbering.terminal, 0] = 0.0
+    return values
+
+
+@njit
+def sweep(values: Values, batch: Batch, passes: int, alpha: float, gamma: float) -> None:
+    """`passes` times over the batch: `Q(s, a) += alpha * (r + gamma * max Q(s', .) - Q(s, a))`."""
+    states, columns, rewards, successors = batch
+    for _ in range(passes):
+        for k in range(states.size):
+            best = values[successors[k], 0]
+            for column in range(1, values.shape[1]):
+                best = max(best, values[successors[k], column])
+            old = values[states[k], columns[k]]
+            values[states[k], columns[k]] = old + alpha * (rewards[k] + gamma * best - old)
+
+
+@njit
+def greedy(values: Values, legal: NDArray[np.uint64], initial: Policy) -> Policy:
+    """The tried action of the greatest value in each state, of equal ones the first, or the initial one."""
+    policy = initial.copy()
+    for state in range(legal.size):
+        best = -np.inf
+        for column in range(popcount(legal[state])):
+            if values[state, column] > best:
+                best = values[state, column]
+                policy[state] = nth_bit(legal[state], column)
+    return policy
+
+
+def visited(values: Values) -> NDArray[np.bool_]:
+    """In which states some action has been tried."""
+    return np.asarray(np.isfinite(values).any(axis=1))
+
+
+def play_batch(
+    game: Game,
+    numbering: Numbering,
+    reward: Callable[..., None],
+    seeds: NDArray[np.uint64],
+    policy: Policy,
+    epsilon: float,
+) -> Batch:
+    """Self-play of `policy` in every seat, one game per seed; with probability `epsilon` any legal action is drawn."""
+    loop = _play_loop(game.rules, numbering.number, numbering.episode, reward)
+    one = np.full(2, game.blank, game.dtype)
+    rows, batch = loop(one, seeds, policy, epsilon, game.seats, numbering.terminal)
+    return Batch(*(column[:rows] for column in batch))
+
+
+def mark_tried(values: Values, batch: Batch) -> None:
+    """Let the actions of the batch that were never tried before start from 0."""
+    rows = values[batch.state, batch.column]
+    new = np.isneginf(rows)
+    values[batch.state[new], batch.column[new]] = 0.0
+
+
+@njit
+def _more_room(batch: Any) -> Any:
+    states, columns, rewards, successors = batch
+    none = np.zeros_like
+    return (
+        np.concatenate((states, none(states))),
+        np.concatenate((columns, none(columns))),
+        np.concatenate((rewards, none(rewards))),
+        np.concatenate((successors, none(successors))),
+    )
+
+
+@njit
+def _choose(mask: np.uint64, greedy_action: int, epsilon: float, bits: np.uint64) -> int:
+    if uniform(bits) < epsilon:
+        return nth_bit(mask, below(mix(bits), popcount(mask)))
+    return greedy_action
+
+
+@cache
+def _play_loop(
+    rules: Any, number: Callable[..., int], episode: Callable[..., int], reward_one: Callable[..., None]
+) -> Callable[..., Any]:
+    deal_one, legal_one, apply_one, _, over_one, _ = rules
+
+    @njit
+    def close(batch: Any, open_rows: Any, totals: Any, seat: int, successor: int) -> None:
+        """End the open transition of a seat, whose reward held what the seat had earned before it."""
+        row = open_rows[seat]
+        if row >= 0:
+            batch[2][row] = totals[seat] - batch[2][row]
+            batch[3][row] = successor
+            open_rows[seat] = -1
+
+    @njit
+    def play(one: Any, seeds: Any, policy: Any, epsilon: float, seats: int, terminal: int) -> Any:
+        n = _FIRST_ROWS
+        batch = (np.empty(n, np.int32), np.empty(n, np.uint8), np.empty(n, np.float32), np.empty(n, np.int32))
+        rows = 0
+        open_rows = np.full(seats, -1)
+        totals = np.zeros(seats, np.float32)
+        state = one[0]
+        for k in range(seeds.size):
+            deal_one(state, seeds[k])
+            generator = mix(seeds[k])
+            totals[:] = 0
+            while not over_one(state):
+                if rows == batch[0].size:
+                    batch = _more_room(batch)
+                seat, here, before = state.turn, number(state), episode(state)
+                close(batch, open_rows, totals, seat, here)
+                mask = legal_one(state)
+                generator += GAMMA
+                action = _choose(mask, policy[here], epsilon, mix(generator))
+                batch[0][rows] = here
+                batch[1][rows] = popcount(mask & (bit(action) - np.uint64(1)))
+                batch[2][rows] = totals[seat]
+                open_rows[seat] = rows
+                rows += 1
+                one[1] = one[0]
+                apply_one(state, action)
+                reward_one(one[1], action, state, totals)
+                if over_one(state) or episode(state) != before:
+                    for other in range(seats):
+                        close(batch, open_rows, totals, other, terminal)
+                    totals[:] = 0
+        return rows, batch
+
+    return play
