@@ -6,7 +6,7 @@ looks at it, and a state in which nothing was tried keeps the initial action.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -79,11 +79,16 @@ def play_batch(
     seeds: NDArray[np.uint64],
     policy: Policy,
     epsilon: float,
+    unexplored: Sequence[int] = (),
 ) -> Batch:
-    """Self-play of `policy` in every seat, one game per seed; with probability `epsilon` any legal action is drawn."""
+    """Self-play of `policy` in every seat, one game per seed.
+
+    With probability `epsilon` one of the legal actions is drawn, but none of `unexplored`.
+    """
     loop = _play_loop(game.rules, numbering.number, numbering.episode, reward)
     one = np.full(2, game.blank, game.dtype)
-    rows, batch = loop(one, seeds, policy, epsilon, game.seats, numbering.terminal)
+    drawn = np.uint64(sum(1 << action for action in range(game.actions) if action not in unexplored))
+    rows, batch = loop(one, seeds, policy, epsilon, drawn, game.seats, numbering.terminal)
     return Batch(*(column[:rows] for column in batch))
 
 
@@ -107,9 +112,9 @@ def _more_room(batch: Any) -> Any:
 
 
 @njit
-def _choose(mask: np.uint64, greedy_action: int, epsilon: float, bits: np.uint64) -> int:
-    if uniform(bits) < epsilon:
-        return nth_bit(mask, below(mix(bits), popcount(mask)))
+def _choose(drawn: np.uint64, greedy_action: int, epsilon: float, bits: np.uint64) -> int:
+    if drawn != np.uint64(0) and uniform(bits) < epsilon:
+        return nth_bit(drawn, below(mix(bits), popcount(drawn)))
     return greedy_action
 
 
@@ -129,7 +134,7 @@ def _play_loop(
             open_rows[seat] = -1
 
     @njit
-    def play(one: Any, seeds: Any, policy: Any, epsilon: float, seats: int, terminal: int) -> Any:
+    def play(one: Any, seeds: Any, policy: Any, epsilon: float, drawn: Any, seats: int, terminal: int) -> Any:
         n = _FIRST_ROWS
         batch = (np.empty(n, np.int32), np.empty(n, np.uint8), np.empty(n, np.float32), np.empty(n, np.int32))
         rows = 0
@@ -147,7 +152,7 @@ def _play_loop(
                 close(batch, open_rows, totals, seat, here)
                 mask = legal_one(state)
                 generator += GAMMA
-                action = _choose(mask, policy[here], epsilon, mix(generator))
+                action = _choose(mask & drawn, policy[here], epsilon, mix(generator))
                 batch[0][rows] = here
                 batch[1][rows] = popcount(mask & (bit(action) - np.uint64(1)))
                 batch[2][rows] = totals[seat]

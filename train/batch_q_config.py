@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ class BatchQSettings:
     passes: int = 20
     epsilon: float = 0.9
     epsilon_decay: float = 0.9556
+    unexplored: list[int] = field(default_factory=list)
     step_size: float = 0.1
     discount: float = 1.0
     save_every: int = 5
@@ -37,6 +38,8 @@ class BatchQSettings:
         _require(bool(self.name) and "/" not in self.name, "name", "the name of a folder", self.name)
         _require(self.seed >= 0, "seed", "0 or more", self.seed)
         game = self.load_game()
+        actions = all(0 <= action < game.actions for action in self.unexplored)
+        _require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))
         if game.numbering is None:
             raise SettingsError(f"algo: q_learning needs numbered states, and {game.name} has none")
 

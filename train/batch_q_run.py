@@ -30,6 +30,7 @@ log = logging.getLogger("train")
 
 POLICIES = "policies"
 TEXT_FORM = "policy.json"
+ITERATIONS = "iterations.csv"
 
 
 @dataclass
@@ -93,7 +94,7 @@ class BatchQTrainer:
         settings, number, started = self.settings, self.iteration, time.perf_counter()
         epsilon = settings.epsilon * settings.epsilon_decay**number
         seeds = stream(settings.seed, "episodes", number * settings.games, settings.games)
-        batch = play_batch(self._game, self._numbering, self._reward, seeds, self.policy, epsilon)
+        batch = play_batch(self._game, self._numbering, self._reward, seeds, self.policy, epsilon, settings.unexplored)
         mark_tried(self.values, batch)
         sweep(self.values, batch, settings.passes, settings.step_size, settings.discount)
         policy = greedy(self.values, self._numbering.legal, self._numbering.initial)
@@ -120,7 +121,7 @@ class BatchQTrainer:
     def _save_checkpoint(self) -> None:
         checkpoint.save(checkpoint.path_for(self._folder.checkpoints, self.iteration), self.state_dict())
         checkpoint.prune(self._folder.checkpoints, 1)
-        with (self._folder.path / "iterations.csv").open("w", newline="") as file:
+        with (self._folder.path / ITERATIONS).open("w", newline="") as file:
             writer = csv.DictWriter(file, list(asdict(Progressed())))
             writer.writeheader()
             writer.writerows(asdict(row) for row in self.rows)

@@ -117,6 +117,13 @@ def test_exploration_draws_from_all_legal_actions() -> None:
         assert np.abs(shares - 1 / actions).max() < 0.03
 
 
+def test_unexplored_actions_are_not_drawn() -> None:
+    seeds = stream(1, "explore", 0, 400)
+    rows = play_batch(GAME, NUMBERING, GAME.rewards["credits"], seeds, NUMBERING.initial, 1.0, unexplored=[2])
+    betting = rows.column[NUMBERING.legal[rows.state] == 0b111]
+    assert np.abs(np.bincount(betting) / betting.size - 0.5).max() < 0.02
+
+
 def run(folder: Path, name: str, *more: str) -> int:
     small = ["algo=q_learning", "game=spike", "experiment=report_2p_credits", "games=40", "save_every=2", "passes=3"]
     return main([*small, f"runs={folder}", f"name={name}", *more])
@@ -147,6 +154,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
         ("epsilon=2", "epsilon: 0 to 1, not 2.0"),
         ("game.seats=9", "game.seats: a whole number from 2 to 8, not 9"),
         ("game.reward=gold", "game.reward: one of stack, credits, weighted, not 'gold'"),
+        ("unexplored=[9]", "unexplored: actions from 0 to 8, not [9]"),
         ("lr=1", "lr"),
     ],
 )

@@ -1,0 +1,1 @@
+"""Published studies and our runs of them: a module each, with `write(settings, folder)`."""
