@@ -44,7 +44,10 @@ class Recorder:
         self._rounds: list[_Round] = []
 
     def watch(self, states: States, games: Games, actions: Actions, totals: NDArray[np.float32]) -> None:
-        """Record the decisions `actions` in `states[games]`, and what the deciding seats had earned before them."""
+        """Record the decisions `actions` in `states[games]`, and what the deciding seats had earned before them.
+
+        Forced moves are recorded too: their values are the easiest to learn, and others are learned from them.
+        """
         seats = states["turn"][games]
         observation = self._game.observe(states, games, seats)
         legal = self._game.legal(states, games)

@@ -1,0 +1,31 @@
+"""The conformance kit over every game and its options. A new game is one more line in `CASES`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from cards.conformance import CHECKS, Case
+from cards.game import load_game
+from tests.tressette.hidden import reshuffle_hidden
+
+
+def tressette(**options: Any) -> Case:
+    def returns(result: dict[str, Any]) -> Sequence[float]:
+        return result["points"] * 2
+
+    return Case(load_game("tressette", options), reshuffle_hidden, returns)
+
+
+CASES = {
+    "tressette": tressette(),
+    "tressette with signals": tressette(signals=True),
+    "tressette led by the 4 of denari": tressette(first_leader="four_of_denari"),
+    "tressette with both": tressette(signals=True, first_leader="four_of_denari"),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", CASES)
+def test_conformance(name: str, check: Callable[[Case], None]) -> None:
+    check(CASES[name])
