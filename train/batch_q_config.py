@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cards.game import Game, load_game
-from train.config import SettingsError
+from cards.game import Game
+from train.config import SettingsError, load_configured_game
 
 
 @dataclass
@@ -45,10 +45,7 @@ class BatchQSettings:
 
     def load_game(self) -> Game:
         """The game with its rule options."""
-        try:
-            game = load_game(self.game_name, {k: v for k, v in self.game.items() if k not in ("name", "reward")})
-        except ValueError as error:
-            raise SettingsError(str(error)) from None
+        game = load_configured_game(self.game)
         known = ", ".join(game.rewards)
         _require(self.reward_name(game) in game.rewards, "game.reward", f"one of {known}", self.reward_name(game))
         return game

@@ -16,7 +16,7 @@ from cards.game import Game, load_game
 from cards.play import Player, named_player, play
 from cards.splitmix import derive, stream
 from cards.tables import TablePlayer, load_policy, numbering_of
-from evaluate.studies.spike_figures import draw_actions, draw_unvisited
+from evaluate.studies._spike_figures import draw_actions, draw_unvisited
 from train.batch_q_run import ITERATIONS, policy_path
 from train.config import SettingsError
 

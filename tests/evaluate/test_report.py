@@ -1,0 +1,92 @@
+"""The report of the Spike study from small runs."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cards.duplicate import duel
+from cards.game import load_game
+from cards.play import named_player
+from cards.splitmix import stream
+from evaluate import report
+from evaluate.players import load_player
+from evaluate.studies.spike import RUNS, Bench
+from train.__main__ import main
+from train.checkpoint import CheckpointError
+from train.config import SettingsError
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The three runs of the study, with few games."""
+    folder = tmp_path_factory.mktemp("runs")
+    for run in RUNS:
+        arguments = ["algo=q_learning", "game=spike", f"experiment={run}", f"runs={folder}", "games=20", "passes=2"]
+        assert main(arguments) == 0
+    return folder
+
+
+def test_report(runs: Path, tmp_path: Path) -> None:
+    assert report.main(["study=spike", f"runs={runs}", f"folder={tmp_path}", "games=40"]) == 0
+    text = (tmp_path / "report.md").read_text()
+    assert "| report_2p_credits | random | 2 | +35.6 |" in text
+    for png in tmp_path.glob("*.png"):
+        assert png.name in text and png.read_bytes().startswith(b"\x89PNG")
+    assert len(list(tmp_path.glob("*.png"))) == len(RUNS) + 1
+    with (tmp_path / "against_others.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9 and rows[0]["published busts"] == "0 / 499" and rows[0]["no fold credits"] == ""
+    with (tmp_path / "actions_report_2p_credits.csv").open(newline="") as file:
+        first = [row for row in csv.DictReader(file) if row["iteration"] == "0"]
+    # The initial policy matches and does not buy.
+    assert {row["action"] for row in first if row["decisions"] != "0"} == {"match", "do not buy"}
+    with (tmp_path / "unvisited.csv").open(newline="") as file:
+        unvisited = [int(row["report_2p_credits"]) for row in csv.DictReader(file)]
+    assert len(unvisited) == 50 and unvisited == sorted(unvisited, reverse=True) and unvisited[0] < 231_041
+
+
+def test_results_of_a_pair(runs: Path) -> None:
+    result = Bench(runs, 300, 3).result("initial", "random", 4)
+    assert result.first_credits.mean == pytest.approx(-result.second_credits.mean)
+    assert result.first_credits.mean > 10
+    # Two seats of each side share all hands.
+    assert 2 * (result.first_hands + result.second_hands) == pytest.approx(1)
+    assert result.busts[0] < result.busts[1]
+
+
+def test_a_missing_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report.main(["study=spike", f"runs={tmp_path}"]) == 2
+    assert (
+        "run python -m train algo=q_learning game=spike experiment=report_2p_credits first" in capsys.readouterr().err
+    )
+    assert report.main(["study=bridge"]) == 2
+    assert "study: one of spike, not 'bridge'" in capsys.readouterr().err
+
+
+def test_tables_play_by_the_name_of_their_run_or_file(runs: Path) -> None:
+    game = load_game("spike")
+    folder = runs / "spike" / RUNS[0]
+    seeds = stream(1, "named", 0, 50)
+    initial = named_player(game, "initial")
+    by_folder, by_text, newest = (
+        duel(game, load_player(game, str(path), CPU), initial, seeds).own
+        for path in (folder, folder / "policy.json", folder / "policies" / "iteration_050.npz")
+    )
+    assert np.array_equal(by_folder, by_text) and np.array_equal(by_folder, newest)
+
+
+def test_bad_tables_are_named(runs: Path, tmp_path: Path) -> None:
+    table = json.loads((runs / "spike" / RUNS[0] / "policy.json").read_text())
+    table["12180050"] = 1
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(table))
+    with pytest.raises(CheckpointError, match="state 12180050: action 1 is not legal there"):
+        load_player(load_game("spike"), str(path), CPU)
+    with pytest.raises(SettingsError, match="tressette has no numbered states"):
+        load_player(load_game("tressette"), str(path), CPU)
