@@ -262,8 +262,7 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
 
 def chosen_algo(overrides: list[str]) -> str:
     """The `algo` of a command line of `python -m train`, which decides what other settings there are."""
-    # Single settings may be of another algorithm than DQN, and then conf/train.yaml does not know them.
-    groups = [override for override in overrides if override.partition("=")[0] in ("algo", "game", "experiment")]
+    groups = [override for override in overrides if (CONF / override.partition("=")[0]).is_dir()]
     return str(_composed("train", groups).get("algo"))
 
 
