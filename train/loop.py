@@ -112,8 +112,6 @@ class Trainer:
         """How much of the budget is spent, 0 to 1."""
         return min(1.0, max(self.counters.episodes / self.settings.episodes, self._share_of_time()))
 
-    # ------------------------------------------------------------------ playing
-
     def _feed(self) -> None:
         """Give out tickets, as long as the learner is not left behind (back-pressure)."""
         while self.rollouts.room() > 0 and self._updates_due() <= self._updates_ahead():
@@ -156,8 +154,6 @@ class Trainer:
         self.replay.add(rollout.transitions)
         self.counters.count(rollout, self.learner.updates)
 
-    # ------------------------------------------------------------------ learning
-
     def _updates_per_insert(self) -> float:
         learner = self.settings.learner
         return learner.samples_per_insert / learner.batch_size
@@ -176,8 +172,6 @@ class Trainer:
         self.learner.update()
         if self.learner.updates == 1:
             log.info("first update")
-
-    # ------------------------------------------------------------------ looking
 
     def _look(self, display: Display) -> None:
         """Log, evaluate and save when their number of episodes is reached, and refresh the display."""
@@ -228,8 +222,6 @@ class Trainer:
             left,
         )
 
-    # ------------------------------------------------------------------ evaluation
-
     def _evaluate(self) -> None:
         self._start_evaluation(self.counters.env_steps, self.learner.acting_weights())
 
@@ -250,14 +242,15 @@ class Trainer:
 
     def _last_evaluation(self, display: Display) -> None:
         """What is under way first; then the last weights too have a chance to be the best."""
+        if not self.learner.updates:
+            least = self.settings.learner.min_replay
+            log.warning("nothing was learned: %d transitions, learner.min_replay is %d", self.replay.inserted, least)
         for tag, duels in self.rollouts.evaluated(wait=True):
             self._evaluated(tag, duels, display)
         if self.counters.evaluated < self.counters.env_steps:
             self._evaluate()
             for tag, duels in self.rollouts.evaluated(wait=True):
                 self._evaluated(tag, duels, display)
-
-    # ------------------------------------------------------------------ checkpoints
 
     def _save_checkpoint(self) -> None:
         path = checkpoint.path_for(self._folder.checkpoints, self.counters.episodes)
