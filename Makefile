@@ -30,7 +30,7 @@ tournament: $(READY) ## the trained agent and the rule players, every pair; ARGS
 
 test: lint types imports unit ## all checks
 
-lint: $(READY)
+lint: $(READY) ## ruff: lint and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
@@ -38,13 +38,13 @@ format: $(READY) ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-types: $(READY)
+types: $(READY) ## mypy --strict
 	$(BIN)/mypy
 
-imports: $(READY)
+imports: $(READY) ## who may import whom
 	$(BIN)/lint-imports
 
-unit: $(READY)
+unit: $(READY) ## pytest; ARGS="-m 'not ray'" and the like
 	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
 
 bench: $(READY) ## measure the figures of README.md, one JSON line each

@@ -26,18 +26,24 @@ def read_curves(run: Path) -> dict[str, Curve]:
     """The scalars of a run by name, each as env_steps and values. Raises OSError or ValueError naming the file."""
     path = run / "metrics.csv"
     curves: dict[str, Curve] = {}
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            if "env_steps" not in row:
-                raise ValueError(f"{path}: no column env_steps")
-            for name, text in row.items():
-                if name != "env_steps" and text:
-                    steps, values = curves.setdefault(name, ([], []))
-                    steps.append(float(row["env_steps"]))
-                    values.append(float(text))
+    try:
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                _add(curves, row)
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
+        raise ValueError(f"{path}: not the metrics of a run ({type(error).__name__}: {error})") from None
     if not curves:
         raise ValueError(f"{path}: holds no rows yet")
     return curves
+
+
+def _add(curves: dict[str, Curve], row: dict[str, str]) -> None:
+    step = float(row.pop("env_steps"))
+    for name, text in row.items():
+        if text:
+            steps, values = curves.setdefault(name, ([], []))
+            steps.append(step)
+            values.append(float(text))
 
 
 def draw(runs: Sequence[Path], out: Path) -> None:
@@ -77,7 +83,10 @@ def main(arguments: Sequence[str]) -> int:
     out = options.out or options.runs[0] / "curves.png"
     try:
         draw(options.runs, out)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        print(f"error: {error.filename or out}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"written to {out}", file=sys.stderr)

@@ -13,7 +13,8 @@ from cards.play import Player, named_player
 from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from train import checkpoint
 from train.checkpoint import CheckpointError
-from train.config import SettingsError, TrainSettings, settings_from_dict
+from train.checks import SettingsError
+from train.config import TrainSettings, settings_from_dict
 from train.network import NetworkPlayer
 from train.rollout import acting_network
 
@@ -33,12 +34,14 @@ def load_player(game: Game, spec: str, device: torch.device) -> Player:
     tables = sorted(path.glob("policies/*.npz"))
     if tables or path.suffix in (".json", ".npz"):
         return _table_player(game, tables[-1] if tables else path)
-    if path.is_dir():
+    if spec and path.is_dir():
         return _network_player(game, *_newest_of_run(path), device)
     if path.is_file():
         return _network_player(game, path, checkpoint.load(path), device)
-    if "/" in spec or path.suffix:
-        raise SettingsError(f"players: {spec} does not exist; train it first, or name a run folder or a checkpoint")
+    if "/" in spec or path.suffix or not spec:
+        raise SettingsError(
+            f"players: {spec or repr(spec)} does not exist; train it first, or name a run folder or a checkpoint"
+        )
     known = ", ".join(["random", *game.policies])
     raise SettingsError(f"players: {game.name} has no player {spec!r}; it has {known}, or give a run folder")
 
@@ -54,21 +57,12 @@ def _table_player(game: Game, path: Path) -> TablePlayer:
 
 def _newest_of_run(run: Path) -> tuple[Path, dict[str, Any]]:
     """The checkpoint of a run to play with; says so when a better one is damaged."""
-    folder = run / "checkpoints"
-    best = folder / checkpoint.BEST
-    problems = []
-    if best.exists():
-        try:
-            return best, checkpoint.load(best)
-        except CheckpointError as error:
-            problems.append(str(error))
-    found = checkpoint.load_newest(folder)
+    found = checkpoint.load_best(run / "checkpoints")
     if found is None:
-        raise CheckpointError("; ".join([*problems, f"{run}: holds no checkpoint; train it first"]))
-    path, state, more = found
-    for problem in [*problems, *more]:
-        log.warning("%s; %s is used", problem, path)
-    return path, state
+        raise CheckpointError(f"{run}: holds no checkpoint; train it first")
+    for problem in found.problems.values():
+        log.warning("%s; %s is used", problem, found.path)
+    return found.path, found.state
 
 
 def _network_player(game: Game, path: Path, state: dict[str, Any], device: torch.device) -> NetworkPlayer:
@@ -81,7 +75,7 @@ def _network_player(game: Game, path: Path, state: dict[str, Any], device: torch
     network = acting_network(game, settings, device)
     try:
         network.load_state_dict(weights)
-    except (RuntimeError, AttributeError) as error:
+    except (RuntimeError, AttributeError, TypeError) as error:
         reason = str(error).splitlines()[-1].strip()
         raise CheckpointError(f"{path}: its weights do not fit the network of its settings ({reason})") from None
     return NetworkPlayer(game, network)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from cards.tables import PolicyFileError
 from evaluate import studies
-from train.command_line import parse
-from train.config import SettingsError, as_yaml, compose
+from train.checks import MOST_DEALS, MOST_SEED, SettingsError, check_range
+from train.command_line import parse, run_command
+from train.config import as_yaml, compose
 
 
 @dataclass
@@ -28,9 +29,8 @@ class ReportSettings:
     def __post_init__(self) -> None:
         if self.study not in known_studies():
             raise SettingsError(f"study: one of {', '.join(known_studies())}, not {self.study!r}")
-        for name, least in (("games", 2), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise SettingsError(f"{name}: {least} or more, not {getattr(self, name)!r}")
+        check_range("games", self.games, 2, MOST_DEALS)
+        check_range("seed", self.seed, 0, MOST_SEED)
 
     @property
     def target(self) -> Path:
@@ -46,23 +46,23 @@ def known_studies() -> list[str]:
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     logging.basicConfig(format="%(levelname)s: %(message)s")
-    try:
-        options = parse("python -m evaluate.report", "report", arguments)
-        settings = compose(ReportSettings, "report", options.overrides)
-        if options.print_config:
-            print(as_yaml(settings), end="")
-            return 0
-        study = importlib.import_module(f"evaluate.studies.{settings.study}")
-        settings.target.mkdir(parents=True, exist_ok=True)
-        study.write(Path(settings.runs), settings.target, settings.games, settings.seed)
-        print(settings.target / "report.md")
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = parse("python -m evaluate.report", "report", arguments)
+    settings = compose(ReportSettings, "report", options.overrides)
+    if options.print_config:
+        print(as_yaml(settings), end="")
         return 0
-    except (SettingsError, PolicyFileError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: folder: {error.filename} cannot be written ({error.strerror})", file=sys.stderr)
-        return 2
+    study = importlib.import_module(f"evaluate.studies.{settings.study}")
+    settings.target.mkdir(parents=True, exist_ok=True)
+    try:
+        study.write(Path(settings.runs), settings.target, settings.games, settings.seed)
+    except PolicyFileError as error:
+        raise SettingsError(f"runs: {error}") from None
+    print(settings.target / "report.md")
+    return 0
 
 
 if __name__ == "__main__":

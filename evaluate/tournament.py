@@ -24,9 +24,9 @@ from cards.game import Game, Games, States
 from cards.play import Actions, Player, play
 from cards.splitmix import stream
 from evaluate.players import load_player
-from train.checkpoint import CheckpointError
-from train.command_line import parse
-from train.config import SettingsError, as_yaml, compose, load_configured_game
+from train.checks import MOST_DEALS, MOST_SEED, MOST_THREADS, SettingsError, check_range
+from train.command_line import parse, run_command
+from train.config import as_yaml, compose, load_configured_game
 from train.device import choose_device
 from train.progress import result_console
 
@@ -47,11 +47,12 @@ class TournamentSettings:
     def __post_init__(self) -> None:
         if len(self.players) < 2:
             raise SettingsError(f"players: at least two, not {self.players!r}")
-        if len(set(self.players)) < len(self.players):
+        if len({player.rstrip("/") for player in self.players}) < len(self.players):
             raise SettingsError(f"players: each once, not {self.players!r}")
-        for name, least in (("deals", 2), ("seed", 0), ("records", 0), ("threads", 1)):
-            if getattr(self, name) < least:
-                raise SettingsError(f"{name}: {least} or more, not {getattr(self, name)!r}")
+        check_range("deals", self.deals, 2, MOST_DEALS)
+        check_range("seed", self.seed, 0, MOST_SEED)
+        check_range("records", self.records, 0, MOST_DEALS)
+        check_range("threads", self.threads, 1, MOST_THREADS)
 
 
 @dataclass(frozen=True)
@@ -72,21 +73,21 @@ class Pairing:
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     logging.basicConfig(format="%(levelname)s: %(message)s")
-    try:
-        options = parse("python -m evaluate.tournament", "tournament", arguments)
-        settings = compose(TournamentSettings, "tournament", options.overrides)
-        if options.print_config:
-            print(as_yaml(settings), end="")
-            return 0
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = parse("python -m evaluate.tournament", "tournament", arguments)
+    settings = compose(TournamentSettings, "tournament", options.overrides)
+    if options.print_config:
+        print(as_yaml(settings), end="")
+    else:
         run(settings)
-        return 0
-    except (SettingsError, CheckpointError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return 0
 
 
 def run(settings: TournamentSettings) -> list[Pairing]:
-    """Play all pairs, print the table and write the folder."""
+    """Play all pairs, print the table and write the folder (after each pair: nothing is lost when it is stopped)."""
     torch.set_num_threads(settings.threads)
     game = load_configured_game(settings.game)
     device = choose_device(settings.device)
@@ -94,17 +95,21 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     folder = _make_folder(settings, game)
     seeds = stream(settings.seed, "tournament", 0, settings.deals)
     pairs = list(combinations(settings.players, 2))
-    results = []
+    results: list[Pairing] = []
     for first, second in track(pairs, "pairs", console=Console(stderr=True), transient=True):
         results.append(_pairing(first, second, duel(game, players[first], players[second], seeds)))
+        _write(folder, settings, game, results)
         if settings.records:
-            with (folder / "games.jsonl").open("a") as file:
-                for record in records(game, players[first], players[second], seeds[: settings.records]):
-                    file.write(json.dumps(record, separators=(",", ":")) + "\n")
-    _write(folder, settings, game, results)
+            _write_records(folder, records(game, players[first], players[second], seeds[: settings.records]))
     result_console().print(_table(game, results))
     Console(stderr=True).print(f"written to {folder}", highlight=False)
     return results
+
+
+def _write_records(folder: Path, games: Iterator[dict[str, Any]]) -> None:
+    with (folder / "games.jsonl").open("a") as file:
+        for record in games:
+            file.write(json.dumps(record, separators=(",", ":")) + "\n")
 
 
 def records(game: Game, first: Player, second: Player, seeds: np.ndarray[Any, Any]) -> Iterator[dict[str, Any]]:

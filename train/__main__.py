@@ -15,11 +15,12 @@ from train import checkpoint
 from train.batch_q_config import BatchQSettings
 from train.batch_q_run import learn_in_batches
 from train.checkpoint import CheckpointError
-from train.command_line import parse
-from train.config import SettingsError, TrainSettings, as_yaml, chosen_algo, compose
+from train.checks import SettingsError
+from train.command_line import parse, run_command
+from train.config import TrainSettings, as_yaml, chosen_algo, compose
 from train.device import choose_device
 from train.loop import Trainer
-from train.metrics import log_to_file
+from train.metrics import logged
 from train.progress import Display, result_console, results_table
 from train.rollout import Evaluator, LocalRollouts, Rollouts
 from train.run_folder import RunFolder
@@ -30,47 +31,46 @@ log = logging.getLogger("train")
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m train", "train", arguments)
-    try:
-        settings: TrainSettings | BatchQSettings
-        if chosen_algo(options.overrides) == "q_learning":
-            settings = compose(BatchQSettings, "batch_q", options.overrides)
-        else:
-            settings = compose(TrainSettings, "train", options.overrides)
-        if options.print_config:
-            print(as_yaml(settings), end="")
-            return 0
-        with RunFolder(settings) as folder:
-            if isinstance(settings, BatchQSettings):
-                return learn_in_batches(settings, folder)
-            return train(settings, folder)
-    except (SettingsError, CheckpointError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    settings = settings_of(options.overrides)
+    if options.print_config:
+        print(as_yaml(settings), end="")
+        return 0
+    with RunFolder(settings) as folder, logged(folder.path):
+        return learn_in_batches(settings, folder) if isinstance(settings, BatchQSettings) else train(settings, folder)
+
+
+def settings_of(overrides: list[str]) -> TrainSettings | BatchQSettings:
+    """What the overrides make of the settings of their algorithm. Raises SettingsError."""
+    if chosen_algo(overrides) == "q_learning":
+        return compose(BatchQSettings, "batch_q", overrides)
+    return compose(TrainSettings, "train", overrides)
 
 
 def train(settings: TrainSettings, folder: RunFolder) -> int:
     """Train in the folder until the budget is spent or a signal comes, then say where it stands."""
-    device = choose_device(settings.device)
-    handler = log_to_file(folder.path)
-    warnings = logging.StreamHandler()
-    warnings.setLevel(logging.WARNING)
-    logging.getLogger("train").addHandler(warnings)
     torch.set_num_threads(settings.learner.threads)
     torch.set_float32_matmul_precision("high")
-    try:
-        with StopRequest() as stop, Display(f"{settings.game_name}/{settings.name}") as display:
-            trainer = Trainer(settings, folder, lambda s: make_rollouts(s, device), device)
-            _greet(trainer, display, device)
-            finished = trainer.run(display, lambda: stop.signal is not None)
+    device = choose_device(settings.device)
+    trainer = Trainer(settings, folder, device)
+    if trainer.complete():
+        print(f"{settings.folder} is complete: raise episodes or minutes to go on with it", file=sys.stderr)
+    else:
+        rollouts = make_rollouts(settings, device)
+        try:
+            with StopRequest() as stop, Display(f"{settings.game_name}/{settings.name}") as display:
+                _greet(trainer, rollouts, display, device)
+                finished = trainer.run(rollouts, display, lambda: stop.signal is not None)
+        finally:
+            rollouts.close()
         if not finished:
             return _interrupted(trainer, stop.signal)
-        _report(settings, folder, device)
-        return 0
-    finally:
-        for each in (handler, warnings):
-            logging.getLogger("train").removeHandler(each)
-            each.close()
+    _report(settings, folder, device)
+    return 0
 
 
 def make_rollouts(settings: TrainSettings, device: torch.device) -> Rollouts:
@@ -84,11 +84,11 @@ def make_rollouts(settings: TrainSettings, device: torch.device) -> Rollouts:
     return RayRollouts(settings)
 
 
-def _greet(trainer: Trainer, display: Display, device: torch.device) -> None:
+def _greet(trainer: Trainer, rollouts: Rollouts, display: Display, device: torch.device) -> None:
     settings = trainer.settings
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     dtype = str(trainer.learner.precision.dtype).removeprefix("torch.")
-    display.say(f"run {settings.folder}, learner on {where} in {dtype}; {trainer.rollouts.describe()}")
+    display.say(f"run {settings.folder}, learner on {where} in {dtype}; {rollouts.describe()}")
     if trainer.resumed_from is not None:
         counters = trainer.counters
         display.say(
@@ -111,9 +111,13 @@ def _report(settings: TrainSettings, folder: RunFolder, device: torch.device) ->
     """The table at the end: the best network on deals that it was not chosen by."""
     if not settings.evaluation.opponents:
         return
-    state = checkpoint.load(folder.checkpoints / checkpoint.BEST)
+    found = checkpoint.load_best(folder.checkpoints)
+    if found is None:
+        raise CheckpointError(f"{folder.path}: holds no checkpoint")
+    for problem in found.problems.values():
+        log.warning("%s; %s is shown", problem, found.path)
     deals = settings.evaluation.final_deals
-    duels = Evaluator(settings, device).duels(state["acting"], "final", deals)
+    duels = Evaluator(settings, device).duels(found.state["acting"], "final", deals)
     game = settings.load_game()
     table = results_table(f"{settings.folder}, best network, duplicate deals", game.unit, duels)
     result_console().print(table)

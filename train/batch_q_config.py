@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from cards.game import Game
-from train.config import SettingsError, load_configured_game
+from train.checks import MOST_DEALS, SettingsError, check_range, require
+from train.config import check_run, load_configured_game
 
 
 @dataclass
@@ -31,24 +32,20 @@ class BatchQSettings:
 
     def __post_init__(self) -> None:
         for key in ("iterations", "games", "passes", "save_every"):
-            _require(getattr(self, key) > 0, key, "more than 0", getattr(self, key))
+            check_range(key, getattr(self, key), 1, MOST_DEALS)
         for key in ("epsilon", "epsilon_decay", "discount"):
-            _require(0 <= getattr(self, key) <= 1, key, "0 to 1", getattr(self, key))
-        _require(0 < self.step_size <= 1, "step_size", "more than 0, at most 1", self.step_size)
-        _require(bool(self.name) and "/" not in self.name, "name", "the name of a folder", self.name)
-        _require(self.seed >= 0, "seed", "0 or more", self.seed)
+            require(0 <= getattr(self, key) <= 1, key, "0 to 1", getattr(self, key))
+        require(0 < self.step_size <= 1, "step_size", "more than 0, at most 1", self.step_size)
+        check_run(self.name, self.runs, self.seed)
         game = self.load_game()
         actions = all(0 <= action < game.actions for action in self.unexplored)
-        _require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))
+        require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))
         if game.numbering is None:
             raise SettingsError(f"algo: q_learning needs numbered states, and {game.name} has none")
 
     def load_game(self) -> Game:
         """The game with its rule options."""
-        game = load_configured_game(self.game)
-        known = ", ".join(game.rewards)
-        _require(self.reward_name(game) in game.rewards, "game.reward", f"one of {known}", self.reward_name(game))
-        return game
+        return load_configured_game(self.game)
 
     @property
     def game_name(self) -> str:
@@ -63,8 +60,3 @@ class BatchQSettings:
     def folder(self) -> Path:
         """Where the run lives: runs/<game>/<name>."""
         return Path(self.runs) / self.game_name / self.name
-
-
-def _require(condition: bool, key: str, wanted: str, value: object) -> None:
-    if not condition:
-        raise SettingsError(f"{key}: {wanted}, not {value!r}")

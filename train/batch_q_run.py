@@ -22,7 +22,6 @@ from train import checkpoint
 from train.batch_q import greedy, mark_tried, play_batch, sweep, untried_values, visited
 from train.batch_q_config import BatchQSettings
 from train.checkpoint import CheckpointError
-from train.metrics import log_to_file
 from train.run_folder import RunFolder
 from train.signals import StopRequest
 
@@ -66,6 +65,7 @@ class BatchQTrainer:
         self.rows: list[Progressed] = []
         (folder.path / POLICIES).mkdir(exist_ok=True)
         self.resumed_from = self._resume()
+        folder.write_settings()
 
     @property
     def iteration(self) -> int:
@@ -147,39 +147,35 @@ class BatchQTrainer:
         found = self._folder.resume()
         if found is None:
             return None
-        path, state, problems = found
-        for problem in problems:
+        for problem in found.problems.values():
             log.warning("%s; the one before is used", problem)
         try:
-            self.load_state_dict(state)
+            self.load_state_dict(found.state)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CheckpointError(f"{path}: does not fit this run ({error}); start another with name=...") from None
-        return path
+            raise CheckpointError(
+                f"{found.path}: does not fit this run ({error}); start another with name=..."
+            ) from None
+        return found.path
 
 
 def learn_in_batches(settings: BatchQSettings, folder: RunFolder) -> int:
     """Learn in the folder until all iterations are done or a signal comes; returns the exit code."""
-    handler = log_to_file(folder.path)
-    try:
-        with StopRequest() as stop, _progress_bar() as progress:
-            trainer = BatchQTrainer(settings, folder)
-            if trainer.resumed_from is not None:
-                print(f"resumed from {trainer.resumed_from}: {trainer.iteration} iterations", file=sys.stderr)
-            title = f"{settings.game_name}/{settings.name}"
-            task = progress.add_task(title, total=settings.iterations, completed=trainer.iteration, what="")
+    with StopRequest() as stop, _progress_bar() as progress:
+        trainer = BatchQTrainer(settings, folder)
+        if trainer.resumed_from is not None:
+            print(f"resumed from {trainer.resumed_from}: {trainer.iteration} iterations", file=sys.stderr)
+        title = f"{settings.game_name}/{settings.name}"
+        task = progress.add_task(title, total=settings.iterations, completed=trainer.iteration, what="")
 
-            def show(row: Progressed) -> None:
-                progress.update(task, completed=row.iteration, what=_status(row))
+        def show(row: Progressed) -> None:
+            progress.update(task, completed=row.iteration, what=_status(row))
 
-            finished = trainer.run(show, lambda: stop.signal is not None)
-        if not finished:
-            print(f"stopped after {trainer.iteration} iterations; the same command goes on", file=sys.stderr)
-            return 128 + (stop.signal or 0)
-        print(f"{settings.folder}: {_status(trainer.rows[-1])}, {trainer.rows[-1].seconds:.1f} s")
-        return 0
-    finally:
-        log.removeHandler(handler)
-        handler.close()
+        finished = trainer.run(show, lambda: stop.signal is not None)
+    if not finished:
+        print(f"stopped after {trainer.iteration} iterations; the same command goes on", file=sys.stderr)
+        return 128 + (stop.signal or 0)
+    print(f"{settings.folder}: {_status(trainer.rows[-1])}, {trainer.rows[-1].seconds:.1f} s")
+    return 0
 
 
 def _status(row: Progressed) -> str:

@@ -10,6 +10,7 @@ import io
 import os
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -104,20 +105,40 @@ def path_for(folder: Path, episodes: int) -> Path:
     return folder / f"episode_{episodes:012d}.pt"
 
 
-def load_newest(folder: Path) -> tuple[Path, dict[str, Any], list[str]] | None:
-    """The newest checkpoint that is whole, and a message for each newer one that is not; None without any file.
+@dataclass(frozen=True)
+class Found:
+    """A checkpoint that is whole, and what is wrong with those that would have been taken before it."""
+
+    path: Path
+    state: dict[str, Any]
+    problems: dict[Path, str]
+
+
+def load_newest(folder: Path, first: Path | None = None) -> Found | None:
+    """The newest checkpoint that is whole (`first`, if given, comes before them all); None without any file.
 
     Raises CheckpointError when there are checkpoints and all are damaged: nothing is thrown away silently.
     """
-    problems: list[str] = []
-    for path in listed(folder):
+    problems: dict[Path, str] = {}
+    for path in ([first] if first is not None and first.exists() else []) + listed(folder):
         try:
-            return path, load(path), problems
+            return Found(path, load(path), problems)
         except CheckpointError as error:
-            problems.append(str(error))
+            problems[path] = str(error)
     if problems:
-        raise CheckpointError(f"no checkpoint in {folder} can be used: {'; '.join(problems)}")
+        text = "; ".join(problems.values())
+        raise CheckpointError(f"no checkpoint in {folder} can be used: {text}; restore one, or start with name=...")
     return None
+
+
+def load_best(folder: Path) -> Found | None:
+    """The best checkpoint of a run if it is whole, else the newest that is. Raises like `load_newest`."""
+    return load_newest(folder, first=folder / BEST)
+
+
+def set_aside(path: Path) -> None:
+    """Rename a damaged checkpoint, so that it neither counts as one of those that are kept nor is lost."""
+    path.replace(path.with_name(path.name + ".damaged"))
 
 
 def prune(folder: Path, keep: int) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -11,37 +14,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from cards.game import Game, load_game
+from train.checks import (
+    MOST_DEALS,
+    MOST_SEED,
+    MOST_THREADS,
+    SettingsError,
+    check_range,
+    one_of,
+    positive,
+    require,
+    share,
+)
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 T = TypeVar("T")
-
-
-class SettingsError(ValueError):
-    """A setting that cannot be used; the message names the key and what it may be."""
-
-
-def _require(condition: bool, key: str, wanted: str, value: object) -> None:
-    if not condition:
-        raise SettingsError(f"{key}: {wanted}, not {value!r}")
-
-
-def _one_of(key: str, value: str, *choices: str) -> None:
-    _require(value in choices, key, "one of " + ", ".join(choices), value)
-
-
-def _positive(prefix: str, settings: Any, *names: str) -> None:
-    for name in names:
-        value = getattr(settings, name)
-        _require(math.isfinite(value) and value > 0, f"{prefix}.{name}", "more than 0", value)
-
-
-def _share(prefix: str, settings: Any, *names: str) -> None:
-    for name in names:
-        value = getattr(settings, name)
-        _require(0 <= value <= 1, f"{prefix}.{name}", "0 to 1", value)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=,+-]*")
 
 
 @dataclass
@@ -53,7 +43,7 @@ class NetworkSettings:
 
     def __post_init__(self) -> None:
         fits = len(self.hidden) > 0 and all(0 < width <= 65536 for width in self.hidden)
-        _require(fits, "network.hidden", "one or more widths from 1 to 65536", self.hidden)
+        require(fits, "network.hidden", "one or more widths from 1 to 65536", self.hidden)
 
 
 @dataclass
@@ -77,13 +67,14 @@ class LearnerSettings:
     min_replay: int = 10_000
 
     def __post_init__(self) -> None:
-        _positive("learner", self, "lr", "batch_size", "n_step", "grad_clip", "target_sync", "threads", "min_replay")
-        _positive("learner", self, "samples_per_insert")
-        _share("learner", self, "gamma", "target_tau", "average")
-        _require(0 <= self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
-        _require(self.average < 1, "learner.average", "less than 1", self.average)
-        _one_of("learner.loss", self.loss, "huber", "mse")
-        _one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
+        positive("learner", self, "lr", "batch_size", "n_step", "target_sync", "min_replay", "samples_per_insert")
+        require(self.grad_clip > 0, "learner.grad_clip", "more than 0 (inf: no limit)", self.grad_clip)
+        check_range("learner.threads", self.threads, 1, MOST_THREADS)
+        share("learner", self, "gamma", "target_tau", "average")
+        require(0 <= self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
+        require(self.average < 1, "learner.average", "less than 1", self.average)
+        one_of("learner.loss", self.loss, "huber", "mse")
+        one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
 
 
 @dataclass
@@ -96,9 +87,9 @@ class ReplaySettings:
     beta: float = 0.4
 
     def __post_init__(self) -> None:
-        _positive("replay", self, "capacity")
-        _share("replay", self, "alpha", "beta")
-        _require(not self.prioritised or self.alpha > 0, "replay.alpha", "more than 0 when prioritised", self.alpha)
+        positive("replay", self, "capacity")
+        share("replay", self, "alpha", "beta")
+        require(not self.prioritised or self.alpha > 0, "replay.alpha", "more than 0 when prioritised", self.alpha)
 
 
 @dataclass
@@ -107,11 +98,11 @@ class ExplorationSettings:
 
     start: float = 1.0
     end: float = 0.05
-    updates: int = 200_000
+    updates: int = 20_000
 
     def __post_init__(self) -> None:
-        _share("exploration", self, "start", "end")
-        _require(self.updates >= 0, "exploration.updates", "0 or more", self.updates)
+        share("exploration", self, "start", "end")
+        require(self.updates >= 0, "exploration.updates", "0 or more", self.updates)
 
 
 @dataclass
@@ -134,22 +125,28 @@ class RolloutSettings:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        _one_of("rollout.kind", self.kind, "local", "ray")
-        _positive("rollout", self, "batch", "workers", "in_flight", "threads")
-        _require(self.gpus_per_worker >= 0, "rollout.gpus_per_worker", "0 or more", self.gpus_per_worker)
+        one_of("rollout.kind", self.kind, "local", "ray")
+        positive("rollout", self, "batch", "workers", "in_flight")
+        check_range("rollout.threads", self.threads, 1, MOST_THREADS)
+        fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
+        require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
 
 
 @dataclass
 class EvaluationSettings:
     """Duplicate deals against players without a network: during training, and once more at the end."""
 
-    every_episodes: int = 10_000
+    every_episodes: int = 20_000
     deals: int = 512
     opponents: list[str] = field(default_factory=lambda: ["random"])
     final_deals: int = 4096
 
     def __post_init__(self) -> None:
-        _positive("evaluation", self, "every_episodes", "deals", "final_deals")
+        positive("evaluation", self, "every_episodes")
+        check_range("evaluation.deals", self.deals, 2, MOST_DEALS)
+        check_range("evaluation.final_deals", self.final_deals, 2, MOST_DEALS)
+        once = len(set(self.opponents)) == len(self.opponents)
+        require(once, "evaluation.opponents", "each player once", self.opponents)
 
 
 @dataclass
@@ -160,7 +157,7 @@ class CheckpointSettings:
     keep: int = 3
 
     def __post_init__(self) -> None:
-        _positive("checkpoint", self, "every_episodes", "keep")
+        positive("checkpoint", self, "every_episodes", "keep")
 
 
 @dataclass
@@ -186,13 +183,11 @@ class TrainSettings:
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
 
     def __post_init__(self) -> None:
-        _one_of("algo", self.algo, "dqn")
-        _positive("train", self, "episodes", "log_every_episodes")
-        _require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
-        _require(bool(self.name) and "/" not in self.name, "name", "the name of a folder", self.name)
-        _require(self.seed >= 0, "seed", "0 or more", self.seed)
+        one_of("algo", self.algo, "dqn")
+        positive("train", self, "episodes", "log_every_episodes")
+        require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
+        check_run(self.name, self.runs, self.seed)
         game = self.load_game()
-        _one_of("game.reward", self.reward_name(game), *game.rewards)
         self._check_behaviour(game)
         for opponent in self.evaluation.opponents:
             _check_player(game, "evaluation.opponents", opponent)
@@ -216,24 +211,34 @@ class TrainSettings:
         return Path(self.runs) / self.game_name / self.name
 
     def _check_behaviour(self, game: Game) -> None:
-        _require(bool(self.behaviour), "behaviour", "at least one phase", self.behaviour)
+        require(bool(self.behaviour), "behaviour", "at least one phase", self.behaviour)
         ends = [math.inf if phase.until is None else phase.until for phase in self.behaviour]
         rising = all(a < b for a, b in pairwise(ends)) and ends[0] > 0 and ends[-1] == math.inf
-        _require(rising, "behaviour", "phases by rising `until`, the last with until: null", ends)
+        require(rising, "behaviour", "phases by rising `until`, the last with until: null", ends)
         for phase in self.behaviour:
             fits = all(p >= 0 for p in phase.mix.values()) and math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
-            _require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
+            require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
             for player in phase.mix:
                 if player != "network":
                     _check_player(game, "behaviour.mix", player)
 
 
+def check_run(name: str, runs: str, seed: int) -> None:
+    """Raise SettingsError unless a run may have this name, folder and seed."""
+    require(bool(_NAME.fullmatch(name)), "name", "a folder of letters, digits and -_=,.", name)
+    require(bool(runs.strip()), "runs", "a folder", runs)
+    check_range("seed", seed, 0, MOST_SEED)
+
+
 def load_configured_game(settings: dict[str, Any]) -> Game:
     """The game of the group `game`, with its rule options. Raises SettingsError for an unknown game or option."""
     try:
-        return load_game(str(settings.get("name")), {k: v for k, v in settings.items() if k not in ("name", "reward")})
+        game = load_game(str(settings.get("name")), {k: v for k, v in settings.items() if k not in ("name", "reward")})
     except ValueError as error:
         raise SettingsError(str(error)) from None
+    if "reward" in settings:
+        one_of("game.reward", str(settings["reward"]), *game.rewards)
+    return game
 
 
 def _check_player(game: Game, key: str, name: str) -> None:
@@ -246,57 +251,63 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-
-    chosen = _composed(config_name, overrides)
-    try:
-        settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), chosen))
-    except SettingsError:
-        raise
-    except OmegaConfBaseException as error:
-        raise SettingsError(_one_line(error)) from None
-    assert isinstance(settings, schema)
-    return settings
+    with _naming(overrides):
+        return settings_from_dict(schema, _composed(config_name, overrides))
 
 
 def chosen_algo(overrides: list[str]) -> str:
     """The `algo` of a command line of `python -m train`, which decides what other settings there are."""
     groups = [override for override in overrides if (CONF / override.partition("=")[0]).is_dir()]
-    return str(_composed("train", groups).get("algo"))
+    with _naming(groups):
+        return str(_composed("train", groups).algo)
 
 
 def _composed(config_name: str, overrides: list[str]) -> DictConfig:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
+
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return hydra_compose(config_name, overrides)
+
+
+@contextmanager
+def _naming(overrides: list[str]) -> Iterator[None]:
+    """Turn whatever Hydra or the dataclasses refuse into a SettingsError that names the key."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            return hydra_compose(config_name, overrides)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise SettingsError(_one_line(error)) from None
+        yield
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError) as error:
+        text = str(error) if isinstance(error, SettingsError) else _one_line(error)
+        named = any(override.lstrip("+~").partition("=")[0].partition(".")[0] in text for override in overrides)
+        raise SettingsError(text if named else f"{text} (given: {' '.join(overrides)})") from None
 
 
 def _one_line(error: Exception) -> str:
     """Hydra's and OmegaConf's messages, which take several lines, as one that names the key."""
     cause = error.__cause__ if error.__cause__ is not None and "override" in str(error).lower() else error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    key = getattr(cause, "full_key", None)
     text = lines[0] if lines else type(error).__name__
-    if key and key not in text:
-        text = f"{key}: {text}"
-    elif key:
-        text = f"{key}: {text.replace(repr(key) + ' ', '')}" if repr(key) in text else text
-    return text
+    if "Could not find" in text:  # the choices that there are stand on the lines that follow
+        text = " ".join(line for line in lines[:20] if "search path" not in line and "provider=" not in line)
+    if "is not a ListConfig" in text or "to list" in text.lower():
+        text = "a list is wanted, such as [a,b]"
+    key = getattr(cause, "full_key", None)
+    return f"{key}: {text}" if key and key not in text else text
 
 
-def settings_from_dict(schema: type[T], values: dict[str, Any]) -> T:
-    """The same settings from plain dictionaries, as a checkpoint holds them."""
+def settings_from_dict(schema: type[T], values: Any) -> T:
+    """The same settings from dictionaries, as Hydra or a checkpoint holds them. Raises SettingsError."""
     from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
 
-    settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), values))
+    try:
+        settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), values))
+    except SettingsError:
+        raise
+    except (OmegaConfBaseException, ValueError, TypeError, OverflowError) as error:
+        raise SettingsError(_one_line(error)) from None
     assert isinstance(settings, schema)
     return settings
 

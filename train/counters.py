@@ -19,7 +19,6 @@ class Counters:
     tickets: int = 0  # that came back
     seconds: float = 0.0  # of training, over all starts of the run
     evaluated: int = -1  # env_steps of the newest weights that were evaluated
-    best: float = -math.inf  # greatest mean share of games won in an evaluation
     return_sum: float = 0.0  # of episode returns since the last log row
     return_count: int = 0
     lag_sum: int = 0  # how many updates old the weights of rollouts were, since the last log row
@@ -30,9 +29,8 @@ class Counters:
         self.tickets += 1
         self.episodes += rollout.ticket.count
         self.env_steps += len(rollout.transitions.action)
-        if not math.isnan(rollout.episode_return):
-            self.return_sum += rollout.episode_return * rollout.ticket.count
-            self.return_count += rollout.ticket.count
+        self.return_sum += rollout.episode_return * rollout.ticket.count
+        self.return_count += rollout.ticket.count
         self.lag_sum += updates - rollout.weights_version
         self.lag_count += 1
 

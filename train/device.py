@@ -2,7 +2,7 @@
 
 import torch
 
-from train.config import SettingsError
+from train.checks import SettingsError
 
 
 def choose_device(setting: str) -> torch.device:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from train.checks import SettingsError
 from train.config import LearnerSettings
 from train.network import QNetwork, legal_tensor
 from train.replay import Batch, ReplayBuffer
@@ -41,8 +42,11 @@ def choose_precision(setting: str, device: torch.device) -> Precision:
     """The fastest format of the device for `auto`, else the one asked for.
 
     On CUDA bfloat16 where the chip has it, else float16 with a gradient scaler; on a CPU bfloat16 only with
-    instructions for it (AVX512-BF16, AMX), because emulated it is seven times slower than float32.
+    instructions for it (AVX512-BF16, AMX), because emulated it is many times slower than float32. Raises SettingsError
+    for a format that the device has not.
     """
+    if setting == "float16" and device.type == "cpu":
+        raise SettingsError("learner.precision: float16 needs a CUDA device; say auto, float32 or bfloat16")
     if setting != "auto":
         return Precision(getattr(torch, setting))
     if device.type == "cuda":
@@ -64,7 +68,7 @@ class Learner:
     ) -> None:
         self.online = network.to(device)
         self.target = copy.deepcopy(self.online).requires_grad_(False)
-        self.averaged = copy.deepcopy(self.target)
+        self.averaged = copy.deepcopy(self.target) if settings.average > 0 else None
         self.replay = replay
         self.settings = settings
         self.device = device
@@ -134,13 +138,13 @@ class Learner:
             _blend(self.target, self.online, self.settings.target_tau)
         elif self.updates % self.settings.target_sync == 0:
             self.target.load_state_dict(self.online.state_dict())
-        if self.settings.average > 0:
+        if self.averaged is not None:
             # Early on the average is short, so that it does not hold on to the initial weights.
             _blend(self.averaged, self.online, max(1 - self.settings.average, 1 / (self.updates + 1)))
 
     def acting_weights(self) -> dict[str, Tensor]:
         """The weights that play, on the CPU: the running average if there is one, else the online network."""
-        network = self.averaged if self.settings.average > 0 else self.online
+        network = self.averaged or self.online
         return {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}
 
     def metrics(self) -> dict[str, float]:
@@ -157,7 +161,7 @@ class Learner:
         return {
             "online": self.online.state_dict(),
             "target": self.target.state_dict(),
-            "averaged": self.averaged.state_dict(),
+            "averaged": self.averaged.state_dict() if self.averaged is not None else None,
             "optimizer": self._optimizer.state_dict(),
             "scaler": self._scaler.state_dict(),
             "updates": self.updates,
@@ -169,9 +173,11 @@ class Learner:
         """Restore `state_dict`. Raises RuntimeError when the networks have another shape."""
         self.online.load_state_dict(state["online"])
         self.target.load_state_dict(state["target"])
-        self.averaged.load_state_dict(state["averaged"])
+        if self.averaged is not None:
+            self.averaged.load_state_dict(state["averaged"])
         self._optimizer.load_state_dict(state["optimizer"])
-        self._scaler.load_state_dict(state["scaler"])
+        if state["scaler"] and self._scaler.is_enabled():  # else the run comes from another kind of device
+            self._scaler.load_state_dict(state["scaler"])
         self.updates = state["updates"]
         self._sums = state["sums"].to(self.device)
         self._summed = state["summed"]

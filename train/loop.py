@@ -13,6 +13,7 @@ import torch
 
 from cards.duplicate import Duel
 from train import checkpoint
+from train.best import Best
 from train.config import TrainSettings, as_yaml
 from train.counters import Counters, Rates
 from train.learner import Learner
@@ -36,7 +37,6 @@ class Trainer:
         self,
         settings: TrainSettings,
         folder: RunFolder,
-        make_rollouts: Callable[[TrainSettings], Rollouts],
         device: torch.device,
     ) -> None:
         self.settings = settings
@@ -44,14 +44,8 @@ class Trainer:
         self._folder = folder
         self._game = settings.load_game()
         replay = settings.replay
-        self.replay = ReplayBuffer(
-            replay.capacity,
-            self._game.words,
-            device,
-            settings.seed,
-            replay.alpha if replay.prioritised else 0.0,
-            replay.beta,
-        )
+        alpha = replay.alpha if replay.prioritised else 0.0
+        self.replay = ReplayBuffer(replay.capacity, self._game.words, device, settings.seed, alpha, replay.beta)
         network = build_network(self._game, settings)
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
         self._unplayed: list[Ticket] = []  # given out before an interruption, and not come back
@@ -64,28 +58,36 @@ class Trainer:
         self._passed = {"log": 0, "evaluation": 0, "checkpoint": 0}
         self.resumed_from: Path | None = None
         self._resume()
+        self._best = Best(settings, folder.checkpoints, self._writer)
         self._rates = Rates(self.counters.env_steps, self.learner.updates)
-        self.metrics = Metrics(folder.path, settings.evaluation.opponents, as_yaml(settings), self.counters.env_steps)
-        self.rollouts = make_rollouts(settings)
 
     # ------------------------------------------------------------------ the loop
 
-    def run(self, display: Display, stop_requested: Callable[[], bool]) -> bool:
-        """Train until the budget is spent; returns whether it is. Leaves a checkpoint either way."""
+    def complete(self) -> bool:
+        """Whether the run had been finished before, its last weights evaluated and all."""
+        return self.finished() and self.counters.evaluated >= self.counters.env_steps
+
+    def run(self, rollouts: Rollouts, display: Display, stop_requested: Callable[[], bool]) -> bool:
+        """Train until the budget is spent; returns whether it is. Leaves a checkpoint either way, and on an error."""
         self._started = time.perf_counter()
+        self.rollouts = rollouts
+        self._folder.write_settings()
+        evaluations, self._evaluating = self._evaluating, {}
+        config_text, opponents = as_yaml(self.settings), self.settings.evaluation.opponents
+        self.metrics = Metrics(self._folder.path, opponents, config_text, self.counters.env_steps, list(evaluations))
         try:
-            if self.finished() and self.counters.evaluated == self.counters.env_steps:
-                return True
+            for tag, weights in evaluations.items():
+                self._start_evaluation(tag, weights)
             while not self.finished() and not stop_requested():
                 self._step(display)
             if self.finished():
                 self._last_evaluation(display)
+        finally:
+            # Whatever went wrong, what was learned is kept.
             self._save_checkpoint()
             self._writer.wait()
-            return self.finished()
-        finally:
             self.metrics.close()
-            self.rollouts.close()
+        return self.finished()
 
     def _step(self, display: Display) -> None:
         self._feed()
@@ -109,8 +111,6 @@ class Trainer:
     def share(self) -> float:
         """How much of the budget is spent, 0 to 1."""
         return min(1.0, max(self.counters.episodes / self.settings.episodes, self._share_of_time()))
-
-    # ------------------------------------------------------------------ playing
 
     def _feed(self) -> None:
         """Give out tickets, as long as the learner is not left behind (back-pressure)."""
@@ -154,8 +154,6 @@ class Trainer:
         self.replay.add(rollout.transitions)
         self.counters.count(rollout, self.learner.updates)
 
-    # ------------------------------------------------------------------ learning
-
     def _updates_per_insert(self) -> float:
         learner = self.settings.learner
         return learner.samples_per_insert / learner.batch_size
@@ -173,9 +171,7 @@ class Trainer:
         self.learner.lr = linear(learner.lr, learner.lr_end, self.share())
         self.learner.update()
         if self.learner.updates == 1:
-            log.info("first update, %.1f s after the start", time.perf_counter() - self._started)
-
-    # ------------------------------------------------------------------ looking
+            log.info("first update")
 
     def _look(self, display: Display) -> None:
         """Log, evaluate and save when their number of episodes is reached, and refresh the display."""
@@ -226,38 +222,35 @@ class Trainer:
             left,
         )
 
-    # ------------------------------------------------------------------ evaluation
-
     def _evaluate(self) -> None:
-        weights = self.learner.acting_weights()
-        self._evaluating[self.counters.env_steps] = weights
-        self.rollouts.evaluate(self.counters.env_steps, weights)
+        self._start_evaluation(self.counters.env_steps, self.learner.acting_weights())
+
+    def _start_evaluation(self, tag: int, weights: Weights) -> None:
+        self._evaluating[tag] = weights
+        self.rollouts.evaluate(tag, weights)
 
     def _evaluated(self, tag: int, duels: dict[str, Duel], display: Display) -> None:
-        weights = self._evaluating.pop(tag)
-        self.counters.evaluated = max(self.counters.evaluated, tag)
+        weights, counters = self._evaluating.pop(tag), self.counters
+        counters.evaluated = max(counters.evaluated, tag)
         row: dict[str, float] = {}
         for name, duel in duels.items():
             row[f"eval/win_rate_vs_{name}"] = duel.win_rate.mean
             row[f"eval/points_vs_{name}"] = duel.points.mean
         self.metrics.write(tag, row)
         display.evaluated(duels)
-        score = sum(duel.win_rate.mean for duel in duels.values()) / max(1, len(duels))
-        if score > self.counters.best:
-            self.counters.best = score
-            state = {"settings": asdict(self.settings), "acting": weights, "env_steps": tag, "score": score}
-            self._writer.save(self._folder.checkpoints / checkpoint.BEST, state)
+        self._best.offer(weights, tag, duels)
 
     def _last_evaluation(self, display: Display) -> None:
         """What is under way first; then the last weights too have a chance to be the best."""
+        if not self.learner.updates:
+            least = self.settings.learner.min_replay
+            log.warning("nothing was learned: %d transitions, learner.min_replay is %d", self.replay.inserted, least)
         for tag, duels in self.rollouts.evaluated(wait=True):
             self._evaluated(tag, duels, display)
         if self.counters.evaluated < self.counters.env_steps:
             self._evaluate()
             for tag, duels in self.rollouts.evaluated(wait=True):
                 self._evaluated(tag, duels, display)
-
-    # ------------------------------------------------------------------ checkpoints
 
     def _save_checkpoint(self) -> None:
         path = checkpoint.path_for(self._folder.checkpoints, self.counters.episodes)
@@ -271,6 +264,7 @@ class Trainer:
             "settings": asdict(self.settings),
             "acting": self.learner.acting_weights(),
             "counters": counters,
+            "evaluating": [[tag, weights] for tag, weights in self._evaluating.items()],
             "open_tickets": [[ticket.first, ticket.count] for ticket in open_tickets],
             "passed": dict(self._passed),
             "learner": self.learner.state_dict(),
@@ -281,6 +275,7 @@ class Trainer:
         """Go on from `state_dict`. Tickets that were out are played again, as the same episodes."""
         self.counters = Counters(**state["counters"])
         self._unplayed = [Ticket(first, count, 0.0) for first, count in state["open_tickets"]]
+        self._evaluating = dict(state["evaluating"])
         self._passed = dict(state["passed"])
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
@@ -289,14 +284,14 @@ class Trainer:
         found = self._folder.resume()
         if found is None:
             return
-        path, state, problems = found
-        for problem in problems:
-            log.warning("%s; the one before is used", problem)
+        for problem in found.problems.values():
+            log.warning("%s; the one before is used, this one is renamed", problem)
         try:
-            self.load_state_dict(state)
+            self.load_state_dict(found.state)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
             raise checkpoint.CheckpointError(
-                f"{path}: does not fit this run ({str(error).splitlines()[0]}); start another with name=..."
+                f"{found.path}: does not fit this run ({reason}); start another with name=..."
             ) from None
-        log.info("resumed from %s: %d episodes, %d updates", path, self.counters.episodes, self.learner.updates)
-        self.resumed_from = path
+        log.info("resumed from %s: %d episodes, %d updates", found.path, self.counters.episodes, self.learner.updates)
+        self.resumed_from = found.path

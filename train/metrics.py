@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from torch.utils.tensorboard import SummaryWriter
@@ -34,21 +35,29 @@ def evaluation_scalars(opponents: Sequence[str]) -> list[str]:
 
 
 class Metrics:
-    """Writes scalars to both places. Rows past `env_steps`, of a run that was cut off later, are taken back."""
+    """Writes scalars to both places.
 
-    def __init__(self, folder: Path, opponents: Sequence[str], config_text: str, env_steps: int) -> None:
-        self._columns = ["env_steps", *SCALARS, *evaluation_scalars(opponents)]
+    Rows past `env_steps`, of a run that was cut off later, are taken back, and evaluations that are made `again`.
+    """
+
+    def __init__(
+        self, folder: Path, opponents: Sequence[str], config_text: str, env_steps: int, again: Sequence[int] = ()
+    ) -> None:
+        columns = ["env_steps", *SCALARS, *evaluation_scalars(opponents)]
         self._path = folder / "metrics.csv"
-        self._columns = _truncate(self._path, self._columns, env_steps)
+        rows = [row for row in _rows(self._path) if _stays(row, env_steps, again)] if env_steps else []
+        old = list(rows[0]) if rows else []
+        self._columns = old + [name for name in columns if name not in old]
+        _write(self._path, self._columns, rows)
         self._file = self._path.open("a", newline="")
         self._rows = csv.DictWriter(self._file, self._columns, restval="", extrasaction="ignore")
-        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=env_steps + 1 if env_steps else None)
+        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=env_steps + 1 if env_steps else 0)
         if not env_steps:
             self._board.add_text("config", f"```yaml\n{config_text}```", 0)
 
     def write(self, env_steps: int, scalars: Mapping[str, float]) -> None:
-        """One row of metrics.csv, and one point on each curve. NaN is left out."""
-        known = {name: value for name, value in scalars.items() if not math.isnan(value)}
+        """One row of metrics.csv, and one point on each curve. What is not finite is left out."""
+        known = {name: value for name, value in scalars.items() if math.isfinite(value)}
         self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})
         self._file.flush()
         for name, value in known.items():
@@ -60,36 +69,53 @@ class Metrics:
         self._board.close()
 
 
-def _truncate(path: Path, columns: list[str], env_steps: int) -> list[str]:
-    """Keep the rows up to `env_steps` (a row cut off in the middle goes too); returns all columns, old ones first."""
-    rows: list[dict[str, str]] = []
-    if path.exists() and env_steps:
+def _rows(path: Path) -> list[dict[str, str]]:
+    """The whole rows of a metrics.csv; a file that cannot be read as one is renamed and counts as empty."""
+    if not path.exists():
+        return []
+    try:
         with path.open(newline="") as file:
-            reader = csv.DictReader(file)
-            old = list(reader.fieldnames or [])
-            rows = [row for row in reader if None not in row.values() and 0 <= _step(row) <= env_steps]
-            columns = old + [name for name in columns if name not in old]
+            rows = list(csv.DictReader(file))
+    except (UnicodeDecodeError, csv.Error) as error:
+        aside = path.with_name(path.name + ".damaged")
+        path.replace(aside)
+        logging.getLogger("train").warning("%s: cannot be read (%s); it is now %s", path, error, aside.name)
+        return []
+    # Too many fields come under the key None, too few with the value None.
+    return [row for row in rows if None not in row and None not in row.values()]
+
+
+def _stays(row: Mapping[str, str], env_steps: int, again: Sequence[int]) -> bool:
+    """Whether a row was written before the checkpoint at `env_steps`, and is no evaluation that is made `again`."""
+    try:
+        step = int(row["env_steps"])
+    except (KeyError, ValueError):
+        return False
+    return 0 <= step <= env_steps and not (step in again and not row.get("rollout/episodes"))
+
+
+def _write(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
     temporary = path.with_suffix(".csv.tmp")
     with temporary.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()
         writer.writerows(rows)
     temporary.replace(path)
-    return columns
 
 
-def _step(row: dict[str, str]) -> int:
-    try:
-        return int(row["env_steps"])
-    except (KeyError, ValueError):
-        return -1
-
-
-def log_to_file(folder: Path) -> logging.Handler:
-    """Append the run's log lines to train.log; returns the handler, for removal."""
-    handler = logging.FileHandler(folder / "train.log")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+@contextmanager
+def logged(folder: Path) -> Iterator[None]:
+    """Append the run's log lines to train.log, and show warnings."""
     logger = logging.getLogger("train")
-    logger.addHandler(handler)
+    file, screen = logging.FileHandler(folder / "train.log"), logging.StreamHandler()
+    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    screen.setLevel(logging.WARNING)
     logger.setLevel(logging.INFO)
-    return handler
+    for handler in (file, screen):
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in (file, screen):
+            logger.removeHandler(handler)
+            handler.close()

@@ -25,7 +25,7 @@ class Batch(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A batch with where its rows lie in the buffer and their importance weights (1 when sampled uniformly)."""
+    """A batch with where its rows lie in the buffer and their importance weights (None when sampled uniformly)."""
 
     batch: Batch
     rows: Tensor
@@ -35,7 +35,8 @@ class Sample(NamedTuple):
 class ReplayBuffer:
     """The newest `capacity` transitions, sampled uniformly or in proportion to `priority ** alpha`.
 
-    Prioritised replay: Schaul et al. (2016), proportional variant; importance weights are divided by their greatest.
+    Prioritised replay: Schaul et al. (2016), proportional variant; importance weights are divided by their greatest
+    in the batch, and beta stays what it is.
     """
 
     def __init__(
@@ -47,14 +48,7 @@ class ReplayBuffer:
         self.bootstraps = False
         self._alpha, self._beta = alpha, beta
         self._generator = torch.Generator(device).manual_seed(seed)
-        self._data = Batch(
-            torch.zeros(capacity, words, dtype=torch.int64, device=device),
-            torch.zeros(capacity, dtype=torch.uint8, device=device),
-            torch.zeros(capacity, dtype=torch.float32, device=device),
-            torch.zeros(capacity, dtype=torch.float32, device=device),
-            torch.zeros(capacity, words, dtype=torch.int64, device=device),
-            torch.zeros(capacity, dtype=torch.int64, device=device),
-        )
+        self._data = _allocate(capacity, words, device)
         self._tree = SumTree(capacity, device) if alpha > 0 else None
         self._greatest = torch.ones((), device=device)
 
@@ -96,7 +90,8 @@ class ReplayBuffer:
     def set_priorities(self, index: Tensor, td_error: Tensor) -> None:
         """After an update, remember how wrong the sampled rows were. No effect when sampling uniformly."""
         if self._tree is not None:
-            priority = td_error.abs().float() + 1e-6
+            # An overflow in half precision must not make a row the only one that is ever sampled.
+            priority = td_error.abs().float().nan_to_num(nan=0.0, posinf=0.0) + 1e-6
             self._greatest = torch.maximum(self._greatest, priority.max())
             self._tree.set(index, priority**self._alpha)
 
@@ -121,15 +116,37 @@ class ReplayBuffer:
             raise ValueError("replay: the checkpoint holds observations of another size")
         self.inserted, self.size = state["inserted"], len(rows[0])
         self.bootstraps = state["bootstraps"]
-        self._generator.set_state(state["generator"].cpu())
+        self._restore_generator(state["generator"].cpu())
         self._greatest = state["greatest"].to(self._greatest.device)
         for column, values in zip(self._data, rows, strict=True):
             column[: self.size].copy_(values)
         if self._tree is not None:
             self._tree.set(torch.arange(self.size, device=self._greatest.device), state["tree"])
 
+    def _restore_generator(self, state: Tensor) -> None:
+        if state.shape == self._generator.get_state().shape:
+            self._generator.set_state(state)
+        else:  # of another kind of device, whose draws cannot be gone on with
+            self._generator.manual_seed(self._generator.initial_seed() + self.inserted)
+
     def _rows(self, index: Tensor) -> Batch:
         return Batch(*(column[index] for column in self._data))
+
+
+def _allocate(capacity: int, words: int, device: torch.device) -> Batch:
+    """Raises MemoryError when the device has no room."""
+    try:
+        return Batch(
+            torch.zeros(capacity, words, dtype=torch.int64, device=device),
+            torch.zeros(capacity, dtype=torch.uint8, device=device),
+            torch.zeros(capacity, dtype=torch.float32, device=device),
+            torch.zeros(capacity, dtype=torch.float32, device=device),
+            torch.zeros(capacity, words, dtype=torch.int64, device=device),
+            torch.zeros(capacity, dtype=torch.int64, device=device),
+        )
+    except RuntimeError:
+        size = capacity * (16 * words + 17) / 1e9
+        raise MemoryError(f"replay.capacity: {capacity:,} transitions take {size:,.1f} GB on {device}") from None
 
 
 def _as_tensor(values: NDArray[Any]) -> Tensor:

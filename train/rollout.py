@@ -34,7 +34,7 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Rollout:
-    """What came of a ticket. `episode_return` is the mean reward sum of the network's seats (NaN if it had none)."""
+    """What came of a ticket. `episode_return` is the mean reward sum of the network's seats (of all if none)."""
 
     ticket: Ticket
     transitions: Transitions
@@ -87,7 +87,7 @@ class RolloutWorker:
         _, totals = play(self._game, seeds, self._players, seats, self._reward, recorder.watch)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
         own = totals[seats == 0]
-        episode_return = float(own.mean()) if own.size else float("nan")
+        episode_return = float(own.mean() if own.size else totals.mean())
         return Rollout(ticket, transitions, self._version, episode_return, time.perf_counter() - started)
 
 

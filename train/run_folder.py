@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from train import checkpoint
 from train.batch_q_config import BatchQSettings
-from train.config import SettingsError, TrainSettings, as_yaml, differences
+from train.checks import SettingsError
+from train.config import TrainSettings, as_yaml, differences
 
 # What may be another way when a run goes on: how far it goes, who plays, and how often it is looked at.
 CHANGEABLE = ("episodes", "minutes", "runs", "device", "log_every_episodes", "learner.threads", "iterations")
@@ -45,20 +45,29 @@ class RunFolder:
         if self._lock is not None:
             self._lock.release()
 
-    def resume(self) -> tuple[Path, dict[str, Any], list[str]] | None:
-        """The newest good checkpoint of the run with messages about damaged ones, or None when there is none.
+    def resume(self) -> checkpoint.Found | None:
+        """The newest good checkpoint of the run, or None when there is none; damaged newer ones are set aside.
 
         Raises SettingsError when the run was started with other settings, CheckpointError when no checkpoint is whole.
         """
         found = checkpoint.load_newest(self.checkpoints)
         # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
-        if found is not None:
-            started_with = found[1].get("settings")
-            if not isinstance(started_with, dict):
-                raise checkpoint.CheckpointError(f"{found[0]}: holds no settings")
-            self._compare(started_with)
-        (self.path / "config.yaml").write_text(as_yaml(self._settings))
+        if found is None:
+            return None
+        started_with = found.state.get("settings")
+        if not isinstance(started_with, dict):
+            raise checkpoint.CheckpointError(f"{found.path}: holds no settings")
+        self._compare(started_with)
+        for path in found.problems:
+            checkpoint.set_aside(path)
         return found
+
+    def write_settings(self) -> None:
+        """Keep the settings of the newest start in config.yaml."""
+        path = self.path / "config.yaml"
+        temporary = path.with_suffix(".yaml.tmp")
+        temporary.write_text(as_yaml(self._settings))
+        temporary.replace(path)
 
     def _compare(self, before: dict[str, Any]) -> None:
         changed = {

@@ -9,7 +9,10 @@ from typing import Any
 
 
 class StopRequest:
-    """Use as a context; `signal` is the number of the signal that came, or None."""
+    """Use as a context; `signal` is the number of the signal that came, or None.
+
+    Enter it after Ray has started: Ray installs handlers of its own, which abort the process.
+    """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -31,3 +34,5 @@ class StopRequest:
         if self.signal is not None:
             os._exit(128 + number)
         self.signal = number
+        # Not print, which may be in the middle of a line of its own.
+        os.write(2, b"\nstopping with a checkpoint; a second signal ends at once\n")

@@ -18,7 +18,7 @@ from cards.splitmix import derive, stream
 from cards.tables import TablePlayer, load_policy, numbering_of
 from evaluate.studies._spike_figures import draw_actions, draw_unvisited
 from train.batch_q_run import ITERATIONS, policy_path
-from train.config import SettingsError
+from train.checks import SettingsError
 
 INTERMEDIATE, LAST = 25, 50
 RUNS = ("report_2p_credits", "report_2p_weighted", "report_4p_weighted")

@@ -19,7 +19,16 @@ def test_curves_are_read_and_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(("text", "message"), [(None, "No such file"), ("a,b\n1,2\n", "env_steps"), ("", "no rows")])
+BAD = [
+    (None, "No such file"),
+    ("a,b\n1,2\n", "env_steps"),
+    ("", "no rows"),
+    ("env_steps,x\n1,abc\n", "metrics.csv"),
+    ("env_steps,x\n1,2,3\n", "metrics.csv"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD)
 def test_bad_files_are_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, message: str
 ) -> None:

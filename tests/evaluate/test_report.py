@@ -17,7 +17,7 @@ from evaluate.players import load_player
 from evaluate.studies.spike import RUNS, Bench
 from train.__main__ import main
 from train.checkpoint import CheckpointError
-from train.config import SettingsError
+from train.checks import SettingsError
 
 CPU = torch.device("cpu")
 

@@ -20,7 +20,7 @@ from tests.train.runs import small
 from train import checkpoint
 from train.__main__ import main as train
 from train.checkpoint import CheckpointError
-from train.config import SettingsError
+from train.checks import SettingsError
 from train.network import NetworkPlayer
 from tressette import GAME
 
@@ -110,9 +110,9 @@ BAD = {
     "players=[greedy,greedy]": "players: each once",
     "players=[greedy,gredy]": "no player 'gredy'",
     "players=[greedy,runs/none]": "runs/none does not exist",
-    "deals=0": "deals: 2 or more",
+    "deals=0": "deals: 2 to",
     "deals=x": "deals",
-    "seed=-1": "seed: 0 or more",
+    "seed=-1": "seed: 0 to",
     "dels=5": "dels",
     "device=tpu": "device",
     "folder=/proc/x": "folder: cannot write",

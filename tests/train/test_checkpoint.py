@@ -70,9 +70,8 @@ def test_newest_good_one_is_used(tmp_path: Path) -> None:
     newest.write_bytes(newest.read_bytes()[:-1])
     found = checkpoint.load_newest(tmp_path)
     assert found is not None
-    path, _, problems = found
-    assert path == checkpoint.path_for(tmp_path, 10)
-    assert len(problems) == 1 and newest.name in problems[0] and "damaged" in problems[0]
+    assert found.path == checkpoint.path_for(tmp_path, 10)
+    assert list(found.problems) == [newest] and "damaged" in found.problems[newest]
 
 
 def test_all_damaged_is_an_error_not_a_new_start(tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.train.runs import settings, small
+from tests.train.test_command import start
 from train import checkpoint
 from train.__main__ import main
+from train.checks import SettingsError
 from train.rollout import Rollout, Ticket, acting_network
 
 pytestmark = pytest.mark.ray
@@ -25,6 +27,27 @@ def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.Captur
     assert state["counters"]["episodes"] == 320 and state["counters"]["env_steps"] == 320 * 40
     assert state["learner"]["updates"] == 320 * 40 // 2 // 64
     assert state["open_tickets"] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_leaves_a_checkpoint(tmp_path: Path, number: int) -> None:
+    """Ray installs signal handlers of its own, which abort the process."""
+    process = start(tmp_path, "rollout=ray", "rollout.batch=32")
+    process.send_signal(number)
+    _, text = process.communicate(timeout=120)
+    assert process.returncode == 128 + number and "a checkpoint is in" in text
+    (newest, *_) = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
+    state = checkpoint.load(newest)
+    played = state["counters"]["episodes"] + sum(count for _, count in state["open_tickets"])
+    assert played == state["counters"]["next_episode"]
+
+
+def test_cluster_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    assert main(small(tmp_path, "rollout=ray")) == 2
+    assert "RAY_ADDRESS: no cluster answers at 127.0.0.1:1" in capsys.readouterr().err
 
 
 def test_workers_play_what_a_local_worker_plays_and_survive_a_death(tmp_path: Path) -> None:
@@ -60,8 +83,26 @@ def test_workers_play_what_a_local_worker_plays_and_survive_a_death(tmp_path: Pa
             for a, b in zip(own.transitions, rollout.transitions, strict=True):
                 assert (a == b).all()
         rollouts.evaluate(7, weights)
+        ray.kill(rollouts._evaluator)
         ((tag, duels),) = rollouts.evaluated(wait=True)
         assert tag == 7 and duels["random"].wins.size == chosen.evaluation.deals
+    finally:
+        rollouts.close()
+
+
+def test_workers_that_cannot_start_end_the_run(tmp_path: Path) -> None:
+    """Not for ever one after another: here the game of their settings is gone."""
+    from train.cluster import RayRollouts
+
+    rollouts = RayRollouts(settings(tmp_path, "rollout=ray", "rollout.workers=2"))
+    try:
+        rollouts._settings.game["name"] = "nothing"
+        rollouts._workers = [rollouts._worker_class.remote(rollouts._settings) for _ in range(2)]
+        rollouts.publish(0, {})
+        rollouts.submit(Ticket(0, 1, 0.0))
+        with pytest.raises(SettingsError, match="actors die one after another"):
+            for _ in range(100):
+                rollouts.ready(wait=True)
     finally:
         rollouts.close()
 

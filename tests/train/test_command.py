@@ -55,7 +55,7 @@ def test_end_table_and_results(tmp_path: Path, capsys: pytest.CaptureFixture[str
     metrics = (folder(tmp_path) / "metrics.csv").read_text()
     assert main(arguments) == 0
     captured = capsys.readouterr()
-    assert captured.out == table and "resumed from" in captured.err
+    assert captured.out == table and "is complete" in captured.err
     assert (folder(tmp_path) / "metrics.csv").read_text() == metrics
 
 
@@ -76,7 +76,7 @@ def test_damaged_checkpoint_falls_back_and_says_so(tmp_path: Path, capsys: pytes
     capsys.readouterr()
     assert main(small(tmp_path)) == 0
     text = capsys.readouterr().err
-    assert f"{newest.name}: damaged" in text and "the one before is used" in text
+    assert f"{newest.name}: damaged" in text and "the one before is used, this one is renamed" in text
     assert checkpoint.load(newest)["counters"]["episodes"] == 256
 
 
@@ -103,6 +103,65 @@ def test_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "file").write_text("")
     assert main(small(tmp_path / "file")) == 2
     assert "runs=" in message(capsys)
+
+
+def test_opponents_may_change_and_best_with_them(tmp_path: Path) -> None:
+    """A score against other players does not keep a later network from being the best."""
+    best = folder(tmp_path) / "checkpoints" / "best.pt"
+    assert main(small(tmp_path, "episodes=128", "evaluation.opponents=[random]")) == 0
+    before = checkpoint.load(best)
+    checkpoint.save(best, before | {"score": 2.0})
+    assert main(small(tmp_path, "episodes=192", "evaluation.opponents=[random]")) == 0
+    assert checkpoint.load(best)["score"] == 2.0
+    assert main(small(tmp_path, "evaluation.opponents=[greedy]")) == 0
+    assert checkpoint.load(best)["env_steps"] > before["env_steps"]
+
+
+def test_without_opponents_the_newest_is_best(tmp_path: Path) -> None:
+    assert main(small(tmp_path, "evaluation.opponents=[]")) == 0
+    assert checkpoint.load(folder(tmp_path) / "checkpoints" / "best.pt")["env_steps"] == 256 * 40
+
+
+def test_table_of_a_finished_run_whose_best_is_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(small(tmp_path)) == 0
+    (folder(tmp_path) / "checkpoints" / "best.pt").write_bytes(b"x")
+    capsys.readouterr()
+    assert main(small(tmp_path)) == 0
+    captured = capsys.readouterr()
+    assert "best.pt: not a checkpoint" in captured.err and "games won" in captured.out
+
+
+def test_damaged_checkpoint_does_not_cost_the_good_one(tmp_path: Path) -> None:
+    """With one checkpoint kept, the damaged newest one must not count as it."""
+    keep = "checkpoint.keep=1"
+    assert main(small(tmp_path, "episodes=128", "checkpoint.keep=2")) == 0
+    newest, before = checkpoint.listed(folder(tmp_path) / "checkpoints")
+    newest.write_bytes(b"damaged")
+    assert checkpoint.load(before)["counters"]["episodes"] == 64
+    assert main(small(tmp_path, keep, "episodes=96")) == 0
+    (good,) = checkpoint.listed(folder(tmp_path) / "checkpoints")
+    assert checkpoint.load(good)["counters"]["episodes"] == 96
+    assert (newest.with_name(newest.name + ".damaged")).exists()
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe\x00", b"env_steps,x\n1,2,3\n"])
+def test_unreadable_metrics_do_not_stop_a_run(tmp_path: Path, text: bytes) -> None:
+    assert main(small(tmp_path, "episodes=128")) == 0
+    (folder(tmp_path) / "metrics.csv").write_bytes(text)
+    assert main(small(tmp_path)) == 0
+    assert (folder(tmp_path) / "metrics.csv").read_text().count("\n") > 2
+
+
+@pytest.mark.parametrize("name", ["metrics.csv", "train.log", "config.yaml"])
+def test_folder_where_a_file_belongs(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    (folder(tmp_path) / name).mkdir(parents=True)
+    assert main(small(tmp_path)) == 2
+    assert name in message(capsys)
+
+
+def test_buffer_that_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(small(tmp_path, "replay.capacity=1000000000000")) == 2
+    assert "replay.capacity" in message(capsys)
 
 
 def start(runs: Path, *overrides: str) -> subprocess.Popen[str]:

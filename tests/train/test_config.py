@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from train.config import CONF, SettingsError, TrainSettings, as_yaml, compose, differences, settings_from_dict
+from train.checks import SettingsError
+from train.config import CONF, TrainSettings, as_yaml, compose, differences, settings_from_dict
 
 
 def experiments() -> list[str]:
@@ -70,7 +71,21 @@ BAD = {
     "evaluation.opponents=[gredy]": "evaluation.opponents: tressette has no player 'gredy'",
     "evaluation.deals=0": "evaluation.deals",
     "checkpoint.keep=0": "checkpoint.keep",
-    "name=a/b": "name",
+    "name=a/b": "name: a folder",
+    "name=..": "name: a folder",
+    "name=.": "name: a folder",
+    "runs=": "runs: a folder",
+    "game=null": "game",
+    "rollout=null": "rollout",
+    "seed=99999999999999999999999": "seed",
+    "learner.threads=99999999999": "learner.threads",
+    "network.hidden=256": "network.hidden: a list",
+    "evaluation.opponents=greedy": "evaluation.opponents: a list",
+    "evaluation.opponents=[random,random]": "evaluation.opponents: each player once",
+    "rollout.gpus_per_worker=1.5": "rollout.gpus_per_worker",
+    "game=tresette": "tressette",
+    "learner..lr=1": "learner",
+    "learner=5": "learner",
     "episodes=many": "episodes",
     "minutes=0": "minutes",
     "algo.dqn=1": "algo",
@@ -90,6 +105,32 @@ def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
         compose(TrainSettings, "train", [override])
     message = str(caught.value)
     assert BAD[override] in message and "\n" not in message and len(message) < 300
+
+
+def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
+    from dataclasses import asdict
+
+    from train.config import (
+        CheckpointSettings,
+        EvaluationSettings,
+        ExplorationSettings,
+        LearnerSettings,
+        NetworkSettings,
+        ReplaySettings,
+        RolloutSettings,
+    )
+
+    settings = asdict(compose(TrainSettings, "train", []))
+    plain = {
+        "network": NetworkSettings(),
+        "learner": LearnerSettings(),
+        "replay": ReplaySettings(),
+        "exploration": ExplorationSettings(),
+        "evaluation": EvaluationSettings(),
+        "checkpoint": CheckpointSettings(),
+    }
+    assert {group: settings[group] for group in plain} == {group: asdict(each) for group, each in plain.items()}
+    assert compose(TrainSettings, "train", ["rollout=local", "rollout.in_flight=2"]).rollout == RolloutSettings()
 
 
 def test_settings_survive_a_dictionary(tmp_path: Path) -> None:

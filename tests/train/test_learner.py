@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from train.checks import SettingsError
 from train.config import LearnerSettings
 from train.learner import Learner, choose_precision, greatest_legal, td_target
 from train.network import QNetwork
@@ -193,7 +194,8 @@ def test_precision_on_a_cpu_without_bfloat16_is_float32(monkeypatch: pytest.Monk
     assert not choose_precision("auto", CPU).mixed
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
     assert choose_precision("auto", CPU).dtype == torch.bfloat16
-    assert choose_precision("float16", CPU).dtype == torch.float16
+    with pytest.raises(SettingsError, match="float16 needs a CUDA device"):
+        choose_precision("float16", CPU)
 
 
 def test_bfloat16_autocast_learns_too() -> None:
@@ -201,3 +203,18 @@ def test_bfloat16_autocast_learns_too() -> None:
     for _ in range(300):
         it.update()
     assert it.metrics()["train/loss"] < 0.15
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+def test_learns_on_cuda(precision: str) -> None:
+    device = torch.device("cuda")
+    torch.manual_seed(0)
+    replay = ReplayBuffer(1000, 1, device, seed=1, alpha=0.6)
+    settings = LearnerSettings(lr=1e-2, loss="mse", batch_size=128, precision=precision)
+    it = filled(Learner(QNetwork(8, 4, [32, 32], True), replay, settings, device, 4), discount=0.0)
+    for _ in range(600):
+        it.update()
+    values = it.online(torch.arange(256, device=device).unsqueeze(1))
+    assert torch.equal(values.argmax(dim=1).cpu(), torch.arange(256) % 4)

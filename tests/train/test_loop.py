@@ -19,11 +19,15 @@ def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str,
     chosen = settings(runs, *overrides)
     device = choose_device("cpu")
     with RunFolder(chosen) as folder, Display("test") as display:
-        trainer = Trainer(chosen, folder, lambda s: make_rollouts(s, device), device)
-        trainer.run(display, lambda: stop_after is not None and trainer.counters.episodes >= stop_after)
+        trainer = Trainer(chosen, folder, device)
+        trainer.run(
+            make_rollouts(chosen, device),
+            display,
+            lambda: stop_after is not None and trainer.counters.episodes >= stop_after,
+        )
         found = checkpoint.load_newest(folder.checkpoints)
     assert found is not None
-    return found[1]
+    return found.state
 
 
 def differences(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
@@ -51,7 +55,7 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
     whole = run(tmp_path / "a", *VARIANTS[variant])
     assert whole["counters"]["episodes"] == 256 and whole["counters"]["env_steps"] == 256 * 40
     assert whole["learner"]["updates"] == 256 * 40 // 2 // 64
-    for episodes in (64, 150):
+    for episodes in (64, 96, 150, 192):
         run(tmp_path / "b", *VARIANTS[variant], stop_after=episodes)
     resumed = run(tmp_path / "b", *VARIANTS[variant])
     assert differences(whole, resumed) == []

@@ -117,6 +117,27 @@ def test_prioritised_by_hand() -> None:
     assert torch.allclose(sample.weight, expected[sample.rows], atol=1e-5)
 
 
+def test_overflow_does_not_poison_the_priorities() -> None:
+    replay = ReplayBuffer(4, 2, CPU, seed=1, alpha=0.6)
+    replay.add(rows(0, 4))
+    replay.set_priorities(torch.arange(4), torch.tensor([torch.inf, torch.nan, 1.0, 1.0]))
+    sample = replay.sample(1000)
+    assert {2, 3} <= set(sample.rows.tolist())
+    assert sample.weight is not None and bool(sample.weight.isfinite().all())
+
+
+def test_state_of_another_kind_of_device() -> None:
+    """A CUDA generator's state has 16 bytes: the draws start anew, and always in the same way."""
+    state = ReplayBuffer(4, 2, CPU, seed=1).state_dict() | {"generator": torch.zeros(16, dtype=torch.uint8)}
+    samples = []
+    for _ in range(2):
+        replay = ReplayBuffer(4, 2, CPU, seed=1)
+        replay.load_state_dict(state)
+        replay.add(rows(0, 4))
+        samples.append(replay.sample(20).rows)
+    assert torch.equal(*samples)
+
+
 def test_new_rows_get_the_greatest_priority() -> None:
     replay = ReplayBuffer(4, 2, CPU, seed=1, alpha=1.0)
     replay.add(rows(0, 2))

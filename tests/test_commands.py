@@ -1,0 +1,63 @@
+"""Every documented command runs: those of the README with their settings, and every target of the Makefile."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+TRAIN = re.findall(r"^\.venv/bin/python -m train (.*?)(?: +#.*)?$", README, re.M)
+TOURNAMENT = re.findall(r"^\.venv/bin/python -m evaluate.tournament (.*)$", README, re.M)
+TARGETS = re.findall(r"^([a-z]+):.*##", (ROOT / "Makefile").read_text(), re.M)
+
+
+def run(*arguments: str) -> str:
+    found = subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    return found.stdout
+
+
+@pytest.mark.parametrize("arguments", [line for line in TRAIN if line != "--help"])
+def test_train_command(arguments: str) -> None:
+    assert "game:" in run("-m", "train", *shlex.split(arguments), "--cfg")
+
+
+def test_help_explains_every_group() -> None:
+    text = run("-m", "train", "--help")
+    assert all(word in text for word in ("n_step", "gpus_per_worker", "first_leader", "experiment", "quick"))
+
+
+@pytest.mark.parametrize("arguments", TOURNAMENT)
+def test_tournament_command(arguments: str) -> None:
+    assert "deals: 4096" in run("-m", "evaluate.tournament", *shlex.split(arguments), "--cfg")
+
+
+def test_there_are_such_commands() -> None:
+    assert len(TRAIN) >= 4 and TOURNAMENT and len(TARGETS) >= 10
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_make_target(target: str) -> None:
+    subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_make_help_lists_the_targets() -> None:
+    text = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert all(target in text for target in TARGETS)
+
+
+def test_a_figure_of_the_benchmark() -> None:
+    (line,) = run("-m", "tests.bench", "replay_size").splitlines()
+    figure = json.loads(line)
+    assert figure["value"] <= figure["target"] == 250
+
+
+def test_unknown_figure_is_one_line() -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "tests.bench", "speed"], cwd=ROOT, check=False, capture_output=True, text=True
+    )
+    assert found.returncode == 2 and found.stderr.startswith("error: no figure 'speed'")

@@ -1,0 +1,47 @@
+"""The live display on a terminal, and plain lines elsewhere."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from cards.duplicate import duel
+from cards.play import named_player
+from cards.splitmix import stream
+from train import progress
+from train.progress import Display, Status
+from tressette import GAME
+
+STATUS = Status(0.25, 12_345, 493_800, 678, 98_765.4, 43.2, 90.0)
+
+
+@pytest.fixture
+def duels():
+    greedy, random = named_player(GAME, "greedy"), named_player(GAME, "random")
+    return {"random": duel(GAME, greedy, random, stream(1, "test", 0, 20))}
+
+
+def test_live_display_shows_rates_time_left_and_the_last_evaluation(monkeypatch, duels) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(progress, "Console", lambda **_: console)
+    with Display("tressette/test") as display:
+        display.evaluated(duels)
+        display.show(STATUS)
+        display.say("a line")
+    shown = screen.getvalue()
+    won = f"random {duels['random'].win_rate.mean:.1%}"
+    for text in ("tressette/test", "12,345", "493,800", "98,765", "43", "1:30 left", won, "a line"):
+        assert text in shown
+
+
+def test_plain_lines_elsewhere(monkeypatch, capsys, duels) -> None:
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
+    with Display("tressette/test") as display:
+        display.show(STATUS)
+        display.evaluated(duels)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].split() == (
+        ["25%", "12,345", "episodes", "678", "updates", "98,765", "env", "steps/s", "43", "updates/s", "1:30", "left"]
+    )
+    assert lines[1].startswith("evaluation, games won against: random")
