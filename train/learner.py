@@ -112,6 +112,11 @@ class Learner:
         self._sums += torch.stack([loss.detach(), value.detach().mean(), td_error.abs().mean(), norm])
         self._summed += 1
 
+    def warm_up(self, words: int) -> None:
+        """Compile what the first update needs, while the first games are played. Changes nothing."""
+        self.online(torch.zeros(1, words, dtype=torch.int64, device=self.device)).sum().backward()
+        self._optimizer.zero_grad(set_to_none=True)
+
     @torch.no_grad()
     def next_value(self, batch: Batch) -> Tensor:
         """What the target network says of the best legal next action of the same seat, `[batch]`.

@@ -78,6 +78,9 @@ class Trainer:
         try:
             for tag, weights in evaluations.items():
                 self._start_evaluation(tag, weights)
+            if not self.learner.updates:
+                self._feed()
+                self.learner.warm_up(self._game.words)
             while not self.finished() and not stop_requested():
                 self._step(display)
             if self.finished():
