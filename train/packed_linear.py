@@ -81,7 +81,8 @@ def _sum_rows(
     for row in range(words.shape[0]):
         count = _set_bits(words[row], found)
         total = out[row]
-        total[:] = bias
+        for column in range(width):  # not total[:] = bias, which takes two seconds to compile
+            total[column] = bias[column]
         # Four rows at a time: the running total is read and written a quarter as often.
         for k in range(0, count - 3, 4):
             a, b, c, d = weight[found[k]], weight[found[k + 1]], weight[found[k + 2]], weight[found[k + 3]]
