@@ -56,7 +56,8 @@ class Duel:
 def seatings(game: Game) -> NDArray[np.uint8]:
     """Who sits where in each play of a deal: `[plays, seats]` of 0 (first player) and 1 (second).
 
-    Teams alternate between the two players, and every deal is played once as such and once swapped.
+    Teams alternate between the two players, and every deal is played once as such and once swapped. In a game of one
+    team, that is once by each player.
     """
     first = np.zeros(game.seats, np.uint8)
     for index, team in enumerate(game.teams):
@@ -78,10 +79,13 @@ def _duel_batch(
     returns = game.returns(states).reshape(len(plays), seeds.size, game.seats).astype(np.float64)
     own = _mean_of_side(returns, plays == 0)
     other = _mean_of_side(returns, plays == 1)
+    if len(game.teams) == 1:
+        # Nobody sits on the other side: what the two made of the same deal is compared.
+        own, other = own[:1], other[1:]
     wins = (np.sign(own - other) + 1) / 2
     return wins.mean(axis=0), own.mean(axis=0), other.mean(axis=0)
 
 
 def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDArray[np.float64]:
-    weights = side / side.sum(axis=1, keepdims=True)
+    weights = side / np.maximum(side.sum(axis=1, keepdims=True), 1)
     return np.einsum("pds,ps->pd", returns, weights)

@@ -7,13 +7,16 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cards.batch import Loops, Rules, batch_loops
 from cards.bits import words_for
+
+if TYPE_CHECKING:
+    from cards.mdp import Model
 
 States = NDArray[np.void]
 Games = NDArray[np.int64]
@@ -41,6 +44,7 @@ class Game:
     `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`.
     `total` is the sum of the returns over the seats when the game conserves it. `symmetries` are pairs of
     permutations (of observation bits, of actions) under which the game is the same game; the first is the identity.
+    `model(options, reward)` is the exact process of a game of one seat whose states can be enumerated.
     """
 
     name: str
@@ -60,6 +64,7 @@ class Game:
     replay: Callable[[dict[str, Any]], dict[str, Any]]
     record: Callable[[np.void, list[int]], dict[str, Any]]
     symmetries: Callable[[], tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
+    model: Callable[[Any, str], Model] | None = None
 
     @property
     def words(self) -> int:
