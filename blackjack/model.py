@@ -74,6 +74,7 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) 
         policies=_policies(hands),
         state_text=_sum_text if infinite else _composition_text,
         locate=lambda player, opponent: locate(player, opponent, options.decks),
+        parse_card=parse_card,
         first_cards=2,
         layouts=_sum_layouts() if infinite else (_pair_layout(),),
     )
@@ -163,7 +164,9 @@ def _hit(
         if after < 0:
             out[KINDS + LOSE] += chances[kind]
         elif hands.sum[after] == MOST:
-            out[KINDS:] += chances[kind] * probability[after * KINDS + dealer, STAND, KINDS:]
+            # A loop: adding slices would take Numba seconds to compile.
+            for outcome in range(KINDS, out.size):
+                out[outcome] += chances[kind] * probability[after * KINDS + dealer, STAND, outcome]
         else:
             successor[kind] = after * KINDS + dealer
             out[kind] = chances[kind]

@@ -54,7 +54,7 @@ class Model:
     of every action are the `outcomes` of the game; `decided` are their probabilities on the deal, before any decision.
     `policies` are fixed policies as actions `[states]`. `locate(player, opponent)` is the state in which the player
     holds these cards and sees that one of the opponent; it raises HandEndedError when nothing is left to decide, and
-    ValueError for what is no card or not in the deck. A hand begins with `first_cards` of them.
+    ValueError for what is no card, as `parse_card` does, or not in the deck. A hand begins with `first_cards` of them.
     """
 
     mdp: Mdp
@@ -64,6 +64,7 @@ class Model:
     policies: Mapping[str, NDArray[np.int64]]
     state_text: Callable[[int], str]
     locate: Callable[[Sequence[str], str], int]
+    parse_card: Callable[[object], int]
     first_cards: int
     layouts: tuple[Layout, ...]
 

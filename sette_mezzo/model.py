@@ -55,6 +55,7 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Mode
         policies=_policies(),
         state_text=state_text,
         locate=locate,
+        parse_card=parse_card,
         first_cards=1,
         layouts=(_starts(),),
     )

@@ -15,13 +15,15 @@ from rich.console import Console
 from train import checkpoint
 from train.checkpoint import CheckpointError
 from train.command_line import parse
-from train.config import SettingsError, TrainSettings, as_yaml, compose
+from train.config import SettingsError, TrainSettings, as_yaml, chosen_algo, compose
 from train.loop import Trainer
 from train.metrics import log_to_file
 from train.progress import Display, results_table
 from train.rollout import Evaluator, LocalRollouts, Rollouts
 from train.run_folder import RunFolder
 from train.signals import StopRequest
+from train.tabular_config import ALGORITHMS, TabularSettings
+from train.tabular_run import train_table
 
 log = logging.getLogger("train")
 
@@ -30,12 +32,16 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     options = parse("python -m train", "train", arguments)
     try:
-        settings = compose(TrainSettings, "train", options.overrides)
+        settings: TrainSettings | TabularSettings
+        if chosen_algo(options.overrides) in ALGORITHMS:
+            settings = compose(TabularSettings, "tabular", options.overrides)
+        else:
+            settings = compose(TrainSettings, "train", options.overrides)
         if options.print_config:
             print(as_yaml(settings), end="")
             return 0
         with RunFolder(settings) as folder:
-            return train(settings, folder)
+            return train_table(settings, folder) if isinstance(settings, TabularSettings) else train(settings, folder)
     except (SettingsError, CheckpointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

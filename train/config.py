@@ -6,11 +6,14 @@ import math
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
 from cards.game import Game, load_game
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 T = TypeVar("T")
@@ -250,22 +253,37 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    chosen = _composed(config_name, overrides)
+    try:
+        settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), chosen))
+    except SettingsError:
+        raise
+    except OmegaConfBaseException as error:
+        raise SettingsError(_one_line(error)) from None
+    assert isinstance(settings, schema)
+    return settings
+
+
+def chosen_algo(overrides: list[str]) -> str:
+    """The `algo` of a command line of `python -m train`, which decides what other settings there are."""
+    groups = [override for override in overrides if (CONF / override.partition("=")[0]).is_dir()]
+    return str(_composed("train", groups).get("algo"))
+
+
+def _composed(config_name: str, overrides: list[str]) -> DictConfig:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.errors import HydraException
-    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
     try:
         with initialize_config_dir(str(CONF), version_base="1.3"):
-            chosen = hydra_compose(config_name, overrides)
-        settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), chosen))
-    except SettingsError:
-        raise
+            return hydra_compose(config_name, overrides)
     except (HydraException, OmegaConfBaseException) as error:
         raise SettingsError(_one_line(error)) from None
-    assert isinstance(settings, schema)
-    return settings
 
 
 def _one_line(error: Exception) -> str:

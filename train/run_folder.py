@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 
 from train import checkpoint
 from train.config import SettingsError, TrainSettings, as_yaml, differences
+from train.tabular_config import TabularSettings
 
 # What may be another way when a run goes on: how far it goes, who plays, and how often it is looked at.
 CHANGEABLE = ("episodes", "minutes", "runs", "device", "log_every_episodes", "learner.threads")
@@ -19,7 +20,7 @@ CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 class RunFolder:
     """runs/<game>/<name>, held by one process at a time. Use as a context."""
 
-    def __init__(self, settings: TrainSettings) -> None:
+    def __init__(self, settings: TrainSettings | TabularSettings) -> None:
         self.path = settings.folder
         self.checkpoints = self.path / "checkpoints"
         self._settings = settings
