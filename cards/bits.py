@@ -70,7 +70,10 @@ def nth_bit(word: np.uint64, n: int) -> np.int64:
 
 @njit
 def put(words: NDArray[np.uint64], offset: int, value: np.uint64) -> None:
-    """OR the bits of `value`, moved up by `offset`, into a row of packed words. May straddle two words."""
+    """OR the bits of `value`, moved up by `offset`, into a row of packed words.
+
+    May straddle two words; bits beyond the last word are lost.
+    """
     word, shift = offset >> 6, np.uint64(offset & 63)
     words[word] |= value << shift
     if shift != np.uint64(0) and word + 1 < words.size:
@@ -79,7 +82,7 @@ def put(words: NDArray[np.uint64], offset: int, value: np.uint64) -> None:
 
 @njit
 def put_thermometer(words: NDArray[np.uint64], offset: int, value: int) -> None:
-    """Set the first `value` bits from `offset` on: a number coded so that neighbours differ in one bit."""
+    """Set the first `value` bits from `offset` on, 0 to 63: neighbouring numbers differ in one bit."""
     put(words, offset, bit(value) - np.uint64(1))
 
 
@@ -105,6 +108,11 @@ def unpack(words: NDArray[np.uint64], bits: int, out: NDArray[Any] | None = None
         out = np.empty((words.shape[0], bits), np.float32)
     _unpack(words, out)
     return out
+
+
+def has_choice(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which masks have two bits or more: where only one action is legal, nothing is decided."""
+    return masks & (masks - np.uint64(1)) != 0
 
 
 def words_for(bits: int) -> int:

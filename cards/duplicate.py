@@ -66,7 +66,12 @@ def seatings(game: Game) -> NDArray[np.uint8]:
 
 
 def duel(game: Game, first: Player, second: Player, seeds: NDArray[np.uint64]) -> Duel:
-    """Play `first` against `second` on the deals `seeds`, each deal once per seating."""
+    """Play `first` against `second` on the deals `seeds`, each deal once per seating.
+
+    Raises ValueError when there are no deals.
+    """
+    if not seeds.size:
+        raise ValueError("a duel needs at least one deal")
     parts = [_duel_batch(game, first, second, seeds[k : k + BATCH]) for k in range(0, seeds.size, BATCH)]
     return Duel(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 

@@ -42,9 +42,8 @@ class Game:
 
     `rewards` are training signals, `(before, action, after, totals)`, which add what each seat earns by an action to
     `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`.
-    `total` is the sum of the returns over the seats when the game conserves it. `symmetries` are pairs of
-    permutations (of observation bits, of actions) under which the game is the same game; the first is the identity.
-    `model(options, reward)` is the exact process of a game of one seat whose states can be enumerated.
+    `total` is the sum of the returns over the seats when the game conserves it. `model(options, reward)` is the exact
+    process of a game of one seat whose states can be enumerated.
     """
 
     name: str
@@ -63,7 +62,6 @@ class Game:
     configure_options: Callable[[Mapping[str, Any]], Game]
     replay: Callable[[dict[str, Any]], dict[str, Any]]
     record: Callable[[np.void, list[int]], dict[str, Any]]
-    symmetries: Callable[[], tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
     model: Callable[[Any, str], Model] | None = None
 
     @property
@@ -103,7 +101,7 @@ class Game:
         return out
 
     def apply(self, states: States, actions: NDArray[np.uint8], games: Games | None = None) -> None:
-        """Play one action in each of `states[games]`, in place.
+        """Play one action in each of `states[games]`, in place; a game may be named once.
 
         Raises ValueError naming seat, action and the legal ones; then no state has changed.
         """
@@ -113,8 +111,8 @@ class Game:
 
     def check(self, states: States, games: Games, actions: NDArray[np.uint8]) -> None:
         """Raise ValueError when an action is not legal in its game, or there is not one action for each."""
-        if actions.shape != games.shape:
-            raise ValueError(f"{games.size} games to move but actions of shape {actions.shape}")
+        if actions.shape != games.shape or actions.dtype != np.uint8:
+            raise ValueError(f"{games.size} games to move need as many uint8, not {actions.dtype} {actions.shape}")
         wrong = self.loops.first_illegal(states, games, actions)
         if wrong >= 0:
             raise ValueError(self._illegal(states[games[wrong]], int(actions[wrong])))
@@ -147,7 +145,11 @@ class Game:
     def _games(self, states: States, games: Games | None) -> Games:
         if states.dtype != self.dtype:
             raise ValueError(f"these are not states of {self.name}")
-        return np.arange(states.size) if games is None else games
+        if games is None:
+            return np.arange(states.size)
+        if games.size and not 0 <= games.min() <= games.max() < states.size:
+            raise ValueError(f"games {games.min()} to {games.max()} of {states.size}: there are no such games")
+        return games
 
     def _illegal(self, state: np.void, action: int) -> str:
         if self.over(state.reshape(1))[0]:
@@ -164,11 +166,13 @@ def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
     Raises UnknownGameError when there is no such package, ValueError for a bad option.
     """
     try:
-        module = importlib.import_module(name)
+        module = importlib.import_module(name) if name.isidentifier() else None
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise UnknownGameError(f"game.name: there is no game {name!r}") from None
+        module = None
+    if module is None:
+        raise UnknownGameError(f"game.name: there is no game {name!r}")
     game = getattr(module, "GAME", None)
     if not isinstance(game, Game):
         raise UnknownGameError(f"game.name: the package {name!r} is not a game")

@@ -17,9 +17,26 @@ def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | ValueError]
                 yield number, _parse(line)
 
 
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a field is given twice")
+    return fields
+
+
+# Python would read NaN and Infinity, and keep the last of two fields of one name.
+_STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
+
+
 def _parse(line: bytes) -> dict[str, Any] | ValueError:
     try:
-        record = json.loads(line)
+        record = _STRICT.decode(line.decode("utf-8-sig").rstrip())
+    except json.JSONDecodeError as error:
+        return ValueError(f"not JSON: {error.msg} at column {error.colno}")
     except (ValueError, RecursionError) as error:
         return ValueError(f"not JSON: {error}")
     return record if isinstance(record, dict) else ValueError("not a JSON object")

@@ -63,5 +63,6 @@ def stream(seed: int, name: str, first: int, count: int) -> NDArray[np.uint64]:
 def derive(seeds: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
     """Independent generators for the same games: one per seed, another for each salt."""
     out = np.empty(seeds.size, np.uint64)
-    _mix_all(seeds, np.uint64(mix(np.uint64(salt))), out)
+    # Not salt itself: mix(0) is 0, and the seeds unsalted are what games are dealt from.
+    _mix_all(seeds, np.uint64(mix(np.uint64(salt + 1))), out)
     return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from cards.mdp import NOWHERE, Layout
+from evaluate.curves import read_curves
 
 _LIGHT = 0.55  # cells brighter than this get dark letters
 _ACTION_COLORS = ("#c8553d", "#588b8b", "#ffd5c2", "#2d3047")
@@ -73,22 +73,19 @@ def _heatmap(
     figure.savefig(path, dpi=130)
 
 
-def learning_curves(metrics: Path, columns: Sequence[str], title: str, path: Path) -> None:
-    """Columns of a metrics.csv over env_steps, one below the other; those without a number are left out.
+def learning_curves(run: Path, columns: Sequence[str], title: str, path: Path) -> None:
+    """Columns of the metrics.csv of a run over env_steps, one below the other; those without a number are left out.
 
-    Raises ValueError when the file holds none of them.
+    Raises ValueError when it holds none of them.
     """
-    with metrics.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    found = {name: [(float(r["env_steps"]), float(r[name])) for r in rows if r.get(name)] for name in columns}
-    shown = {name: points for name, points in found.items() if points}
+    curves = read_curves(run)
+    shown = {name: curves[name] for name in columns if name in curves}
     if not shown:
-        raise ValueError(f"{metrics}: holds none of {', '.join(columns)}")
+        raise ValueError(f"{run}: its metrics.csv holds none of {', '.join(columns)}")
     figure = Figure(figsize=(7, 0.6 + 1.9 * len(shown)), layout="constrained")
-    for axes, (name, points) in zip(
+    for axes, (name, (steps, numbers)) in zip(
         figure.subplots(len(shown), sharex=True, squeeze=False)[:, 0], shown.items(), strict=True
     ):
-        steps, numbers = zip(*points, strict=True)
         axes.plot(steps, numbers, marker=".", color=_ACTION_COLORS[1])
         axes.set_ylabel(name)
         axes.grid(alpha=0.3)

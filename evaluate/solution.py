@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game, load_game
+from cards.game import Game
 from cards.mdp import END, NOWHERE, Layout, Model, reachable
-from train.config import SettingsError
+from train.config import SettingsError, load_configured_game
 from train.tabular import (
     Solution,
     evaluate_policy,
@@ -46,11 +46,7 @@ class Solved:
 
 def solve(settings: dict[str, Any]) -> Solved:
     """Policy iteration on the game of these settings. Raises SettingsError when it has no exact process."""
-    chosen = {key: value for key, value in settings.items() if key not in ("name", "reward")}
-    try:
-        game = load_game(str(settings.get("name")), chosen)
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
+    game = load_configured_game(settings)
     reward = str(settings.get("reward", next(iter(game.rewards))))
     if reward not in game.rewards:
         raise SettingsError(f"game.reward: one of {', '.join(game.rewards)}, not {reward!r}")

@@ -148,7 +148,7 @@ def compare(solved: Solved, settings: SolveSettings, table: Table) -> None:
         _draw(solved, layout, np.abs(values - exact.values), None, folder, "error")
     if (source / "metrics.csv").is_file():
         columns = ("error/greatest", "error/mean", "policy/optimal_share", "policy/loss")
-        learning_curves(source / "metrics.csv", columns, f"{source}: {learned.algo}", folder / "learning_curves.png")
+        learning_curves(source, columns, f"{source}: {learned.algo}", folder / "learning_curves.png")
     print(f"written to {folder}", file=sys.stderr)
 
 

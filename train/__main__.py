@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from rich.console import Console
 
 from train import checkpoint
 from train.checkpoint import CheckpointError
 from train.command_line import parse
 from train.config import SettingsError, TrainSettings, as_yaml, chosen_algo, compose
+from train.device import choose_device
 from train.loop import Trainer
 from train.metrics import log_to_file
-from train.progress import Display, results_table
+from train.progress import Display, result_console, results_table
 from train.rollout import Evaluator, LocalRollouts, Rollouts
 from train.run_folder import RunFolder
 from train.signals import StopRequest
@@ -32,11 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     options = parse("python -m train", "train", arguments)
     try:
-        settings: TrainSettings | TabularSettings
-        if chosen_algo(options.overrides) in ALGORITHMS:
-            settings = compose(TabularSettings, "tabular", options.overrides)
-        else:
-            settings = compose(TrainSettings, "train", options.overrides)
+        settings = settings_of(options.overrides)
         if options.print_config:
             print(as_yaml(settings), end="")
             return 0
@@ -47,15 +43,22 @@ def main(arguments: Sequence[str]) -> int:
         return 2
 
 
+def settings_of(overrides: list[str]) -> TrainSettings | TabularSettings:
+    """What the overrides make of the settings of their algorithm. Raises SettingsError."""
+    if chosen_algo(overrides) in ALGORITHMS:
+        return compose(TabularSettings, "tabular", overrides)
+    return compose(TrainSettings, "train", overrides)
+
+
 def train(settings: TrainSettings, folder: RunFolder) -> int:
     """Train in the folder until the budget is spent or a signal comes, then say where it stands."""
+    device = choose_device(settings.device)
     handler = log_to_file(folder.path)
     warnings = logging.StreamHandler()
     warnings.setLevel(logging.WARNING)
     logging.getLogger("train").addHandler(warnings)
     torch.set_num_threads(settings.learner.threads)
     torch.set_float32_matmul_precision("high")
-    device = choose_device(settings.device)
     try:
         with StopRequest() as stop, Display(f"{settings.game_name}/{settings.name}") as display:
             trainer = Trainer(settings, folder, lambda s: make_rollouts(s, device), device)
@@ -69,13 +72,6 @@ def train(settings: TrainSettings, folder: RunFolder) -> int:
         for each in (handler, warnings):
             logging.getLogger("train").removeHandler(each)
             each.close()
-
-
-def choose_device(setting: str) -> torch.device:
-    """CUDA if there, else the CPU, for `auto`."""
-    if setting == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(setting)
 
 
 def make_rollouts(settings: TrainSettings, device: torch.device) -> Rollouts:
@@ -121,7 +117,7 @@ def _report(settings: TrainSettings, folder: RunFolder, device: torch.device) ->
     duels = Evaluator(settings, device).duels(state["acting"], "final", deals)
     game = settings.load_game()
     table = results_table(f"{settings.folder}, best network, duplicate deals", game.unit, duels)
-    Console().print(table)
+    result_console().print(table)
     results = {
         name: {
             "deals": deals,

@@ -127,30 +127,34 @@ def prune(folder: Path, keep: int) -> None:
 
 
 class BackgroundWriter:
-    """Saves one checkpoint at a time in a thread, so that the learner only waits for a copy in memory."""
+    """Saves in a thread, one file after another, so that the learner only waits for a copy in memory."""
+
+    AT_ONCE = 2  # copies held in memory; a third waits until the first is on disk
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
-        self._pending: Future[None] | None = None
+        self._pending: list[Future[None]] = []
 
-    def save(self, path: Path, state: dict[str, Any], keep: int) -> None:
-        """Copy `state`, then write it and prune older files in the background. Waits for the write before.
+    def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> None:
+        """Copy `state`, write it in the background, then delete all but `keep` checkpoints beside it.
 
-        Raises CheckpointError when that one failed.
+        Raises CheckpointError when an earlier one could not be written.
         """
-        self.wait()
-        self._pending = self._thread.submit(_save_and_prune, path, _copy(state), keep)
+        while self._pending and (self._pending[0].done() or len(self._pending) >= self.AT_ONCE):
+            self._pending.pop(0).result()
+        self._pending.append(self._thread.submit(_save_and_prune, path, _copy(state), keep))
 
     def wait(self) -> None:
-        """Until the newest checkpoint is on disk. Raises CheckpointError when it could not be written."""
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            pending.result()
+        """Until everything is on disk. Raises CheckpointError when something could not be written."""
+        pending, self._pending = self._pending, []
+        for each in pending:
+            each.result()
 
 
-def _save_and_prune(path: Path, state: dict[str, Any], keep: int) -> None:
+def _save_and_prune(path: Path, state: dict[str, Any], keep: int | None) -> None:
     save(path, state)
-    prune(path.parent, keep)
+    if keep is not None:
+        prune(path.parent, keep)
 
 
 def _copy(value: Any) -> Any:

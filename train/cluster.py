@@ -34,6 +34,9 @@ class _WorkerActor:
         self._worker.load(version, weights)
         return self._worker.play(ticket)
 
+    def pid(self) -> int:
+        return os.getpid()
+
 
 class _EvaluatorActor:
     def __init__(self, settings: TrainSettings) -> None:

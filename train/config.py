@@ -52,7 +52,8 @@ class NetworkSettings:
     dueling: bool = False
 
     def __post_init__(self) -> None:
-        _require(all(0 < h <= 65536 for h in self.hidden), "network.hidden", "widths from 1 to 65536", self.hidden)
+        fits = len(self.hidden) > 0 and all(0 < width <= 65536 for width in self.hidden)
+        _require(fits, "network.hidden", "one or more widths from 1 to 65536", self.hidden)
 
 
 @dataclass
@@ -70,7 +71,6 @@ class LearnerSettings:
     target_sync: int = 2000
     target_tau: float = 0.0
     average: float = 0.0
-    symmetries: bool = False
     precision: str = "auto"
     threads: int = 1
     samples_per_insert: float = 1.0
@@ -119,7 +119,7 @@ class PhaseSettings:
     """Who sits in a seat during training, by probability, until this episode (`null`: to the end)."""
 
     until: int | None = None
-    mix: dict[str, float] = field(default_factory=lambda: {"network": 1.0})
+    mix: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -180,7 +180,7 @@ class TrainSettings:
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
-    behaviour: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings()])
+    behaviour: list[PhaseSettings] = field(default_factory=list)
     rollout: RolloutSettings = field(default_factory=RolloutSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
@@ -191,22 +191,15 @@ class TrainSettings:
         _require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
         _require(bool(self.name) and "/" not in self.name, "name", "the name of a folder", self.name)
         _require(self.seed >= 0, "seed", "0 or more", self.seed)
-        _check_devices(self.device)
         game = self.load_game()
+        _one_of("game.reward", self.reward_name(game), *game.rewards)
         self._check_behaviour(game)
         for opponent in self.evaluation.opponents:
             _check_player(game, "evaluation.opponents", opponent)
-        if self.learner.symmetries and game.symmetries is None:
-            raise SettingsError(f"learner.symmetries: {game.name} has none; say false")
 
     def load_game(self) -> Game:
         """The game with its rule options."""
-        try:
-            game = load_game(self.game_name, {k: v for k, v in self.game.items() if k not in ("name", "reward")})
-        except ValueError as error:
-            raise SettingsError(str(error)) from None
-        _one_of("game.reward", self.reward_name(game), *game.rewards)
-        return game
+        return load_configured_game(self.game)
 
     @property
     def game_name(self) -> str:
@@ -235,12 +228,12 @@ class TrainSettings:
                     _check_player(game, "behaviour.mix", player)
 
 
-def _check_devices(device: str) -> None:
-    import torch
-
-    _require(device in ("auto", "cpu") or device.startswith("cuda"), "device", "auto, cpu, cuda or cuda:N", device)
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise SettingsError(f"device: {device} was asked for, but PyTorch sees no CUDA device; say device=cpu")
+def load_configured_game(settings: dict[str, Any]) -> Game:
+    """The game of the group `game`, with its rule options. Raises SettingsError for an unknown game or option."""
+    try:
+        return load_game(str(settings.get("name")), {k: v for k, v in settings.items() if k not in ("name", "reward")})
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
 
 
 def _check_player(game: Game, key: str, name: str) -> None:

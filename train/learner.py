@@ -6,13 +6,10 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 
-from cards.torch_bits import unpack_tensor
 from train.config import LearnerSettings
 from train.network import QNetwork, legal_tensor
 from train.replay import Batch, ReplayBuffer
@@ -63,9 +60,7 @@ class Learner:
         replay: ReplayBuffer,
         settings: LearnerSettings,
         device: torch.device,
-        bits: int,
         actions: int,
-        symmetries: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     ) -> None:
         self.online = network.to(device)
         self.target = copy.deepcopy(self.online).requires_grad_(False)
@@ -75,10 +70,9 @@ class Learner:
         self.device = device
         self.updates = 0
         self.precision = choose_precision(settings.precision, device)
-        self._bits, self._actions = bits, actions
+        self._actions = actions
         self._optimizer = torch.optim.Adam(self.online.parameters(), lr=settings.lr, fused=True)
         self._scaler = torch.amp.GradScaler(device.type, enabled=self.precision.dtype == torch.float16)
-        self._symmetries = _symmetry_tensors(symmetries, device) if settings.symmetries and symmetries else None
         self._sums = torch.zeros(len(METRICS), device=device)
         self._summed = 0
 
@@ -94,10 +88,9 @@ class Learner:
     def update(self) -> None:
         """One step of gradient descent on a sampled batch. Nothing is read back from the device."""
         batch, rows, weight = self.replay.sample(self.settings.batch_size)
-        observation = unpack_tensor(batch.observation, self._bits)
-        observation, action = self._rename(observation, batch.action.long())
         with torch.autocast(self.device.type, self.precision.dtype, enabled=self.precision.mixed):
-            value = self.online(observation).gather(1, action.unsqueeze(1)).squeeze(1).float()
+            values = self.online(batch.observation).float()
+        value = values.gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
         target = td_target(batch.n_step_return, batch.discount, self.next_value(batch))
         loss = self._loss(value, target, weight)
 
@@ -123,21 +116,11 @@ class Learner:
         """
         if not self.replay.bootstraps:  # every transition reaches the end of its game
             return torch.zeros_like(batch.discount)
-        observation = unpack_tensor(batch.next_observation, self._bits)
         legal = legal_tensor(batch.next_legal, self._actions)
         with torch.autocast(self.device.type, self.precision.dtype, enabled=self.precision.mixed):
-            values = self.target(observation).float()
-            chooser = self.online(observation).float() if self.settings.double else values
+            values = self.target(batch.next_observation).float()
+            chooser = self.online(batch.next_observation).float() if self.settings.double else values
         return values.gather(1, greatest_legal(chooser, legal)).squeeze(1)
-
-    def _rename(self, observation: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
-        """The batch under one of the game's symmetries, another one with every update."""
-        if self._symmetries is None:
-            return observation, action
-        bits, renamed = self._symmetries
-        # Follows from the number of the update, so that a resumed run goes on with the same ones.
-        k = self.updates % len(bits)
-        return observation.index_select(1, bits[k]), renamed[k][action]
 
     def _loss(self, value: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
         function = F.huber_loss if self.settings.loss == "huber" else F.mse_loss
@@ -199,11 +182,3 @@ METRICS = ("train/loss", "train/q_mean", "train/td_error", "train/grad_norm")
 
 def _blend(slow: QNetwork, fast: QNetwork, share: float) -> None:
     torch._foreach_lerp_(list(slow.parameters()), list(fast.parameters()), share)
-
-
-def _symmetry_tensors(
-    symmetries: tuple[NDArray[np.int64], NDArray[np.int64]], device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """Permutations of bits, and for each the new name of every old action."""
-    bits, actions = symmetries
-    return torch.from_numpy(bits).to(device), torch.from_numpy(np.argsort(actions, axis=1)).to(device)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from cards.duplicate import Duel
-from cards.game import Game
 from train import checkpoint
 from train.config import TrainSettings, as_yaml
+from train.counters import Counters, Rates
 from train.learner import Learner
 from train.metrics import Metrics
 from train.progress import Display, Status
@@ -28,31 +27,6 @@ log = logging.getLogger("train")
 
 UPDATES_AT_ONCE = 16  # between two looks at the rollouts
 _SHOW_SECONDS = 0.25
-
-
-@dataclass
-class Counters:
-    """Where a run stands; saved with every checkpoint."""
-
-    episodes: int = 0  # whose transitions are in the buffer
-    env_steps: int = 0  # decisions of those episodes
-    next_episode: int = 0  # the first that no ticket covers
-    seconds: float = 0.0  # of training, over all starts of the run
-    best: float = -math.inf  # greatest mean share of games won in an evaluation
-    tickets: int = 0
-    return_sum: float = 0.0  # episode returns since the last log row
-    return_count: int = 0
-    lag_sum: int = 0  # how many updates old the weights of rollouts were
-    lag_count: int = 0
-
-
-@dataclass
-class _Rates:
-    """What was counted at the last log row, for rates per second."""
-
-    time: float = field(default_factory=time.perf_counter)
-    env_steps: int = 0
-    updates: int = 0
 
 
 class Trainer:
@@ -78,7 +52,8 @@ class Trainer:
             replay.alpha if replay.prioritised else 0.0,
             replay.beta,
         )
-        self.learner = _learner(settings, self._game, self.replay, device)
+        network = build_network(self._game, settings)
+        self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
         self._unplayed: list[Ticket] = []  # given out before an interruption, and not come back
         self._in_flight: dict[int, Ticket] = {}
         self._evaluating: dict[int, Weights] = {}
@@ -89,7 +64,7 @@ class Trainer:
         self._passed = {"log": 0, "evaluation": 0, "checkpoint": 0}
         self.resumed_from: Path | None = None
         self._resume()
-        self._rates = _Rates(env_steps=self.counters.env_steps, updates=self.learner.updates)
+        self._rates = Rates(self.counters.env_steps, self.learner.updates)
         self.metrics = Metrics(folder.path, settings.evaluation.opponents, as_yaml(settings), self.counters.env_steps)
         self.rollouts = make_rollouts(settings)
 
@@ -99,14 +74,10 @@ class Trainer:
         """Train until the budget is spent; returns whether it is. Leaves a checkpoint either way."""
         self._started = time.perf_counter()
         try:
+            if self.finished() and self.counters.evaluated == self.counters.env_steps:
+                return True
             while not self.finished() and not stop_requested():
-                self._feed()
-                due = self._updates_due()
-                for rollout in self.rollouts.ready(wait=due == 0):
-                    self._insert(rollout)
-                for _ in range(min(self._updates_due(), UPDATES_AT_ONCE)):
-                    self._update()
-                self._look(display)
+                self._step(display)
             if self.finished():
                 self._last_evaluation(display)
             self._save_checkpoint()
@@ -115,6 +86,14 @@ class Trainer:
         finally:
             self.metrics.close()
             self.rollouts.close()
+
+    def _step(self, display: Display) -> None:
+        self._feed()
+        for rollout in self.rollouts.ready(wait=self._updates_due() == 0):
+            self._insert(rollout)
+        for _ in range(min(self._updates_due(), UPDATES_AT_ONCE)):
+            self._update()
+        self._look(display)
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""
@@ -149,17 +128,19 @@ class Trainer:
 
     def _next_ticket(self) -> Ticket | None:
         counters, settings = self.counters, self.settings
-        explore = settings.exploration
-        now = epsilon(self.learner.updates, explore.start, explore.end, explore.updates)
         if self._unplayed:
             lost = self._unplayed.pop(0)
-            return Ticket(lost.first, lost.count, now)
+            return Ticket(lost.first, lost.count, self._epsilon())
         count = min(settings.rollout.batch, settings.episodes - counters.next_episode)
         if count <= 0:
             return None
-        ticket = Ticket(counters.next_episode, count, now)
+        ticket = Ticket(counters.next_episode, count, self._epsilon())
         counters.next_episode += count
         return ticket
+
+    def _epsilon(self) -> float:
+        explore = self.settings.exploration
+        return epsilon(self.learner.updates, explore.start, explore.end, explore.updates)
 
     def _updates_ahead(self) -> float:
         """How many updates may be due while more games are played: none locally, else what is in flight."""
@@ -169,17 +150,9 @@ class Trainer:
         return per_ticket * self.settings.rollout.workers
 
     def _insert(self, rollout: Rollout) -> None:
-        counters, ticket = self.counters, rollout.ticket
-        del self._in_flight[ticket.first]
+        del self._in_flight[rollout.ticket.first]
         self.replay.add(rollout.transitions)
-        counters.tickets += 1
-        counters.episodes += ticket.count
-        counters.env_steps += len(rollout.transitions.action)
-        if not math.isnan(rollout.episode_return):
-            counters.return_sum += rollout.episode_return * ticket.count
-            counters.return_count += ticket.count
-        counters.lag_sum += self.learner.updates - rollout.weights_version
-        counters.lag_count += 1
+        self.counters.count(rollout, self.learner.updates)
 
     # ------------------------------------------------------------------ learning
 
@@ -199,6 +172,8 @@ class Trainer:
         learner = self.settings.learner
         self.learner.lr = linear(learner.lr, learner.lr_end, self.share())
         self.learner.update()
+        if self.learner.updates == 1:
+            log.info("first update, %.1f s after the start", time.perf_counter() - self._started)
 
     # ------------------------------------------------------------------ looking
 
@@ -225,36 +200,30 @@ class Trainer:
         return passed > before
 
     def _log(self) -> None:
-        counters, learner, now = self.counters, self.learner, time.perf_counter()
-        seconds = max(now - self._rates.time, 1e-9)
-        explore = self.settings.exploration
-        row = {
-            "rollout/episode_return": _ratio(counters.return_sum, counters.return_count),
-            "rollout/epsilon": epsilon(learner.updates, explore.start, explore.end, explore.updates),
-            "rollout/episodes": counters.episodes,
+        learner, counters = self.learner, self.counters
+        row = counters.log_row() | {
+            "rollout/epsilon": self._epsilon(),
             "train/lr": learner.lr,
             "train/updates": learner.updates,
             "replay/size": self.replay.size,
             "replay/samples_per_insert": learner.updates * learner.settings.batch_size / max(1, counters.env_steps),
-            "time/env_steps_per_second": (counters.env_steps - self._rates.env_steps) / seconds,
-            "time/updates_per_second": (learner.updates - self._rates.updates) / seconds,
-            "time/weights_lag": _ratio(counters.lag_sum, counters.lag_count),
         }
-        self.metrics.write(counters.env_steps, row | learner.metrics())
-        counters.return_sum, counters.return_count, counters.lag_sum, counters.lag_count = 0.0, 0, 0, 0
-        self._rates = _Rates(now, counters.env_steps, learner.updates)
+        row |= self._rates.per_second(counters.env_steps, learner.updates) | learner.metrics()
+        self.metrics.write(counters.env_steps, row)
+        self._rates = Rates(counters.env_steps, learner.updates)
 
     def _status(self) -> Status:
-        counters, share = self.counters, self.share()
-        seconds = max(time.perf_counter() - self._rates.time, 1e-9)
+        counters, updates, share = self.counters, self.learner.updates, self.share()
+        rates = self._rates.per_second(counters.env_steps, updates)
+        left = self._seconds() * (1 - share) / share if share > 0 else None
         return Status(
             share,
             counters.episodes,
             counters.env_steps,
-            self.learner.updates,
-            (counters.env_steps - self._rates.env_steps) / seconds,
-            (self.learner.updates - self._rates.updates) / seconds,
-            self._seconds() * (1 - share) / share if share > 0 else None,
+            updates,
+            rates["time/env_steps_per_second"],
+            rates["time/updates_per_second"],
+            left,
         )
 
     # ------------------------------------------------------------------ evaluation
@@ -266,6 +235,7 @@ class Trainer:
 
     def _evaluated(self, tag: int, duels: dict[str, Duel], display: Display) -> None:
         weights = self._evaluating.pop(tag)
+        self.counters.evaluated = max(self.counters.evaluated, tag)
         row: dict[str, float] = {}
         for name, duel in duels.items():
             row[f"eval/win_rate_vs_{name}"] = duel.win_rate.mean
@@ -276,13 +246,13 @@ class Trainer:
         if score > self.counters.best:
             self.counters.best = score
             state = {"settings": asdict(self.settings), "acting": weights, "env_steps": tag, "score": score}
-            checkpoint.save(self._folder.checkpoints / checkpoint.BEST, state)
+            self._writer.save(self._folder.checkpoints / checkpoint.BEST, state)
 
     def _last_evaluation(self, display: Display) -> None:
         """What is under way first; then the last weights too have a chance to be the best."""
         for tag, duels in self.rollouts.evaluated(wait=True):
             self._evaluated(tag, duels, display)
-        if not self._evaluating:
+        if self.counters.evaluated < self.counters.env_steps:
             self._evaluate()
             for tag, duels in self.rollouts.evaluated(wait=True):
                 self._evaluated(tag, duels, display)
@@ -330,13 +300,3 @@ class Trainer:
             ) from None
         log.info("resumed from %s: %d episodes, %d updates", path, self.counters.episodes, self.learner.updates)
         self.resumed_from = path
-
-
-def _learner(settings: TrainSettings, game: Game, replay: ReplayBuffer, device: torch.device) -> Learner:
-    symmetries = game.symmetries() if game.symmetries is not None and settings.learner.symmetries else None
-    network = build_network(game, settings)
-    return Learner(network, replay, settings.learner, device, game.bits, game.actions, symmetries)
-
-
-def _ratio(total: float, count: int) -> float:
-    return total / count if count else math.nan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cards.bits import has
+from cards.bits import has, has_choice, lowest
 from cards.game import Game, Games, States
 from cards.play import Actions, random_legal
 from cards.splitmix import GAMMA, mix, uniform
-from cards.torch_bits import unpack_tensor
+from train.packed_linear import PackedLinear
 
 FORWARD_ROWS = 1024  # rows of one forward pass on a CPU: activations of 1024 x 256 stay in the cache
 
@@ -61,30 +62,36 @@ class Linear(nn.Linear):
 
 
 class QNetwork(nn.Module):
-    """Observation `[batch, bits]` -> one value per action `[batch, actions]`, by hidden layers with ReLU.
+    """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, by hidden layers with ReLU.
 
     With `dueling`, value and advantages are separate outputs, `Q = V + A - mean A` (Wang et al., 2016, equation 9).
     """
 
     def __init__(self, bits: int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
         super().__init__()
+        self.input = PackedLinear(bits, hidden[0])
         layers: list[nn.Module] = []
-        width = bits
-        for size in hidden:
-            layers += [Linear(width, size), nn.ReLU(inplace=True)]
-            width = size
-        self.body = nn.Sequential(*layers)
-        self.head = Linear(width, actions)
-        self.value = Linear(width, 1) if dueling else None
+        for before, after in pairwise(hidden):
+            layers += [nn.ReLU(inplace=True), Linear(before, after)]
+        self.body = nn.Sequential(*layers, nn.ReLU(inplace=True))
+        self.head = Linear(hidden[-1], actions)
+        self.value = Linear(hidden[-1], 1) if dueling else None
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, words: Tensor) -> Tensor:
         """Values of all actions, legal or not."""
-        features = self.body(x)
+        features = self.body(self.input(words).to(self.head.weight.dtype))
         advantage: Tensor = self.head(features)
         if self.value is None:
             return advantage
         value: Tensor = self.value(features)
         return value + advantage - advantage.mean(dim=1, keepdim=True)
+
+    def in_format(self, dtype: torch.dtype) -> QNetwork:
+        """This network with the layers that multiply in `dtype`; the input layer only adds, and stays float32."""
+        for module in (self.body, self.head, self.value):
+            if module is not None:
+                module.to(dtype)
+        return self
 
 
 def legal_tensor(masks: Tensor, actions: int) -> Tensor:
@@ -117,13 +124,19 @@ def choose(
         out[row] = best
 
 
+@njit
+def only_actions(masks: NDArray[np.uint64], out: Actions) -> None:
+    """The lowest legal action of each row."""
+    for row in range(masks.size):
+        out[row] = lowest(masks[row])
+
+
 class NetworkPlayer:
     """Plays the legal action of the greatest value, or with probability `epsilon` a random legal one."""
 
     def __init__(self, game: Game, network: QNetwork, epsilon: float = 0.0) -> None:
         self._game = game
         self._network = network
-        self._parameter = next(network.parameters())
         self.epsilon = epsilon
         self._generators = np.zeros(0, np.uint64)
 
@@ -132,23 +145,27 @@ class NetworkPlayer:
         self._generators = seeds.copy()
 
     def act(self, states: States, games: Games) -> Actions:
-        """One action per game, by one forward pass over all of them (in pieces on a CPU)."""
+        """One action per game; one forward pass (in pieces on a CPU) over those that have a choice."""
         masks = self._game.legal(states, games)
-        words = self._game.observe(states, games)
-        values = self.values(words)
         actions = np.empty(games.size, np.uint8)
-        choose(values, masks, games, self._generators, self.epsilon, actions)
+        only_actions(masks, actions)
+        free = has_choice(masks)
+        if free.any():
+            words = self._game.observe(states, games[free])
+            actions[free] = self._decide(words, masks[free], games[free])
+        return actions
+
+    def _decide(self, words: NDArray[np.uint64], masks: NDArray[np.uint64], games: Games) -> Actions:
+        actions = np.empty(games.size, np.uint8)
+        choose(self.values(words), masks, games, self._generators, self.epsilon, actions)
         return actions
 
     @torch.inference_mode()
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
         """Values `[rows, actions]` of packed observations."""
-        device, dtype = self._parameter.device, self._parameter.dtype
+        device = self._network.head.weight.device
         packed = torch.from_numpy(words.view(np.int64)).to(device)
         rows = FORWARD_ROWS if device.type == "cpu" else max(1, len(packed))
-        parts = [
-            self._network(unpack_tensor(packed[k : k + rows], self._game.bits, dtype)).float()
-            for k in range(0, len(packed), rows)
-        ]
+        parts = [self._network(packed[k : k + rows]).float() for k in range(0, len(packed), rows)]
         result: NDArray[np.float32] = torch.cat(parts).cpu().numpy()
         return result

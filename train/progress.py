@@ -107,6 +107,12 @@ def _line(status: Status) -> str:
     ).rstrip()
 
 
+def result_console() -> Console:
+    """Standard output; where it is no terminal, wide enough for our tables."""
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
+
+
 def results_table(title: str, unit: str, duels: Mapping[str, Duel]) -> Table:
     """Games won and margin against each opponent, with 95% intervals over deals."""
     table = Table(title=title)

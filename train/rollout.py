@@ -52,8 +52,8 @@ def build_network(game: Game, settings: TrainSettings) -> QNetwork:
 
 def acting_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:
     """A network to play with, in the number format that `learner.precision` means on this device."""
-    network = build_network(game, settings).to(device, choose_precision(settings.learner.precision, device).dtype)
-    return network.eval().requires_grad_(False)
+    dtype = choose_precision(settings.learner.precision, device).dtype
+    return build_network(game, settings).to(device).in_format(dtype).eval().requires_grad_(False)
 
 
 class RolloutWorker:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cards.game import Game, load_game
-from train.config import CheckpointSettings, SettingsError
+from cards.game import Game
+from train.config import CheckpointSettings, SettingsError, load_configured_game
 
 ALGORITHMS = ("monte_carlo", "td", "q_learning")
 
@@ -55,10 +55,7 @@ class TabularSettings:
 
     def load_game(self) -> Game:
         """The game with its rule options."""
-        try:
-            game = load_game(self.game_name, {k: v for k, v in self.game.items() if k not in ("name", "reward")})
-        except ValueError as error:
-            raise SettingsError(str(error)) from None
+        game = load_configured_game(self.game)
         rewards = ", ".join(game.rewards)
         _require(self.reward_name(game) in game.rewards, "game.reward", f"one of {rewards}", self.reward_name(game))
         return game

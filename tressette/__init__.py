@@ -8,7 +8,7 @@ from typing import Any
 
 from cards.game import Game
 from tressette.cards import CARDS, card_text
-from tressette.observation import BITS, symmetries
+from tressette.observation import BITS
 from tressette.players import POLICIES
 from tressette.records import record, replay
 from tressette.rewards import REWARDS
@@ -37,5 +37,4 @@ GAME = Game(
     configure_options=_configure,
     replay=replay,
     record=record,
-    symmetries=symmetries,
 )

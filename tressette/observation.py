@@ -13,7 +13,6 @@
 | 458-461   | who leads the trick, one-hot by relative seat                    |
 """
 
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, put, put_thermometer
-from tressette.cards import CARDS, RANKS, SUITS
+from tressette.cards import CARDS, SUITS
 
 HAND = 0
 TRICK = HAND + CARDS
@@ -59,25 +58,3 @@ def _put_signals(state: Any, seat: int, words: NDArray[np.uint64], offset: int) 
         signal = state.signals[seat, suit]
         if signal > 0:
             put(words, offset + 3 * suit + signal - 1, np.uint64(1))
-
-
-def symmetries() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The 24 ways to rename the suits, as permutations of observation bits `[24, BITS]` and of cards `[24, 40]`.
-
-    Row k maps a renamed game onto the original: `renamed_bits[j] = bits[row[j]]`. The four of denari matters only to
-    who leads first, which the observation shows by itself.
-    """
-    bits, cards = [], []
-    for suits in permutations(range(SUITS)):
-        card = np.concatenate([np.arange(RANKS) + RANKS * suit for suit in suits])
-        groups = np.arange(BITS)
-        for start in range(HAND, VOIDS, CARDS):
-            groups[start : start + CARDS] = start + card
-        for seat in range(4):
-            for to, suit in enumerate(suits):
-                groups[VOIDS + SUITS * seat + to] = VOIDS + SUITS * seat + suit
-                signal = SIGNALS + 12 * seat
-                groups[signal + 3 * to : signal + 3 * to + 3] = np.arange(3) + signal + 3 * suit
-        bits.append(groups)
-        cards.append(card)
-    return np.stack(bits), np.stack(cards)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cards.bits import bit, has, highest, lowest, popcount
+from cards.bits import bit, has, lowest, popcount
 from tressette.cards import ACE, DECK, FACE_VALUES, RANKS, SUITS, THIRDS, THREE, TWO
 from tressette.rules import BUSSO, NO_CARD, STRISCIO, legal, suit_of, winning_seat
 
@@ -139,32 +139,37 @@ def _suit_of_greatest_sum(hand: np.uint64) -> int:
 
 
 @njit
+def _guarded_two(hand: np.uint64) -> int:
+    """The first 2 that is held with exactly one other card of its suit, or -1."""
+    for suit in range(SUITS):
+        cards = suit_of(hand, suit)
+        if has(cards, TWO) and popcount(cards) == 2:
+            return RANKS * suit + TWO
+    return -1
+
+
+@njit
 def seed_heuristic(state: Any, random_bits: np.uint64) -> int:
     """The rule player of the published study.
 
-    Leading: the first card of the first suit in which the partner signalled busso or striscio. Else, from the suit
-    with the greatest sum of face values, the ace if 2 and 3 of that suit are in hand too, otherwise the strongest card
-    that is not the ace. If that suit holds the bare ace: a 2 held with exactly one other card of its suit, else the
-    first legal card. Following: the first legal card. "First": in the order 4 5 6 7 F C R A 2 3 of denari, coppe,
-    spade, bastoni.
+    Leading: the first card of the first suit in which the partner signalled busso or striscio. Else from the suit with
+    the greatest sum of face values: its ace, if 2 and 3 of that suit are in hand too. Else a 2 held with exactly one
+    other card of its suit; else the first card of the suit with the greatest sum. Following: the first legal card.
+    "First": in the order 4 5 6 7 F C R A 2 3 of denari, coppe, spade, bastoni.
     """
     options = legal(state)
     if state.turn != state.leader:
         return lowest(options)
     suit = _suit_of_partners_signal(state)
-    if suit >= 0:
-        return RANKS * suit + lowest(suit_of(options, suit))
-    suit = _suit_of_greatest_sum(options)
-    cards = suit_of(options, suit)
-    if has(cards, ACE) and has(cards, TWO) and has(cards, THREE):
-        return RANKS * suit + ACE
-    if cards & ~bit(ACE) != np.uint64(0):
-        return RANKS * suit + highest(cards & ~bit(ACE))
-    for suit in range(SUITS):
+    if suit < 0:
+        suit = _suit_of_greatest_sum(options)
         cards = suit_of(options, suit)
-        if has(cards, TWO) and popcount(cards) == 2:
-            return RANKS * suit + TWO
-    return lowest(options)
+        if has(cards, ACE) and has(cards, TWO) and has(cards, THREE):
+            return RANKS * suit + ACE
+        two = _guarded_two(options)
+        if two >= 0:
+            return two
+    return RANKS * suit + lowest(suit_of(options, suit))
 
 
 POLICIES = {"greedy": greedy, "seed_heuristic": seed_heuristic}

@@ -248,7 +248,7 @@ def test_pictures_show_what_they_are_given(tmp_path: Path) -> None:
 def test_curves_need_numbers(tmp_path: Path) -> None:
     path = tmp_path / "metrics.csv"
     path.write_text("env_steps,loss\n10,0.5\n20,\n30,0.25\n")
-    learning_curves(path, ["loss", "other"], "x", tmp_path / "curves.png")
+    learning_curves(tmp_path, ["loss", "other"], "x", tmp_path / "curves.png")
     assert imread(tmp_path / "curves.png").std() > 0.05
     with pytest.raises(ValueError, match="holds none of other"):
-        learning_curves(path, ["other"], "x", tmp_path / "none.png")
+        learning_curves(tmp_path, ["other"], "x", tmp_path / "none.png")

@@ -1,0 +1,299 @@
+"""What every game must hold to, as plain functions: each takes a `Case` and raises AssertionError when it does not.
+
+The checks play random games, so they speak of whatever random play reaches; the rules of a game have tests of their
+own. `CHECKS` names them all, for a parametrised test.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.batch import policy_loop, reward_loop
+from cards.game import Game, Games, States
+from cards.play import Actions, Player, RandomPlayer, named_player, play
+from cards.splitmix import mix
+
+RandomState = np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A game with its options, and what only that game knows about itself.
+
+    - `reshuffle_hidden(states, seat, random)` deals anew, in place in an array of one state, what `seat` cannot see,
+      in keeping with all that it knows;
+    - `replayed_returns(result)` finds the return of each seat in what `Game.replay` gives.
+
+    `games` are played from `seed` on; one that has not ended after `most_moves` never will.
+    """
+
+    game: Game
+    reshuffle_hidden: Callable[[States, int, RandomState], None]
+    replayed_returns: Callable[[dict[str, Any]], Sequence[float]]
+    games: int = 48
+    seed: int = 20240229
+    most_moves: int = 10_000
+
+    def seeds(self) -> NDArray[np.uint64]:
+        """One seed per game, none near another."""
+        return self.random().integers(0, 2**64, self.games, np.uint64)
+
+    def random(self) -> RandomState:
+        """The generator of a check's own choices."""
+        return np.random.default_rng(self.seed)
+
+
+class Round(NamedTuple):
+    """One action in each game that was still running: the states before, which games, and what they played."""
+
+    states: States
+    running: Games
+    actions: Actions
+
+
+def played(case: Case, player: Player | None = None) -> tuple[list[Round], States]:
+    """All rounds of the case's games with `player` (random by default) in every seat, and the final states."""
+    rounds: list[Round] = []
+
+    def watch(states: States, running: Games, actions: Actions, totals: NDArray[np.float32]) -> None:
+        rounds.append(Round(states.copy(), running, actions.copy()))
+        assert len(rounds) <= case.most_moves, f"{case.game.name}: no end after {case.most_moves} moves"
+
+    seating = np.zeros((case.games, case.game.seats), np.uint8)
+    try:
+        final, _ = play(case.game, case.seeds(), [player or RandomPlayer(case.game)], seating, watch=watch)
+    except ValueError as error:
+        raise AssertionError(f"a player broke the rules, or had no legal action: {error}") from error
+    return rounds, final
+
+
+def _some(case: Case, rounds: list[Round], count: int) -> Iterator[tuple[States, RandomState]]:
+    """Single states out of `rounds`, each as an array of one, with a generator to vary them by."""
+    random = case.random()
+    for _ in range(count):
+        chosen = rounds[random.integers(len(rounds))]
+        game = random.choice(chosen.running)
+        yield chosen.states[game : game + 1].copy(), random
+
+
+def _expect_same(one: NDArray[Any], other: NDArray[Any], message: str) -> None:
+    assert one.dtype == other.dtype and np.array_equal(one, other), message
+
+
+def _expect_value_error(message: str, function: Callable[..., object], *arguments: object) -> str:
+    try:
+        function(*arguments)
+    except ValueError as error:
+        return str(error)
+    raise AssertionError(message)
+
+
+def same_seed_same_game(case: Case) -> None:
+    """A seed is the same game, whatever the batch and the order; other seeds are other games."""
+    game, seeds = case.game, case.seeds()
+    states = game.deal(seeds)
+    _expect_same(game.deal(seeds[::-1])[::-1], states, "a seed deals another game when the order of seeds changes")
+    single = np.concatenate([game.deal(seeds[k : k + 1]) for k in range(seeds.size)])
+    _expect_same(single, states, "a seed deals another game when dealt alone")
+    assert not np.array_equal(states, states[:1].repeat(seeds.size)), "all seeds deal the same game"
+    _, used = played(case)
+    game.loops.deal(used, seeds)
+    _expect_same(used, states, "a deal into a used state leaves something of the old game in it")
+
+
+def copies_are_independent(case: Case) -> None:
+    """A copied state plays on without the original, and ends as the original does under the same actions."""
+    rounds, final = played(case)
+    rest = rounds[len(rounds) // 2 :]
+    copy, start = rest[0].states.copy(), rest[0].states.tobytes()
+    for _, running, actions in rest:
+        case.game.apply(copy, actions, running)
+    _expect_same(copy, final, "a copied state played on ends otherwise than its original")
+    assert rest[0].states.tobytes() == start, "playing a copy changed its original"
+
+
+def legal_until_over(case: Case) -> None:
+    """There is a legal action until the end and none after it, each within `actions`, and `turn` is a seat."""
+    game, (rounds, final) = case.game, played(case)
+    for number, (states, running, _) in enumerate(rounds):
+        masks = game.legal(states, running)
+        assert np.all(masks != 0), f"move {number}: a running game has no legal action"
+        beyond = [int(mask) >> game.actions for mask in masks]
+        assert not any(beyond), f"move {number}: legal beyond {game.actions} actions"
+        assert np.all(states["turn"][running] < game.seats), f"move {number}: the turn is at no seat"
+    assert np.all(game.legal(final) == 0), "an ended game still has legal actions"
+
+
+def illegal_raises(case: Case) -> None:
+    """An illegal action, a foreign state or a wrong number of actions raises ValueError and changes nothing."""
+    game = case.game
+    rounds, final = played(case)
+    for state, random in _some(case, rounds, 12):
+        mask = int(game.legal(state)[0])
+        legal = [action for action in range(64) if mask >> action & 1]
+        for action in set(range(256)) - set(legal):
+            message = _rejected(game, np.concatenate([state, state]), [int(random.choice(legal)), action])
+            assert f"seat {state['turn'][0]}" in message, f"the error does not name the seat: {message}"
+    for action in range(game.actions):
+        _rejected(game, final[:1].copy(), [action])
+    _rejected(game, rounds[0].states.copy(), [0] * (case.games + 1))
+    foreign = np.zeros(1, [("turn", np.uint8)])
+    for look in (game.legal, game.observe, game.over, game.returns):
+        _expect_value_error("a foreign state is taken for one of the game", look, foreign)
+    _rejected(game, foreign, [0])
+
+
+def _rejected(game: Game, states: States, actions: list[int]) -> str:
+    before = states.copy()
+    error = _expect_value_error(f"no ValueError for {actions}", game.apply, states, np.array(actions, np.uint8))
+    _expect_same(states, before, f"the rejected actions {actions} changed a state")
+    return error
+
+
+def hidden_cards_do_not_matter(case: Case) -> None:
+    """What a seat cannot see changes neither its observation nor its legal actions nor a policy's decision."""
+    game = case.game
+    rounds, _ = played(case)
+    changed = 0
+    for state, random in _some(case, rounds, 100):
+        for seat in range(game.seats):
+            other = state.copy()
+            case.reshuffle_hidden(other, seat, random)
+            changed += not np.array_equal(other, state)
+            seen, seen_before = (game.observe(each, seats=np.array([seat], np.uint8)) for each in (other, state))
+            _expect_same(seen, seen_before, f"seat {seat} sees hidden cards")
+            if seat == state["turn"][0]:
+                _expect_same(game.legal(other), game.legal(state), f"the legal actions of {seat} show hidden cards")
+                _expect_same_decisions(game, state, other, random)
+    assert changed, "reshuffle_hidden never changed a state, so nothing was checked"
+
+
+def _expect_same_decisions(game: Game, state: States, other: States, random: RandomState) -> None:
+    bits = random.integers(0, 2**64, 1, np.uint64)[0]
+    for name, policy in game.policies.items():
+        assert policy(state[0], bits) == policy(other[0], bits), f"the policy {name} knows hidden cards"
+
+
+def returns_are_conserved(case: Case) -> None:
+    """The returns add up to `total`, are the same within a team, and are finite."""
+    game, (_, final) = case.game, played(case)
+    returns = game.returns(final)
+    assert np.all(np.isfinite(returns)), "a return is not a number"
+    if game.total is not None:
+        wrong = np.flatnonzero(~np.isclose(returns.sum(axis=1), game.total))
+        assert wrong.size == 0, f"returns {returns[wrong[:1]].tolist()} do not add up to {game.total}"
+    for team in game.teams:
+        assert np.all(returns[:, list(team)] == returns[:, [team[0]]]), f"the seats {team} of a team differ"
+
+
+def batch_equals_one_by_one(case: Case) -> None:
+    """Every batch loop does what the scalar function does to one state, and leaves other games alone."""
+    game = case.game
+    rounds, final = played(case)
+    random = case.random()
+    for states, running, actions in rounds[:: max(1, len(rounds) // 8)]:
+        order = random.permutation(running.size)[: max(1, running.size // 2)]
+        _expect_batch_looks_like_single(game, states, running[order], random)
+        _expect_batch_plays_like_single(game, states, running[order], actions[order])
+    single = np.zeros((case.games, game.seats), np.float32)
+    for k in range(case.games):
+        game.rules.returns(final[k], single[k])
+    _expect_same(game.returns(final), single, "a batch of returns differs from single ones")
+
+
+def _expect_batch_looks_like_single(game: Game, states: States, games: Games, random: RandomState) -> None:
+    seats = random.integers(0, game.seats, games.size).astype(np.uint8)
+    before = states.copy()
+    masks, seen, over = game.legal(states, games), game.observe(states, games, seats), game.over(states, games)
+    for row, k in enumerate(games):
+        words = np.zeros(game.words, np.uint64)
+        game.rules.observe(states[k], seats[row], words)
+        _expect_same(seen[row], words, "a batch of observations differs from a single one")
+        assert int(masks[row]) == int(game.rules.legal(states[k])), "a batch of legal masks differs from a single one"
+        assert bool(over[row]) == bool(game.rules.over(states[k])), "a batch of `over` differs from a single one"
+    _expect_same(states, before, "looking at a state changed it")
+
+
+def _expect_batch_plays_like_single(game: Game, states: States, games: Games, actions: Actions) -> None:
+    after, single = states.copy(), states.copy()
+    game.apply(after, actions, games)
+    for k, action in zip(games, actions, strict=True):
+        game.rules.apply(single[k], action)
+    _expect_same(after, single, "a batch of actions differs from single ones")
+    for name, reward in game.rewards.items():
+        rewarded, totals, one = states.copy(), *np.zeros((2, states.size, game.seats), np.float32)
+        reward_loop(game.rules.apply, reward)(rewarded, games, actions, totals)
+        for k, action in zip(games, actions, strict=True):
+            reward(states[k], action, after[k], one[k])
+        _expect_same(rewarded, after, f"play with the reward {name} differs from play without")
+        assert np.all(np.isfinite(totals)), f"the reward {name} is not a number"
+        _expect_same(totals, one, f"a batch of the reward {name} differs from single ones")
+
+
+def games_end(case: Case) -> None:
+    """Every game ends within `most_moves`, whoever of the game's players sits in it."""
+    for name in ["random", *case.game.policies]:
+        rounds, _ = played(case, named_player(case.game, name))
+        assert rounds, "all games are over when they are dealt"
+
+
+def observations_fit(case: Case) -> None:
+    """No observation of any seat sets a bit beyond `bits`, and not all of them are alike."""
+    game, (rounds, final) = case.game, played(case)
+    used = np.full(game.words, 2**64 - 1, np.uint64)
+    used[-1] >>= np.uint64(64 * game.words - game.bits)
+    different: set[bytes] = set()
+    for states in [*(chosen.states for chosen in rounds), final]:
+        for seat in range(game.seats):
+            seen = game.observe(states, seats=np.full(case.games, seat, np.uint8))
+            assert np.all(seen & ~used == 0), f"seat {seat}: an observation has bits beyond {game.bits}"
+            different.update(row.tobytes() for row in seen)
+    assert len(different) > 1, "all observations are alike"
+
+
+def policies_play_legally(case: Case) -> None:
+    """The policies play legal actions alone, decide by state and random bits alone, and change no state."""
+    for name, policy in case.game.policies.items():
+        rounds, _ = played(case, named_player(case.game, name))
+        for states, running, _ in rounds[:: max(1, len(rounds) // 8)]:
+            before, generators = states.copy(), case.seeds()
+            actions = np.empty(running.size, np.uint8)
+            policy_loop(policy)(states, running, generators, actions)
+            alone = [int(policy(states[k], np.uint64(mix(generators[k])))) for k in running]
+            assert actions.tolist() == alone, f"{name} decides otherwise in a batch than alone"
+            _expect_same(states, before, f"{name} changes the state")
+
+
+def records_replay(case: Case) -> None:
+    """A game written as a line of JSON and replayed ends with the returns that it had."""
+    game = case.game
+    start = game.deal(case.seeds())
+    rounds, final = played(case)
+    history: list[list[int]] = [[] for _ in range(case.games)]
+    for _, running, actions in rounds:
+        for k, action in zip(running, actions, strict=True):
+            history[k].append(int(action))
+    for k, returns in enumerate(game.returns(final)):
+        record = json.loads(json.dumps(game.record(start[k], history[k])))
+        assert record["game"] == game.name, f"the record names the game {record['game']}"
+        replayed = list(case.replayed_returns(game.replay(record)))
+        assert replayed == returns.tolist(), f"replayed {replayed}, played {returns.tolist()}"
+
+
+CHECKS: tuple[Callable[[Case], None], ...] = (
+    same_seed_same_game,
+    copies_are_independent,
+    legal_until_over,
+    illegal_raises,
+    hidden_cards_do_not_matter,
+    returns_are_conserved,
+    batch_equals_one_by_one,
+    games_end,
+    observations_fit,
+    policies_play_legally,
+    records_replay,
+)

@@ -1,0 +1,95 @@
+"""`python -m evaluate.replay FILE`: play recorded games through the engine, one JSON line out for each record.
+
+A record that breaks a rule or is malformed gets a line with its error, and the rest goes on. Exit code: 0 when every
+record could be played, 1 when one could not, 2 when the file could not be read.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cards.game import Game, UnknownGameError, load_game
+from cards.records import field, read_records
+
+LONGEST_ERROR = 400
+_BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
+
+
+def replay_file(path: Path) -> Iterator[dict[str, Any]]:
+    """The results of a file's records in order, each with its `line`, from 1, and an `error` where it has one.
+
+    Raises OSError when the file cannot be read.
+    """
+    for line, record in read_records(path):
+        yield {"line": line, **_result(record)}
+
+
+def _result(record: dict[str, Any] | ValueError) -> dict[str, Any]:
+    try:
+        if isinstance(record, ValueError):
+            raise record
+        return _game(field(record, "game")).replay(record)
+    # A record nested so deeply that it can be read but not be shown in a message.
+    except (ValueError, RecursionError) as error:
+        text = str(error)
+        return {"error": text if len(text) <= LONGEST_ERROR else text[:LONGEST_ERROR] + " ..."}
+
+
+def _game(name: object) -> Game:
+    if not isinstance(name, str):
+        raise ValueError("game: not a string")
+    return _game_named(name)
+
+
+@cache
+def _game_named(name: str) -> Game:
+    # A record is data from anywhere, so nothing is imported for it but a package that is laid out as a game.
+    if not _is_laid_out_as_game(name):
+        raise ValueError(f"game: there is no game {name!r}")
+    try:
+        return load_game(name)
+    except UnknownGameError:
+        raise ValueError(f"game: there is no game {name!r}") from None
+
+
+def _is_laid_out_as_game(name: str) -> bool:
+    if not name.isidentifier() or name.startswith("__"):
+        return False
+    spec = find_spec(name)
+    folders = spec.submodule_search_locations if spec else None
+    return any((Path(folder) / "rules.py").is_file() for folder in folders or ())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replay the file named on the command line and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m evaluate.replay", description="Play recorded games again.")
+    parser.add_argument("file", type=Path, metavar="FILE", help="records, one JSON object a line")
+    path = parser.parse_args(arguments).file
+    try:
+        return _print_results(path)
+    except BrokenPipeError:
+        # Whoever read the results has gone. Python would complain when it flushes the rest, so that goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except OSError as error:
+        print(f"replay: {path}: {error.strerror}; give a file of records, one JSON object a line", file=sys.stderr)
+        return 2
+
+
+def _print_results(path: Path) -> int:
+    failed = False
+    for result in replay_file(path):
+        print(json.dumps(result, separators=(",", ":")))
+        failed |= "error" in result
+    sys.stdout.flush()
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

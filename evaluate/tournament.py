@@ -1,0 +1,180 @@
+"""`python -m evaluate.tournament players=[...] deals=4096 seed=7`: every pair of players on duplicate deals."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from cards.duplicate import Duel, duel, seatings
+from cards.game import Game, Games, States
+from cards.play import Actions, Player, play
+from cards.splitmix import stream
+from evaluate.players import load_player
+from train.checkpoint import CheckpointError
+from train.command_line import parse
+from train.config import SettingsError, as_yaml, compose, load_configured_game
+from train.device import choose_device
+from train.progress import result_console
+
+
+@dataclass
+class TournamentSettings:
+    """What `python -m evaluate.tournament` may be told; conf/tournament.yaml says what it means."""
+
+    game: dict[str, Any]
+    players: list[str] = field(default_factory=list)
+    deals: int = 4096
+    seed: int = 7
+    folder: str | None = None
+    records: int = 0
+    device: str = "auto"
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if len(self.players) < 2:
+            raise SettingsError(f"players: at least two, not {self.players!r}")
+        if len(set(self.players)) < len(self.players):
+            raise SettingsError(f"players: each once, not {self.players!r}")
+        for name, least in (("deals", 2), ("seed", 0), ("records", 0), ("threads", 1)):
+            if getattr(self, name) < least:
+                raise SettingsError(f"{name}: {least} or more, not {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The result of one pair: shares of games won and mean results, with half-widths of 95% intervals over deals."""
+
+    first: str
+    second: str
+    deals: int
+    first_won: float
+    first_won_interval: float
+    first_result: float
+    second_result: float
+    margin: float
+    margin_interval: float
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    try:
+        options = parse("python -m evaluate.tournament", "tournament", arguments)
+        settings = compose(TournamentSettings, "tournament", options.overrides)
+        if options.print_config:
+            print(as_yaml(settings), end="")
+            return 0
+        run(settings)
+        return 0
+    except (SettingsError, CheckpointError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def run(settings: TournamentSettings) -> list[Pairing]:
+    """Play all pairs, print the table and write the folder."""
+    torch.set_num_threads(settings.threads)
+    game = load_configured_game(settings.game)
+    device = choose_device(settings.device)
+    players = {spec: load_player(game, spec, device) for spec in settings.players}
+    folder = _make_folder(settings, game)
+    seeds = stream(settings.seed, "tournament", 0, settings.deals)
+    pairs = list(combinations(settings.players, 2))
+    results = []
+    for first, second in track(pairs, "pairs", console=Console(stderr=True), transient=True):
+        results.append(_pairing(first, second, duel(game, players[first], players[second], seeds)))
+        if settings.records:
+            with (folder / "games.jsonl").open("a") as file:
+                for record in records(game, players[first], players[second], seeds[: settings.records]):
+                    file.write(json.dumps(record, separators=(",", ":")) + "\n")
+    _write(folder, settings, game, results)
+    result_console().print(_table(game, results))
+    Console(stderr=True).print(f"written to {folder}", highlight=False)
+    return results
+
+
+def records(game: Game, first: Player, second: Player, seeds: np.ndarray[Any, Any]) -> Iterator[dict[str, Any]]:
+    """The games of `duel` on these deals as records, all of the first seating, then all of the second."""
+    plays = seatings(game)
+    played: list[list[int]] = [[] for _ in range(len(plays) * seeds.size)]
+
+    def watch(states: States, games: Games, actions: Actions, totals: np.ndarray[Any, Any]) -> None:
+        for index, action in zip(games.tolist(), actions.tolist(), strict=True):
+            played[index].append(action)
+
+    deals = np.tile(seeds, len(plays))
+    play(game, deals, [first, second], np.repeat(plays, seeds.size, axis=0), watch=watch)
+    for start, actions in zip(game.deal(deals), played, strict=True):
+        yield game.record(start, actions)
+
+
+def _pairing(first: str, second: str, result: Duel) -> Pairing:
+    won, margin = result.win_rate, result.points
+    return Pairing(
+        first,
+        second,
+        result.wins.size,
+        won.mean,
+        won.half_width,
+        float(result.own.mean()),
+        float(result.other.mean()),
+        margin.mean,
+        margin.half_width,
+    )
+
+
+def _make_folder(settings: TournamentSettings, game: Game) -> Path:
+    now = datetime.now().strftime("%Y%m%d-%H%M%S")
+    folder = Path(settings.folder) if settings.folder else Path("tournaments") / game.name / now
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "games.jsonl").unlink(missing_ok=True)
+    except OSError as error:
+        raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
+    return folder
+
+
+def _write(folder: Path, settings: TournamentSettings, game: Game, results: Sequence[Pairing]) -> None:
+    rows = [asdict(result) for result in results]
+    with (folder / "results.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    document = {"settings": asdict(settings), "unit": game.unit, "pairs": rows}
+    (folder / "results.json").write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _table(game: Game, results: Sequence[Pairing]) -> Table:
+    title = f"{game.name}, {results[0].deals:,} duplicate deals a pair, 95% intervals over deals"
+    table = Table(title=title)
+    for column in ("first", "second"):
+        table.add_column(column, overflow="fold")
+    for column in ("games won by first", f"{game.unit} a game", "margin"):
+        table.add_column(column, justify="right")
+    for r in results:
+        table.add_row(
+            r.first,
+            r.second,
+            f"{r.first_won:.1%} ± {r.first_won_interval:.1%}",
+            f"{r.first_result:.2f} : {r.second_result:.2f}",
+            f"{r.margin:+.2f} ± {r.margin_interval:.2f}",
+        )
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

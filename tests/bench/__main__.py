@@ -1,0 +1,23 @@
+"""`python -m tests.bench [NAME ...]`: the figures of the README, one JSON line each, on one core."""
+
+import sys
+
+import torch
+
+from tests.bench import small_games, tressette
+
+
+def main(names: list[str]) -> int:
+    """Measure all figures, or those whose function is named."""
+    torch.set_num_threads(1)
+    figures = {function.__name__: function for function in (*tressette.FIGURES, *small_games.FIGURES)}
+    unknown = [name for name in names if name not in figures]
+    if unknown:
+        print(f"error: no figure {unknown[0]!r}; there are {', '.join(figures)}", file=sys.stderr)
+        return 2
+    for name in names or figures:
+        figures[name]()
+    return 0
+
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,169 @@
+"""Figures of the main job: Tressette, its rollouts and its learner."""
+
+from __future__ import annotations
+
+import copy
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from cards.bits import unpack
+from cards.play import RandomPlayer, play
+from cards.splitmix import stream
+from tests.bench.timing import report, seconds
+from train.config import LearnerSettings, TrainSettings, compose
+from train.learner import Learner, choose_precision
+from train.network import Linear, QNetwork
+from train.replay import ReplayBuffer
+from train.rollout import RolloutWorker, Ticket, acting_network
+from train.transitions import Recorder, Transitions
+from tressette import GAME
+
+CPU = torch.device("cpu")
+ROWS = 1024
+
+
+def random_play() -> None:
+    """Uniformly random legal play, batch 4096."""
+    games = 4096
+    seeds = stream(1, "bench", 0, games)
+    seating = np.zeros((games, GAME.seats), np.uint8)
+    player = RandomPlayer(GAME)
+    (best,) = seconds(lambda: play(GAME, seeds, [player], seating))
+    report("tressette_random_play", 40 * games / best / 1e6, "million moves/s", target=20)
+
+
+def _settings(*overrides: str) -> TrainSettings:
+    return compose(TrainSettings, "train", ["rollout=local", "network.hidden=[256,256]", *overrides])
+
+
+def rollout() -> None:
+    """Greedy rollout against bare forward passes, and what of it the rules and bits take."""
+    settings = _settings(f"rollout.batch={ROWS}")
+    worker = RolloutWorker(settings, CPU)
+    network = acting_network(GAME, settings, CPU)
+    states = GAME.deal(stream(1, "bench", 0, ROWS))
+    bare_input = _observations(ROWS)
+    scratch = np.empty((ROWS, GAME.bits), np.float32)
+    actions = np.array([int(mask & -mask).bit_length() - 1 for mask in GAME.legal(states).tolist()], np.uint8)
+    games = np.arange(ROWS)
+
+    def environment() -> None:
+        unpack(GAME.observe(states, games), GAME.bits, scratch)
+        GAME.legal(states, games)
+        GAME.check(states, games, actions)
+        GAME.loops.apply(states.copy(), games, actions)
+        GAME.over(states, games)
+
+    with torch.inference_mode():
+        whole, bare, rules = seconds(
+            lambda: worker.play(Ticket(0, ROWS, 0.0)), lambda: network(bare_input), environment
+        )
+    per_decision = whole / (40 * ROWS)
+    report("rollout_decisions", 1 / per_decision / 1e3, "thousand decisions/s")
+    report("rollout_over_forward", bare / ROWS / per_decision, "ratio", target=0.85)
+    report("environment_share", rules / ROWS / per_decision, "share of rollout", target=0.08, direction="at most")
+
+
+def _observations(rows: int) -> torch.Tensor:
+    """Packed observations of random play, from all stages of the game."""
+    recorder = Recorder(GAME)
+    games = -(-rows // 40)
+    seating = np.zeros((games, GAME.seats), np.uint8)
+    _, totals = play(GAME, stream(2, "bench", 0, games), [RandomPlayer(GAME)], seating, watch=recorder.watch)
+    words = recorder.transitions(totals, 1.0, 10).observation
+    return torch.from_numpy(np.random.default_rng(1).permutation(words)[:rows].view(np.int64))
+
+
+def _filled_replay(rows: int, capacity: int) -> ReplayBuffer:
+    random = np.random.default_rng(1)
+    words = np.resize(_observations(40_000).numpy().view(np.uint64), (rows, GAME.words))
+    ones = np.ones(rows, np.float32)
+    legal = np.full(rows, (1 << 40) - 1, np.uint64)
+    replay = ReplayBuffer(capacity, GAME.words, CPU, seed=1)
+    replay.add(Transitions(words, random.integers(0, 40, rows).astype(np.uint8), ones, 0.9 * ones, words, legal))
+    return replay
+
+
+def update() -> None:
+    """`Learner.update`, sampling included, against a bare update of the same network and format."""
+    settings = LearnerSettings(batch_size=512)
+    replay = _filled_replay(200_000, 200_000)
+    learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU, 40)
+    whole, bare = seconds(learner.update, _bare_update(settings.batch_size))
+    report("learner_updates", 1 / whole, "updates/s")
+    report("update_over_bare_update", bare / whole, "ratio", target=0.85)
+
+
+def _bare_update(rows: int) -> Callable[[], None]:
+    online = QNetwork(GAME.bits, GAME.actions, [256, 256], False)
+    target = copy.deepcopy(online).requires_grad_(False)
+    optimizer = torch.optim.Adam(online.parameters(), lr=3e-4, fused=True)
+    precision = choose_precision("auto", CPU)
+    x, y = _observations(2 * rows).split(rows)
+    action, reward = torch.randint(40, (rows, 1)), torch.rand(rows)
+
+    def step() -> None:
+        with torch.autocast("cpu", precision.dtype, enabled=precision.mixed):
+            value = online(x).gather(1, action).squeeze(1).float()
+            with torch.no_grad():
+                wanted = reward + 0.9 * target(y).float().amax(dim=1)
+        optimizer.zero_grad(set_to_none=True)
+        F.huber_loss(value, wanted).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(online.parameters(), 10.0, foreach=True)
+        optimizer.step()
+
+    return step
+
+
+def kernels() -> None:
+    """What this CPU makes of a forward and backward pass in each format and kernel, and which one is used."""
+    x = torch.rand(512, 256)
+    ours, plain = Linear(256, 256), torch.nn.Linear(256, 256)
+
+    def both(layer: torch.nn.Linear, dtype: torch.dtype) -> Callable[[], None]:
+        def step() -> None:
+            with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+                layer(x).sum().backward()
+
+        return step
+
+    operations = 2 * 2 * 512 * 256 * 256 / 1e9
+    times = seconds(both(plain, torch.float32), both(ours, torch.float32), both(plain, torch.bfloat16))
+    chosen = "bfloat16" if choose_precision("auto", CPU).mixed else "float32 by oneDNN"
+    for name, best in zip(("float32 by MKL", "float32 by oneDNN", "bfloat16"), times, strict=True):
+        report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
+
+
+def replay_size() -> None:
+    """Bytes of a buffer of a million transitions."""
+    report("replay_of_a_million", ReplayBuffer(1_000_000, GAME.words, CPU, 1).nbytes / 1e6, "MB", target=250)
+
+
+def first_update() -> None:
+    """From `python -m train` with Ray workers to the first update."""
+    with tempfile.TemporaryDirectory() as runs:
+        command = [sys.executable, "-m", "train", "experiment=quick", f"runs={runs}", "minutes=1.5", "name=bench"]
+        started = time.perf_counter()
+        log = Path(runs) / "tressette" / "bench" / "train.log"
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        try:
+            while not (log.exists() and re.search("first update", log.read_text())):
+                if process.poll() is not None:
+                    raise RuntimeError("the run ended before its first update")
+                time.sleep(0.05)
+            report("first_update_with_ray", time.perf_counter() - started, "s", target=25, direction="at most")
+        finally:
+            process.terminate()
+            process.wait()
+
+
+FIGURES = (random_play, kernels, rollout, update, replay_size, first_update)

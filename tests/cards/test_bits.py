@@ -1,0 +1,114 @@
+"""Packed bits against Python's own integers."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cards.bits import bit, has, highest, lowest, nth_bit, popcount, put, put_thermometer, unpack, words_for
+from cards.torch_bits import unpack_tensor
+
+WORDS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**63, 2**64 - 1]))
+INDICES = st.integers(0, 63)
+
+
+def set_bits(word: int) -> list[int]:
+    return [k for k in range(64) if word >> k & 1]
+
+
+def as_integer(words: NDArray[np.uint64]) -> int:
+    return sum(int(word) << 64 * k for k, word in enumerate(words))
+
+
+@given(WORDS)
+def test_counts_and_ends(word: int) -> None:
+    bits = set_bits(word)
+    assert popcount(np.uint64(word)) == len(bits)
+    assert lowest(np.uint64(word)) == (bits[0] if bits else 64)
+    assert highest(np.uint64(word)) == (bits[-1] if bits else -1)
+
+
+@given(WORDS)
+def test_nth_bit(word: int) -> None:
+    assert [nth_bit(np.uint64(word), n) for n in range(66)] == (set_bits(word) + [64] * 66)[:66]
+
+
+@given(WORDS, INDICES)
+def test_bit_and_has(word: int, index: int) -> None:
+    assert int(bit(index)) == 1 << index
+    assert bool(has(np.uint64(word), index)) == bool(word >> index & 1)
+
+
+@given(WORDS, st.integers(0, 127), st.integers(0, 2**128 - 1))
+def test_put_keeps_what_is_there_and_straddles_words(value: int, offset: int, before: int) -> None:
+    words = np.array([before & 2**64 - 1, before >> 64], np.uint64)
+    put(words, offset, np.uint64(value))
+    assert as_integer(words) == before | (value << offset) % 2**128
+
+
+@given(st.integers(0, 63), st.integers(0, 64))
+def test_thermometer(value: int, offset: int) -> None:
+    words = np.zeros(2, np.uint64)
+    put_thermometer(words, offset, value)
+    assert unpack(words[None], 128)[0].tolist() == [float(offset <= k < offset + value) for k in range(128)]
+
+
+@st.composite
+def packed(draw: st.DrawFn) -> tuple[NDArray[np.uint64], int]:
+    """Rows of words, and how many bits of them are meant."""
+    rows, columns = draw(st.integers(0, 5)), draw(st.integers(1, 4))
+    words = draw(st.lists(WORDS, min_size=rows * columns, max_size=rows * columns))
+    bits = draw(st.integers(1, 64 * columns))
+    return np.array(words, np.uint64).reshape(rows, columns), bits
+
+
+def naive(words: NDArray[np.uint64], bits: int) -> list[list[int]]:
+    return [[as_integer(row) >> k & 1 for k in range(bits)] for row in words]
+
+
+@given(packed())
+def test_unpack(rows: tuple[NDArray[np.uint64], int]) -> None:
+    words, bits = rows
+    ones = unpack(words, bits)
+    assert ones.dtype == np.float32
+    assert ones.shape == (len(words), bits)
+    assert ones.tolist() == naive(words, bits)
+
+
+@given(packed())
+def test_unpack_into_bytes(rows: tuple[NDArray[np.uint64], int]) -> None:
+    words, bits = rows
+    out = np.full((len(words), bits), 7, np.uint8)
+    assert unpack(words, bits, out) is out
+    assert out.tolist() == naive(words, bits)
+
+
+@pytest.mark.parametrize("shape, bits", [((2, 1), 65), ((2, 2), 0), ((2, 2), -1), ((4,), 10)])
+def test_unpack_refuses_bits_that_do_not_fit(shape: tuple[int, ...], bits: int) -> None:
+    with pytest.raises(ValueError, match="do not fit observations of shape"):
+        unpack(np.zeros(shape, np.uint64), bits)
+
+
+@pytest.mark.parametrize("bits, words", [(1, 1), (64, 1), (65, 2), (128, 2), (462, 8)])
+def test_words_for(bits: int, words: int) -> None:
+    assert words_for(bits) == words
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@given(packed())
+def test_unpack_tensor(dtype: torch.dtype, rows: tuple[NDArray[np.uint64], int]) -> None:
+    words, bits = rows
+    ones = unpack_tensor(torch.from_numpy(words.view(np.int64)), bits, dtype)
+    assert ones.dtype == dtype
+    assert ones.tolist() == naive(words, bits)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_unpack_tensor_on_the_gpu() -> None:
+    words = np.random.default_rng(1).integers(0, 2**64, (100, 8), np.uint64)
+    ones = unpack_tensor(torch.from_numpy(words.view(np.int64)).cuda(), 462, torch.bfloat16)
+    assert ones.device.type == "cuda"
+    assert np.array_equal(ones.float().cpu().numpy(), unpack(words, 462))

@@ -1,0 +1,45 @@
+"""The conformance kit over every game and its options. A new game is one more line in `CASES`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from cards.conformance import CHECKS, Case
+from cards.game import load_game
+from tests.blackjack.hidden import reshuffle_hidden as reshuffle_blackjack
+from tests.sette_mezzo.hidden import reshuffle_hidden as reshuffle_sette_mezzo
+from tests.tressette.hidden import reshuffle_hidden
+
+
+def tressette(**options: Any) -> Case:
+    def returns(result: dict[str, Any]) -> Sequence[float]:
+        return result["points"] * 2
+
+    return Case(load_game("tressette", options), reshuffle_hidden, returns)
+
+
+def sette_mezzo(**options: Any) -> Case:
+    return Case(load_game("sette_mezzo", options), reshuffle_sette_mezzo, lambda result: [result["result"]])
+
+
+def blackjack(**options: Any) -> Case:
+    return Case(load_game("blackjack", options), reshuffle_blackjack, lambda result: [result["result"]])
+
+
+CASES = {
+    "tressette": tressette(),
+    "tressette with signals": tressette(signals=True),
+    "tressette led by the 4 of denari": tressette(first_leader="four_of_denari"),
+    "tressette with both": tressette(signals=True, first_leader="four_of_denari"),
+    "sette e mezzo": sette_mezzo(),
+    "sette e mezzo to 7.5": sette_mezzo(limit=7.5),
+    "blackjack": blackjack(),
+    "blackjack of one deck, other rules": blackjack(decks=1, soft_17="hit", ties="push"),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", CASES)
+def test_conformance(name: str, check: Callable[[Case], None]) -> None:
+    check(CASES[name])

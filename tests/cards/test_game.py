@@ -1,0 +1,40 @@
+"""Finding games by name, and what a game refuses."""
+
+import numpy as np
+import pytest
+
+from cards.game import UnknownGameError, load_game
+from tests.cards.toy import TOY
+
+
+@pytest.mark.parametrize("name", ["nope", "os", "../x", ".x", "", "a.b", "os.nope", "tressette.rules", "tests", "5"])
+def test_unknown_games(name: str) -> None:
+    with pytest.raises(UnknownGameError, match=r"game\.name: "):
+        load_game(name)
+
+
+def test_loaded_games_carry_their_options() -> None:
+    game = load_game("tressette", {"signals": True})
+    assert game.options.signals
+    assert game.deal(np.arange(2, dtype=np.uint64))["with_signals"].tolist() == [1, 1]
+    assert not load_game("tressette").options.signals
+
+
+def test_one_action_for_each_game() -> None:
+    states = TOY.deal(np.arange(3, dtype=np.uint64))
+    for actions in (np.zeros(2, np.uint8), np.zeros(3, np.int64)):
+        with pytest.raises(ValueError, match="3 games to move need as many uint8"):
+            TOY.apply(states, actions)
+
+
+def test_games_that_are_not_there() -> None:
+    states = TOY.deal(np.arange(3, dtype=np.uint64))
+    for games in ([3], [-1], [0, 10**6]):
+        with pytest.raises(ValueError, match="of 3: there are no such games"):
+            TOY.legal(states, np.array(games))
+
+
+def test_foreign_states() -> None:
+    states = load_game("tressette").deal(np.arange(3, dtype=np.uint64))
+    with pytest.raises(ValueError, match="these are not states of toy"):
+        TOY.legal(states)

@@ -1,0 +1,149 @@
+"""The loop in which games are played: who is asked, what is checked, what is earned."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cards.batch import reward_loop
+from cards.bits import bit
+from cards.game import Game, Games, States, load_game
+from cards.play import Player, PolicyPlayer, RandomPlayer, named_player, play, random_legal
+from cards.splitmix import stream
+from tests.cards.toy import TOY
+
+TRESSETTE = load_game("tressette")
+
+
+class Recorder:
+    """Plays like another player, and notes each question: game, seat, and how many cards the seat has left."""
+
+    def __init__(self, player: Player) -> None:
+        self.asked: list[tuple[int, int, int]] = []
+        self._player = player
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        self._player.begin(seeds)
+
+    def act(self, states: States, games: Games) -> NDArray[np.uint8]:
+        for game in games:
+            seat = int(states["turn"][game])
+            self.asked.append((int(game), seat, int(states["hands"][game, seat]).bit_count()))
+        return self._player.act(states, games)
+
+
+class Fixed:
+    """Always the same action, legal or not."""
+
+    def __init__(self, action: int) -> None:
+        self._action = action
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        pass
+
+    def act(self, states: States, games: Games) -> NDArray[np.uint8]:
+        return np.full(games.size, self._action, np.uint8)
+
+
+SEATINGS = {
+    "teams": [[0, 1, 0, 1], [1, 0, 1, 0]],
+    "one against three": [[1, 0, 0, 0], [0, 0, 0, 1]],
+    "three players, everywhere": [[0, 1, 2, 0], [2, 2, 1, 0], [1, 1, 1, 1]],
+}
+
+
+@pytest.mark.parametrize("rows", SEATINGS.values(), ids=SEATINGS)
+def test_each_seat_is_played_by_the_player_named_for_it(rows: list[list[int]]) -> None:
+    """Every player is asked for its own seats alone, and for each of their ten cards once."""
+    seating = np.array(rows * 3, np.uint8)
+    recorders = [Recorder(named_player(TRESSETTE, name)) for name in ("random", "greedy", "seed_heuristic")]
+    play(TRESSETTE, stream(1, "seats", 0, len(seating)), recorders, seating)
+    for index, recorder in enumerate(recorders):
+        own = [(int(game), int(seat)) for game, seat in np.argwhere(seating == index)]
+        assert Counter(recorder.asked) == Counter((*place, cards) for place in own for cards in range(1, 11))
+
+
+def test_one_player_plays_every_seat() -> None:
+    recorder = Recorder(RandomPlayer(TRESSETTE))
+    play(TRESSETTE, stream(1, "seats", 0, 3), [recorder], np.zeros((3, 4), np.uint8))
+    assert len(recorder.asked) == len(set(recorder.asked)) == 3 * 40
+
+
+def test_players_choices_reach_the_game() -> None:
+    """In the toy game seat 1 plays its weakest cards; the order in which seat 0 plays is up to chance."""
+    played: list[tuple[int, int]] = []
+
+    def watch(states: States, running: Games, actions: NDArray[np.uint8], totals: NDArray[np.float32]) -> None:
+        for game, action in zip(running, actions, strict=True):
+            if states["turn"][game] == 1:
+                hand = int(states["hands"][game, 1])
+                played.append((int(action), (hand & -hand).bit_length() - 1))
+
+    players = [RandomPlayer(TOY), PolicyPlayer(TOY.policies["lowest"])]
+    play(TOY, stream(2, "toy", 0, 50), players, np.tile(np.array([0, 1], np.uint8), (50, 1)), watch=watch)
+    assert len(played) == 150
+    assert all(action == lowest for action, lowest in played)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_illegal_action_names_seat_and_legal_cards(number: int) -> None:
+    seeds = stream(3, "illegal", 0, 1)
+    leader = int(TRESSETTE.deal(seeds)[0]["turn"])
+    record = TRESSETTE.record(TRESSETTE.deal(seeds)[0], [])
+    message = f"tressette: seat {leader} may not play action 40; legal: {' '.join(record['hands'][leader])}$"
+    with pytest.raises(ValueError, match=message):
+        play(TRESSETTE, seeds, [Fixed(40)] * number, np.zeros((1, 4), np.uint8))
+
+
+def test_rewards_are_those_of_the_moves() -> None:
+    seeds, seating = stream(4, "rewards", 0, 30), np.zeros((30, 2), np.uint8)
+    states, totals = play(TOY, seeds, [RandomPlayer(TOY)], seating, TOY.rewards["pair"])
+    assert np.array_equal(totals, TOY.returns(states))
+    _, nothing = play(TOY, seeds, [RandomPlayer(TOY)], seating)
+    assert not nothing.any()
+
+
+def test_watching_sees_what_was_earned_before() -> None:
+    seen: list[float] = []
+
+    def watch(states: States, running: Games, actions: NDArray[np.uint8], totals: NDArray[np.float32]) -> None:
+        assert np.array_equal(totals, states["points"])
+        seen.append(float(totals.sum()))
+
+    play(TOY, stream(4, "watch", 0, 10), [RandomPlayer(TOY)], np.zeros((10, 2), np.uint8), TOY.rewards["pair"], watch)
+    assert seen == [0, 0, 10, 10, 20, 20]
+
+
+@pytest.mark.parametrize("cut", [1, 7, 40])
+def test_games_are_the_same_in_any_batch(cut: int) -> None:
+    seeds, seating = stream(5, "batches", 0, 40), np.tile(np.array([0, 1, 0, 1], np.uint8), (40, 1))
+
+    def final(game: Game, part: slice) -> States:
+        players = [RandomPlayer(game), named_player(game, "greedy")]
+        return play(game, seeds[part], players, seating[part])[0]
+
+    parts = [final(TRESSETTE, slice(k, k + cut)) for k in range(0, 40, cut)]
+    assert np.array_equal(np.concatenate(parts), final(TRESSETTE, slice(None)))
+
+
+def test_random_legal_is_even() -> None:
+    mask = bit(3) | bit(17) | bit(63)
+    chosen = Counter(int(random_legal(mask, bits)) for bits in stream(6, "random", 0, 3_000))
+    assert set(chosen) == {3, 17, 63}
+    assert all(abs(count - 1_000) < 130 for count in chosen.values())
+
+
+def test_unknown_player() -> None:
+    with pytest.raises(ValueError, match="tressette has no player 'gready'; it has random, greedy, seed_heuristic"):
+        named_player(TRESSETTE, "gready")
+
+
+def test_rewarded_play_changes_only_the_games_named() -> None:
+    states = TOY.deal(stream(7, "part", 0, 3))
+    before = states.copy()
+    totals = np.zeros((3, 2), np.float32)
+    action = np.array([int(states[1]["hands"][0]).bit_length() - 1], np.uint8)
+    reward_loop(TOY.rules.apply, TOY.rewards["pair"])(states, np.array([1]), action, totals)
+    assert np.array_equal(states[[0, 2]], before[[0, 2]])
+    assert not np.array_equal(states[1:2], before[1:2])

@@ -1,0 +1,145 @@
+"""A game that fits on a page, for tests of what works with any game.
+
+Two seats get three of eight cards each and play one in turn, seat 0 first. The higher card of each pair scores a
+point, so a game shares out three. Nobody sees the other's hand.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.batch import Rules
+from cards.bits import bit, lowest, nth_bit, put
+from cards.conformance import Case
+from cards.game import Game, States
+from cards.splitmix import GAMMA, below, mix
+
+CARDS = 8
+STATE = np.dtype(
+    [
+        ("hands", np.uint64, 2),
+        ("played", np.uint64, 2),
+        ("table", np.uint8),
+        ("points", np.uint8, 2),
+        ("turn", np.uint8),
+    ],
+    align=True,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """None."""
+
+
+@njit
+def deal(state: Any, seed: np.uint64) -> None:
+    state.hands[:] = np.uint64(0)
+    state.played[:] = np.uint64(0)
+    state.points[:] = 0
+    state.table = CARDS
+    state.turn = 0
+    random, left = mix(seed), bit(CARDS) - np.uint64(1)
+    for k in range(6):
+        random += GAMMA
+        card = nth_bit(left, below(mix(random), CARDS - k))
+        left ^= bit(card)
+        state.hands[k & 1] |= bit(card)
+
+
+@njit
+def legal(state: Any) -> np.uint64:
+    return state.hands[state.turn]
+
+
+@njit
+def apply(state: Any, card: int) -> None:
+    state.hands[state.turn] ^= bit(card)
+    state.played[state.turn] |= bit(card)
+    if state.turn == 0:
+        state.table = card
+    else:
+        state.points[1 if card > state.table else 0] += 1
+    state.turn ^= 1
+
+
+@njit
+def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
+    put(words, 0, state.hands[seat])
+    put(words, CARDS, state.played[seat])
+    put(words, 2 * CARDS, state.played[1 - seat])
+
+
+@njit
+def over(state: Any) -> bool:
+    return state.hands[0] | state.hands[1] == np.uint64(0)
+
+
+@njit
+def returns(state: Any, out: NDArray[np.float32]) -> None:
+    out[0] = state.points[0]
+    out[1] = state.points[1]
+
+
+@njit
+def by_pair(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> None:
+    for seat in range(2):
+        totals[seat] += after.points[seat] - before.points[seat]
+
+
+@njit
+def lowest_card(state: Any, random_bits: np.uint64) -> int:
+    return lowest(state.hands[state.turn])
+
+
+def record(start: np.void, actions: list[int]) -> dict[str, Any]:
+    return {"game": "toy", "hands": [int(hand) for hand in start["hands"]], "actions": actions}
+
+
+def replay(record: dict[str, Any]) -> dict[str, Any]:
+    state = TOY.deal(np.zeros(1, np.uint64))
+    state["hands"] = record["hands"]
+    for action in record["actions"]:
+        TOY.apply(state, np.array([action], np.uint8))
+    return {"points": state[0]["points"].tolist()}
+
+
+def configure(options: Mapping[str, Any]) -> Game:
+    return TOY
+
+
+TOY = Game(
+    name="toy",
+    blank=np.zeros(1, STATE)[0],
+    options=Options(),
+    rules=Rules(deal, legal, apply, observe, over, returns),
+    seats=2,
+    teams=((0,), (1,)),
+    actions=CARDS,
+    bits=3 * CARDS,
+    unit="points",
+    total=3.0,
+    rewards={"pair": by_pair},
+    policies={"lowest": lowest_card},
+    action_text=str,
+    configure_options=configure,
+    replay=replay,
+    record=record,
+)
+
+
+def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
+    """Another hand for the other seat, of cards that `seat` has not seen."""
+    seen = int(states["hands"][0, seat] | states["played"][0, 0] | states["played"][0, 1])
+    unseen = [card for card in range(CARDS) if not seen >> card & 1]
+    count = int(states["hands"][0, 1 - seat]).bit_count()
+    states["hands"][0, 1 - seat] = sum(1 << int(card) for card in random.choice(unseen, count, replace=False))
+
+
+def toy_case(game: Game = TOY) -> Case:
+    """The toy game, or a variant of it, for the conformance kit."""
+    return Case(game, reshuffle_hidden, lambda result: result["points"], games=16, most_moves=50)

@@ -1,0 +1,30 @@
+"""The picture of a run's curves."""
+
+from pathlib import Path
+
+import pytest
+
+from evaluate.curves import main, read_curves
+
+CSV = "env_steps,train/loss,eval/win_rate_vs_random\n10,0.5,\n20,0.25,\n15,,0.75\n"
+
+
+def test_curves_are_read_and_drawn(tmp_path: Path) -> None:
+    (tmp_path / "metrics.csv").write_text(CSV)
+    assert read_curves(tmp_path) == {
+        "train/loss": ([10.0, 20.0], [0.5, 0.25]),
+        "eval/win_rate_vs_random": ([15.0], [0.75]),
+    }
+    assert main([str(tmp_path), "--out", str(tmp_path / "x.png")]) == 0
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("text", "message"), [(None, "No such file"), ("a,b\n1,2\n", "env_steps"), ("", "no rows")])
+def test_bad_files_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, message: str
+) -> None:
+    if text is not None:
+        (tmp_path / "metrics.csv").write_text(text)
+    assert main([str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1

@@ -1,0 +1,163 @@
+"""`python -m evaluate.replay`: recorded games through the engine, line by line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evaluate.replay import LONGEST_ERROR, main, replay_file
+
+ROOT = Path(__file__).parents[2]
+RECORDS = ROOT / "tests" / "golden" / "records.jsonl"
+EXPECTED = RECORDS.with_name("records.expected.jsonl")
+GOOD = json.loads(RECORDS.read_text().splitlines()[0])
+
+
+def replay(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "evaluate.replay", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, **options)
+
+
+def results(tmp_path: Path, *lines: bytes | dict[str, Any]) -> list[dict[str, Any]]:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"\n".join(line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines))
+    return list(replay_file(path))
+
+
+def test_good_and_broken_records_from_the_command_line() -> None:
+    done = replay(RECORDS)
+    assert done.stdout.decode() == EXPECTED.read_text()
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_good_records_alone_succeed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "good.jsonl"
+    path.write_text("".join(f"{line}\n" for line in RECORDS.read_text().splitlines()[:2]))
+    assert main([str(path)]) == 0
+    assert capsys.readouterr().out == "".join(EXPECTED.read_text().splitlines(keepends=True)[:2])
+
+
+def test_an_empty_file_succeeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.jsonl"
+    path.touch()
+    assert main([str(path)]) == 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "."])
+def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / name)]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"replay: {tmp_path / name}: ")
+    assert output.err.count("\n") == 1
+
+
+def test_without_a_file_the_usage_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([])
+    assert stop.value.code == 2
+    assert "usage: python -m evaluate.replay [-h] FILE" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
+    path = tmp_path / "many.jsonl"
+    path.write_text("[]\n" * 50_000)
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "evaluate.replay", str(path)]
+    done = subprocess.run(command, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    "name", ["os", "this", "cards", "spike.rules", "../tressette", "", "__main__", "a" * 5000, "\0"]
+)
+def test_only_games_are_imported(tmp_path: Path, name: str) -> None:
+    before = set(sys.modules)
+    [result] = results(tmp_path, {"game": name})
+    assert result["error"].startswith("game: there is no game ")
+    assert len(result["error"]) <= LONGEST_ERROR + 4
+    assert set(sys.modules) == before
+
+
+@pytest.mark.parametrize("name", [None, 5, True, ["tressette"], {"tressette": 1}])
+def test_a_game_is_a_string(tmp_path: Path, name: object) -> None:
+    assert results(tmp_path, {"game": name}) == [{"line": 1, "error": "game: not a string"}]
+
+
+def test_a_new_game_is_a_new_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, code in {"new_game": "from tests.cards.toy import TOY as GAME", "no_game": "GAME = None"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(code)
+        (tmp_path / name / "rules.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    played = {"hands": [0b000111, 0b111000], "actions": [0, 3, 1, 4, 2, 5]}
+    assert results(tmp_path, {"game": "new_game", **played}, {"game": "no_game"}) == [
+        {"line": 1, "points": [0, 3]},
+        {"line": 2, "error": "game: there is no game 'no_game'"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "line, error",
+    [
+        (b"\xff", "not JSON: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+        (b'{"game":"tressette","leader":NaN}', "not JSON: NaN is not a number"),
+        (b'{"game":"tressette","game":"tressette"}', "not JSON: a field is given twice"),
+        (b"[" * 200_000, "not JSON: "),
+        (b'{"leader":' + b"9" * 5000 + b"}", "not JSON: Exceeds the limit"),
+        (b"7", "not a JSON object"),
+    ],
+)
+def test_lines_that_are_no_records(tmp_path: Path, line: bytes, error: str) -> None:
+    [bad, good] = results(tmp_path, line, GOOD)
+    assert bad["error"].startswith(error)
+    assert good == {"line": 2, "points": [3, 8], "thirds": [10, 22], "last_trick_team": 1, "winner_team": 1}
+
+
+def test_long_errors_are_cut(tmp_path: Path) -> None:
+    [result] = results(tmp_path, {**GOOD, "plays": ["D" * 100_000]})
+    assert result["error"].startswith("play 1: 'DDD")
+    assert len(result["error"]) == LONGEST_ERROR + 4
+
+
+def test_deep_values_are_errors_of_their_line(tmp_path: Path) -> None:
+    """At every depth: what can be read, what can be read but not shown, and what cannot be read."""
+    lines = [b'{"game":"tressette","leader":0,"hands":' + b"[" * n + b"]" * n + b',"plays":[]}' for n in range(1, 1200)]
+    lines += [line.replace(b'"leader":0', b'"leader":' + b"[" * n + b"]" * n) for n, line in enumerate(lines, start=1)]
+    assert all("error" in result for result in results(tmp_path, *lines))
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["3D", "4C", "tressette"]),
+    lambda inner: st.lists(inner, max_size=11) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(["game", "leader", "hands", "plays", "more"]), ANYTHING)
+def test_any_value_in_any_field_is_a_result_or_an_error(tmp_path: Path, name: str, value: object) -> None:
+    [result] = results(tmp_path, {**GOOD, name: value})
+    assert set(result) in ({"line", "error"}, {"line", "points", "thirds", "last_trick_team", "winner_team"})
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 39), st.sampled_from(sorted(GOOD["plays"])))
+def test_any_other_play_is_named_with_its_number(tmp_path: Path, number: int, card: str) -> None:
+    """A card in a wrong place is an error there, or later where it was to come."""
+    plays = [*GOOD["plays"]]
+    plays[number] = card
+    [result] = results(tmp_path, {**GOOD, "plays": plays})
+    if card == GOOD["plays"][number]:
+        assert "error" not in result
+    else:
+        assert int(result["error"].split(":")[0].removeprefix("play ")) >= number + 1

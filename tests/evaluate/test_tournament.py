@@ -1,0 +1,170 @@
+"""Tournaments: who sits where, what is written, and what is refused."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cards.duplicate import duel
+from cards.game import Games, States
+from cards.play import Actions, Player, named_player
+from cards.splitmix import stream
+from evaluate.players import load_player
+from evaluate.tournament import main
+from tests.train.runs import small
+from train import checkpoint
+from train.__main__ import main as train
+from train.checkpoint import CheckpointError
+from train.config import SettingsError
+from train.network import NetworkPlayer
+from tressette import GAME
+
+CPU = torch.device("cpu")
+
+
+class Witness:
+    """Plays as another player and writes down every (game, seat) it was asked for, with the hand it saw."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self.asked: list[tuple[int, int]] = []
+
+    def begin(self, seeds: np.ndarray) -> None:
+        self.player.begin(seeds)
+
+    def act(self, states: States, games: Games) -> Actions:
+        self.asked += [(int(game), int(states[game]["turn"])) for game in games]
+        return self.player.act(states, games)
+
+
+def test_each_seat_is_played_by_the_player_named_for_it() -> None:
+    """Of 10 deals, games 0-9 have the first player in seats 0 and 2, games 10-19 in seats 1 and 3."""
+    first, second = Witness(named_player(GAME, "greedy")), Witness(named_player(GAME, "random"))
+    duel(GAME, first, second, stream(7, "tournament", 0, 10))
+    seats_of_first = [(game, seat) for game in range(20) for seat in ((0, 2) if game < 10 else (1, 3))]
+    everywhere = [(game, seat) for game in range(20) for seat in range(4)]
+    assert sorted(first.asked) == sorted(10 * seats_of_first)
+    assert sorted(first.asked + second.asked) == sorted(10 * everywhere)
+
+
+def test_swapped_players_give_the_mirrored_result() -> None:
+    seeds = stream(7, "tournament", 0, 50)
+    one, other = named_player(GAME, "greedy"), named_player(GAME, "seed_heuristic")
+    a, b = duel(GAME, one, other, seeds), duel(GAME, other, one, seeds)
+    assert np.allclose(a.wins, 1 - b.wins) and np.allclose(a.own, b.other)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one small trained run."""
+    folder = tmp_path_factory.mktemp("runs")
+    assert train(small(folder)) == 0
+    return folder
+
+
+def test_tournament_writes_table_csv_json_and_games(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = runs / "tressette" / "small"
+    out = tmp_path / "out"
+    arguments = [f"players=[{run},greedy,random]", "deals=64", "seed=7", f"folder={out}", "records=3"]
+    assert main(arguments) == 0
+    table = capsys.readouterr().out
+    assert "greedy" in table and "±" in table
+    with (out / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["first"], row["second"]) for row in rows] == [
+        (str(run), "greedy"),
+        (str(run), "random"),
+        ("greedy", "random"),
+    ]
+    document = json.loads((out / "results.json").read_text())
+    assert document["settings"]["seed"] == 7 and len(document["pairs"]) == 3
+    for row, pair in zip(rows, document["pairs"], strict=True):
+        assert float(row["first_won"]) == pair["first_won"] and int(row["deals"]) == 64
+        assert pair["first_result"] + pair["second_result"] == pytest.approx(11)
+        assert pair["margin"] == pytest.approx(pair["first_result"] - pair["second_result"])
+    replayed = subprocess.run(
+        [sys.executable, "-m", "evaluate.replay", str(out / "games.jsonl")], check=True, capture_output=True, text=True
+    )
+    points = [json.loads(line)["points"] for line in replayed.stdout.splitlines()]
+    assert len(points) == 3 * 2 * 3 and all(sum(both) == 11 for both in points)
+    # The records are the games that were counted: the last pair's first deal, both seatings.
+    result = duel(GAME, named_player(GAME, "greedy"), named_player(GAME, "random"), stream(7, "tournament", 0, 64))
+    assert (points[12][0] + points[15][1]) / 2 == result.own[0]
+
+
+def test_same_seed_same_result(tmp_path: Path) -> None:
+    for name in "ab":
+        assert main(["deals=32", f"folder={tmp_path / name}"]) == 0
+    assert (tmp_path / "a" / "results.csv").read_text() == (tmp_path / "b" / "results.csv").read_text()
+
+
+BAD = {
+    "players=[greedy]": "players: at least two",
+    "players=[greedy,greedy]": "players: each once",
+    "players=[greedy,gredy]": "no player 'gredy'",
+    "players=[greedy,runs/none]": "runs/none does not exist",
+    "deals=0": "deals: 2 or more",
+    "deals=x": "deals",
+    "seed=-1": "seed: 0 or more",
+    "dels=5": "dels",
+    "device=tpu": "device",
+    "folder=/proc/x": "folder: cannot write",
+}
+
+
+@pytest.mark.parametrize("override", BAD)
+def test_bad_setting_is_one_line(override: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"folder={tmp_path}", "deals=4", override]) == 2
+    captured = capsys.readouterr()
+    assert BAD[override] in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+
+
+def test_best_network_plays_for_its_run(runs: Path) -> None:
+    run = runs / "tressette" / "small"
+    player = load_player(GAME, str(run), CPU)
+    best = checkpoint.load(run / "checkpoints" / "best.pt")["acting"]
+    assert isinstance(player, NetworkPlayer)
+    own = player._network.state_dict()
+    assert all(torch.equal(own[name], best[name]) for name in best)
+    assert isinstance(load_player(GAME, str(checkpoint.listed(run / "checkpoints")[0]), CPU), NetworkPlayer)
+
+
+def test_damaged_best_falls_back_and_says_so(runs: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    import shutil
+
+    run = tmp_path / "run"
+    shutil.copytree(runs / "tressette" / "small", run)
+    (run / "checkpoints" / "best.pt").write_bytes(b"nothing")
+    load_player(GAME, str(run), CPU)
+    assert "best.pt: not a checkpoint" in caplog.text and "is used" in caplog.text
+    for path in checkpoint.listed(run / "checkpoints"):
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match="can be used"):
+        load_player(GAME, str(run), CPU)
+    with pytest.raises(CheckpointError, match="holds no checkpoint"):
+        load_player(GAME, str(tmp_path), CPU)
+
+
+def changed(runs: Path, path: Path, **changes: object) -> str:
+    """A checkpoint file with some of its entries replaced."""
+    state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
+    checkpoint.save(path, state | changes)
+    return str(path)
+
+
+def test_network_of_another_shape_or_game_is_refused(runs: Path, tmp_path: Path) -> None:
+    state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
+    wide = state["settings"] | {"network": {"hidden": [64], "dueling": False}}
+    with pytest.raises(CheckpointError, match="do not fit the network"):
+        load_player(GAME, changed(runs, tmp_path / "a.pt", settings=wide), CPU)
+    with pytest.raises(CheckpointError, match="no network that can play"):
+        load_player(GAME, changed(runs, tmp_path / "b.pt", settings=3), CPU)
+    with pytest.raises(SettingsError, match="was trained with"):
+        load_player(GAME.configure({"signals": True}), str(runs / "tressette" / "small"), CPU)

@@ -1,0 +1,46 @@
+"""Small runs for the tests of the trainer."""
+
+from pathlib import Path
+from typing import Any
+
+from train.config import TrainSettings, compose
+
+SMALL = (
+    "rollout=local",
+    "rollout.batch=32",
+    "episodes=256",
+    "network.hidden=[32]",
+    "learner.min_replay=1000",
+    "learner.batch_size=64",
+    "learner.samples_per_insert=0.5",
+    "learner.target_sync=10",
+    "exploration.updates=40",
+    "log_every_episodes=64",
+    "evaluation.every_episodes=96",
+    "evaluation.deals=8",
+    "evaluation.final_deals=8",
+    "checkpoint.every_episodes=64",
+    "replay.capacity=4000",
+)
+
+
+def small(runs: Path, *overrides: str) -> list[str]:
+    """Arguments of a run that takes a second or two."""
+    return [*SMALL, f"runs={runs}", "name=small", *overrides]
+
+
+def settings(runs: Path, *overrides: str) -> TrainSettings:
+    """The same as settings."""
+    return compose(TrainSettings, "train", small(runs, *overrides))
+
+
+def equal(a: Any, b: Any, path: str = "") -> list[str]:
+    """Where two nested states differ, by path; tensors by every bit."""
+    if isinstance(a, dict):
+        assert a.keys() == b.keys(), path
+        return [found for key in a for found in equal(a[key], b[key], f"{path}.{key}")]
+    if isinstance(a, list | tuple):
+        assert len(a) == len(b), path
+        return [found for k, (x, y) in enumerate(zip(a, b, strict=True)) for found in equal(x, y, f"{path}[{k}]")]
+    same = a.equal(b) if hasattr(a, "equal") else a == b
+    return [] if same else [path]

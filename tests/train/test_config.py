@@ -1,0 +1,105 @@
+"""Every experiment composes, and every bad setting is one line that names its key."""
+
+from pathlib import Path
+
+import pytest
+
+from train.__main__ import settings_of
+from train.config import CONF, SettingsError, TrainSettings, as_yaml, compose, differences, settings_from_dict
+
+
+def experiments() -> list[str]:
+    return sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("experiment", experiments())
+def test_every_experiment_composes(experiment: str) -> None:
+    assert settings_of([f"experiment={experiment}"]).name == experiment
+
+
+@pytest.mark.parametrize("game", sorted(path.stem for path in (CONF / "game").glob("*.yaml")))
+@pytest.mark.parametrize("rollout", ["local", "ray"])
+def test_every_game_composes(game: str, rollout: str) -> None:
+    assert compose(TrainSettings, "train", [f"game={game}", f"rollout={rollout}"]).game_name == game
+
+
+def test_published_hyperparameters() -> None:
+    s = compose(TrainSettings, "train", ["experiment=seed_tressette"])
+    assert (s.episodes, s.learner.gamma, s.learner.lr, s.learner.batch_size) == (700_000, 0.99, 3e-4, 512)
+    assert (s.replay.capacity, s.learner.target_sync, s.checkpoint.every_episodes) == (1_000_000, 2_000, 15_000)
+    assert (s.exploration.start, s.exploration.end, s.exploration.updates) == (1.0, 0.05, 200_000)
+    assert set(s.network.hidden) == {256} and s.game["reward"] == "seed"
+    phases = [(phase.until, phase.mix) for phase in s.behaviour]
+    assert phases == [
+        (1000, {"seed_heuristic": 0.7, "random": 0.3}),
+        (600_000, {"seed_heuristic": 1.0}),
+        (None, {"network": 1.0}),
+    ]
+
+
+BAD = {
+    "learner.lrr=1": "learner.lrr",
+    "+learner.lrr=1": "learner.lrr",
+    "+foo=1": "foo",
+    "learner.lr=fast": "learner.lr",
+    "learner.lr=-1": "learner.lr: more than 0",
+    "learner.lr=nan": "learner.lr",
+    "learner.lr_end=1": "learner.lr_end",
+    "learner.gamma=1.5": "learner.gamma: 0 to 1",
+    "learner.n_step=0": "learner.n_step: more than 0",
+    "learner.batch_size=1.5": "learner.batch_size",
+    "learner.loss=l1": "learner.loss: one of huber, mse",
+    "learner.precision=int8": "learner.precision",
+    "learner.average=1": "learner.average",
+    "network.hidden=[0]": "network.hidden",
+    "network.hidden=big": "network.hidden",
+    "replay.capacity=0": "replay.capacity",
+    "replay.alpha=2": "replay.alpha",
+    "exploration.start=7": "exploration.start",
+    "rollout=spark": "rollout",
+    "rollout.workers=0": "rollout.workers",
+    "rollout.kind=spark": "rollout.kind",
+    "game=bridge": "game",
+    "game.name=bridge": "game.name: there is no game 'bridge'",
+    "game.name=os": "game.name",
+    "game.reward=money": "game.reward: one of points, win, seed",
+    "game.signals=7": "game.signals",
+    "game.first_leader=me": "game.first_leader",
+    "+game.trumps=true": "game.trumps",
+    "experiment=nothing": "experiment",
+    "evaluation.opponents=[gredy]": "evaluation.opponents: tressette has no player 'gredy'",
+    "evaluation.deals=0": "evaluation.deals",
+    "checkpoint.keep=0": "checkpoint.keep",
+    "name=a/b": "name",
+    "episodes=many": "episodes",
+    "minutes=0": "minutes",
+    "algo.dqn=1": "algo",
+    "seed=-1": "seed",
+    "behaviour=[]": "behaviour",
+    "behaviour=[{until: 5, mix: {network: 1.0}}]": "behaviour",
+    "behaviour=[{until: null, mix: {network: 0.5}}]": "behaviour.mix",
+    "behaviour=[{until: null, mix: {nobody: 1.0}}]": "behaviour.mix",
+    "learner.lr": "learner.lr",
+    "=": "override",
+}
+
+
+@pytest.mark.parametrize("override", BAD)
+def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        compose(TrainSettings, "train", [override])
+    message = str(caught.value)
+    assert BAD[override] in message and "\n" not in message and len(message) < 300
+
+
+def test_settings_survive_a_dictionary(tmp_path: Path) -> None:
+    from dataclasses import asdict
+
+    settings = compose(TrainSettings, "train", ["experiment=seed_tressette", f"runs={tmp_path}"])
+    assert settings_from_dict(TrainSettings, asdict(settings)) == settings
+    assert "lr: 0.0003" in as_yaml(settings)
+
+
+def test_differences_are_dotted() -> None:
+    old, new = {"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1, "c": 5}, "e": 4}
+    assert differences(old, new) == {"a.c": (2, 5), "d": (3, None), "e": (None, 4)}

@@ -1,0 +1,203 @@
+"""The update: targets by hand, target networks, and a toy problem that must be solved."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from train.config import LearnerSettings
+from train.learner import Learner, choose_precision, greatest_legal, td_target
+from train.network import QNetwork
+from train.replay import Batch, ReplayBuffer
+from train.transitions import Transitions
+
+CPU = torch.device("cpu")
+
+
+def test_td_target_by_hand() -> None:
+    target = td_target(torch.tensor([1.0, -2.0, 0.5]), torch.tensor([0.9, 0.5, 0.0]), torch.tensor([2.0, 4.0, 9.0]))
+    assert target.tolist() == pytest.approx([2.8, 0.0, 0.5])
+
+
+def test_td_target_at_the_end_ignores_the_next_value_even_when_infinite() -> None:
+    assert td_target(torch.tensor([0.5]), torch.tensor([0.0]), torch.tensor([-torch.inf])).tolist() == [0.5]
+
+
+def test_greatest_legal_by_hand() -> None:
+    values = torch.tensor([[3.0, 2.0, 1.0], [-5.0, -1.0, -2.0], [0.0, 0.0, 0.0]])
+    legal = torch.tensor([[False, True, True], [True, False, True], [False, False, False]])
+    assert greatest_legal(values, legal).squeeze(1).tolist() == [1, 2, 0]
+
+
+def learner(
+    settings: LearnerSettings | None = None, words: int = 1, bits: int = 8, actions: int = 4, hidden: int = 16
+) -> Learner:
+    torch.manual_seed(0)
+    replay = ReplayBuffer(1000, words, CPU, seed=1)
+    return Learner(QNetwork(bits, actions, [hidden], False), replay, settings or LearnerSettings(), CPU, actions)
+
+
+def batch(legal: list[int], discount: float = 0.5) -> Batch:
+    n = len(legal)
+    observation = torch.arange(n).unsqueeze(1)
+    return Batch(
+        observation,
+        torch.zeros(n, dtype=torch.uint8),
+        torch.ones(n),
+        torch.full((n,), discount),
+        observation + 3,
+        torch.tensor(legal),
+    )
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_next_value_uses_target_network_and_the_seats_own_mask(double: bool) -> None:
+    it = learner(LearnerSettings(double=double))
+    it.replay.bootstraps = True
+    with torch.no_grad():
+        for parameter in it.target.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    inputs = torch.tensor([[3], [4]])
+    of_target, of_online = it.target(inputs), it.online(inputs)
+    masks = [0b1010, 0b0101]
+    expected = []
+    for row, mask in enumerate(masks):
+        actions = [a for a in range(4) if mask >> a & 1]
+        chooser = of_online if double else of_target
+        best = max(actions, key=lambda a: float(chooser[row, a].detach()))
+        expected.append(float(of_target[row, best]))
+    assert it.next_value(batch(masks)).tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def filled(it: Learner, discount: float = 0.0) -> Learner:
+    random = np.random.default_rng(1)
+    words = random.integers(0, 256, (500, 1)).astype(np.uint64)
+    actions = random.integers(0, 4, 500).astype(np.uint8)
+    reward = (words[:, 0] % 4 == actions).astype(np.float32)
+    legal = np.full(500, 15, np.uint64)
+    it.replay.add(Transitions(words, actions, reward, np.full(500, discount, np.float32), words, legal))
+    return it
+
+
+def test_learns_a_contextual_bandit() -> None:
+    """The reward is 1 for naming the two lowest bits of the observation."""
+    it = filled(learner(LearnerSettings(lr=1e-2, loss="mse", batch_size=128)))
+    for _ in range(600):
+        it.update()
+    values = it.online(torch.arange(256).unsqueeze(1))
+    assert torch.equal(values.argmax(dim=1), torch.arange(256) % 4)
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize("prioritised", [False, True])
+def test_solves_a_chain_by_bootstrapping(double: bool, dueling: bool, prioritised: bool) -> None:
+    """Five cells, 0 steps left and 1 right, reward 1 for reaching the right end, discount 0.9: Q* = 0.9 ** distance."""
+    rows = []
+    for cell in range(4):
+        for action in (0, 1):
+            then = max(cell - 1, 0) if action == 0 else cell + 1
+            rows.append((1 << cell, action, float(then == 4), 0.0 if then == 4 else 0.9, (1 << then) & 15))
+    words, actions, rewards, discounts, following = (np.array(column) for column in zip(*rows, strict=True))
+    transitions = Transitions(
+        words.astype(np.uint64)[:, None],
+        actions.astype(np.uint8),
+        rewards.astype(np.float32),
+        discounts.astype(np.float32),
+        following.astype(np.uint64)[:, None],
+        np.where(discounts > 0, 3, 0).astype(np.uint64),
+    )
+    torch.manual_seed(0)
+    replay = ReplayBuffer(8, 1, CPU, seed=1, alpha=0.6 if prioritised else 0.0)
+    replay.add(transitions)
+    settings = LearnerSettings(lr=5e-3, loss="mse", batch_size=32, target_sync=20, double=double)
+    it = Learner(QNetwork(4, 2, [32], dueling), replay, settings, CPU, 2)
+    for _ in range(3000):
+        it.update()
+    values = it.online(torch.tensor([[1], [2], [4], [8]]))
+    assert values[:, 1].tolist() == pytest.approx([0.9**3, 0.9**2, 0.9, 1.0], abs=0.03)
+    assert values[:, 0].tolist() == pytest.approx([0.9**4, 0.9**4, 0.9**3, 0.9**2], abs=0.03)
+
+
+@pytest.mark.parametrize("loss", ["huber", "mse"])
+def test_one_update_is_one_adam_step_on_the_sampled_batch(loss: str) -> None:
+    """The same step written out with an optimizer of its own."""
+    it = filled(learner(LearnerSettings(lr=1e-2, loss=loss, batch_size=32, grad_clip=0.01)))
+    network = copy.deepcopy(it.online)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    twin = ReplayBuffer(1000, 1, CPU, seed=5)
+    twin.load_state_dict(it.replay.state_dict())
+    rows = twin.sample(32).batch
+    error = network(rows.observation)[torch.arange(32), rows.action.long()] - rows.n_step_return
+    each = error**2 if loss == "mse" else torch.where(error.abs() < 1, 0.5 * error**2, error.abs() - 0.5)
+    each.mean().backward()
+    torch.nn.utils.clip_grad_norm_(network.parameters(), 0.01)
+    optimizer.step()
+    it.update()
+    for a, b in zip(network.parameters(), it.online.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+
+
+def same(a: QNetwork, b: QNetwork) -> bool:
+    return all(torch.equal(x, y) for x, y in zip(a.parameters(), b.parameters(), strict=True))
+
+
+def test_hard_sync_every_so_many_updates() -> None:
+    it = filled(learner(LearnerSettings(target_sync=3, batch_size=8)))
+    initial = copy.deepcopy(it.target)
+    for _ in range(2):
+        it.update()
+        assert same(it.target, initial) and not same(it.target, it.online)
+    it.update()
+    assert same(it.target, it.online)
+
+
+def test_soft_sync_moves_by_tau() -> None:
+    it = filled(learner(LearnerSettings(target_tau=0.25, batch_size=8)))
+    before = [p.clone() for p in it.target.parameters()]
+    it.update()
+    for old, slow, fast in zip(before, it.target.parameters(), it.online.parameters(), strict=True):
+        assert torch.allclose(slow, 0.75 * old + 0.25 * fast, atol=1e-7)
+
+
+def test_average_plays_when_asked_for() -> None:
+    it = filled(learner(LearnerSettings(average=0.5, batch_size=8, lr=0.1)))
+    expected: list[torch.Tensor] = []
+    for k in range(4):
+        it.update()
+        online = [p.detach().clone() for p in it.online.parameters()]
+        share = max(0.5, 1 / (k + 2))
+        before = expected or [p.detach() for p in learner().online.parameters()]
+        expected = [a + share * (b - a) for a, b in zip(before, online, strict=True)]
+    for a, b in zip(it.acting_weights().values(), expected, strict=True):
+        assert torch.allclose(a, b, atol=1e-5)
+
+
+def test_state_restores_the_next_updates_bit_for_bit() -> None:
+    it = filled(learner(LearnerSettings(batch_size=8, average=0.9)), discount=0.9)
+    for _ in range(5):
+        it.update()
+    other = learner(LearnerSettings(batch_size=8, average=0.9))
+    other.load_state_dict(copy.deepcopy(it.state_dict()))
+    other.replay.load_state_dict(it.replay.state_dict())
+    for _ in range(5):
+        it.update()
+        other.update()
+    assert same(it.online, other.online) and same(it.target, other.target) and it.metrics() == other.metrics()
+
+
+def test_precision_on_a_cpu_without_bfloat16_is_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    assert not choose_precision("auto", CPU).mixed
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    assert choose_precision("auto", CPU).dtype == torch.bfloat16
+    assert choose_precision("float16", CPU).dtype == torch.float16
+
+
+def test_bfloat16_autocast_learns_too() -> None:
+    it = filled(learner(LearnerSettings(lr=1e-2, loss="mse", batch_size=64, precision="bfloat16")))
+    for _ in range(300):
+        it.update()
+    assert it.metrics()["train/loss"] < 0.15

@@ -1,0 +1,120 @@
+"""Local runs: the same bits twice, and resumed equals uninterrupted."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.train.runs import equal, settings
+from train import checkpoint
+from train.__main__ import make_rollouts
+from train.device import choose_device
+from train.loop import Trainer
+from train.progress import Display
+from train.run_folder import RunFolder
+
+
+def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str, Any]:
+    """Train, stopping once so many episodes are learned from; returns the newest checkpoint."""
+    chosen = settings(runs, *overrides)
+    device = choose_device("cpu")
+    with RunFolder(chosen) as folder, Display("test") as display:
+        trainer = Trainer(chosen, folder, lambda s: make_rollouts(s, device), device)
+        trainer.run(display, lambda: stop_after is not None and trainer.counters.episodes >= stop_after)
+        found = checkpoint.load_newest(folder.checkpoints)
+    assert found is not None
+    return found[1]
+
+
+def differences(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
+    """All but the folder and the time that the run took."""
+    return [path for path in equal(a, b) if path not in (".settings.runs", ".counters.seconds")]
+
+
+VARIANTS = {
+    "plain": [],
+    "everything": [
+        "replay.prioritised=true",
+        "network.dueling=true",
+        "learner.double=true",
+        "learner.average=0.9",
+        "learner.n_step=3",
+        "game.reward=seed",
+        "behaviour=[{until: 100, mix: {seed_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
+    ],
+    "full_return": ["learner.n_step=10", "learner.gamma=1.0", "learner.loss=mse", "game.reward=win"],
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) -> None:
+    whole = run(tmp_path / "a", *VARIANTS[variant])
+    assert whole["counters"]["episodes"] == 256 and whole["counters"]["env_steps"] == 256 * 40
+    assert whole["learner"]["updates"] == 256 * 40 // 2 // 64
+    for episodes in (64, 150):
+        run(tmp_path / "b", *VARIANTS[variant], stop_after=episodes)
+    resumed = run(tmp_path / "b", *VARIANTS[variant])
+    assert differences(whole, resumed) == []
+    first, second = (metrics_without_times(tmp_path / x / "tressette" / "small") for x in "ab")
+    assert first == second
+
+
+def metrics_without_times(folder: Path) -> list[dict[str, str]]:
+    import csv
+
+    with (folder / "metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    return [{k: v for k, v in row.items() if not k.endswith("_per_second")} for row in rows]
+
+
+def test_another_seed_is_another_run(tmp_path: Path) -> None:
+    a, b = (run(tmp_path / str(seed), f"seed={seed}") for seed in (1, 2))
+    assert any("online" in path for path in differences(a, b))
+
+
+def test_rows_written_after_the_checkpoint_are_taken_back(tmp_path: Path) -> None:
+    """A run that was killed after logging more than its last checkpoint knows goes on without doubled rows."""
+    whole = run(tmp_path / "a")
+    run(tmp_path / "b", stop_after=128)
+    path = tmp_path / "b" / "tressette" / "small" / "metrics.csv"
+    with path.open("a") as file:
+        file.write("5760" + "," * 20 + "\n" + "61")
+    assert differences(whole, run(tmp_path / "b")) == []
+    assert metrics_without_times(path.parent) == metrics_without_times(tmp_path / "a" / "tressette" / "small")
+
+
+def test_samples_per_insert_is_kept(tmp_path: Path) -> None:
+    state = run(tmp_path, "learner.samples_per_insert=1.5")
+    assert state["learner"]["updates"] * 64 / state["counters"]["env_steps"] == pytest.approx(1.5, rel=0.01)
+
+
+def test_metrics_and_tensorboard_hold_the_promised_curves(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run(tmp_path)
+    folder = tmp_path / "tressette" / "small"
+    board = EventAccumulator(str(folder / "tensorboard"))
+    board.Reload()
+    wanted = {f"rollout/{name}" for name in ("episode_return", "epsilon", "episodes")}
+    wanted |= {f"train/{name}" for name in ("loss", "q_mean", "td_error", "grad_norm", "lr", "updates")}
+    wanted |= {"replay/size", "replay/samples_per_insert"}
+    wanted |= {f"time/{name}" for name in ("env_steps_per_second", "updates_per_second", "weights_lag")}
+    wanted |= {"eval/win_rate_vs_random", "eval/points_vs_random"}
+    assert wanted == set(board.Tags()["scalars"])
+    assert "config/text_summary" in board.Tags()["tensors"]
+    rows = metrics_without_times(folder)
+    assert set(rows[0]) >= wanted - {"time/env_steps_per_second", "time/updates_per_second"}
+    assert [event.value for event in board.Scalars("rollout/episodes")] == [64, 128, 192, 256]
+    assert [event.step for event in board.Scalars("rollout/episodes")] == [64 * 40 * k for k in (1, 2, 3, 4)]
+    assert (folder / "config.yaml").exists() and (folder / "train.log").parent.exists()
+
+
+def test_learning_rate_and_epsilon_reach_their_ends(tmp_path: Path) -> None:
+    run(tmp_path, "learner.lr=1e-3", "learner.lr_end=0")
+    last = [row for row in metrics_without_times(tmp_path / "tressette" / "small") if row["train/lr"]][-1]
+    assert float(last["train/lr"]) == 0 and float(last["rollout/epsilon"]) == 0.05
+
+
+def test_episodes_may_be_raised_later(tmp_path: Path) -> None:
+    run(tmp_path, "episodes=128")
+    assert run(tmp_path, "episodes=192")["counters"]["episodes"] == 192

@@ -1,0 +1,145 @@
+"""The ring, its sampling, and its state."""
+
+import numpy as np
+import pytest
+import torch
+
+from train.replay import ReplayBuffer
+from train.sum_tree import SumTree
+from train.transitions import Transitions
+
+CPU = torch.device("cpu")
+
+
+def rows(first: int, count: int, discount: float = 0.5) -> Transitions:
+    """Row k carries k everywhere, so that a mix-up between columns shows."""
+    numbers = np.arange(first, first + count)
+    words = np.stack([numbers, numbers + 1000], axis=1).astype(np.uint64)
+    return Transitions(
+        words,
+        (numbers % 40).astype(np.uint8),
+        numbers.astype(np.float32),
+        np.full(count, discount, np.float32),
+        words + np.uint64(7),
+        numbers.astype(np.uint64) | np.uint64(1 << 63),
+    )
+
+
+def held(replay: ReplayBuffer) -> list[int]:
+    return sorted(int(x) for x in replay.state_dict()["rows"][2])
+
+
+def test_ring_overwrites_the_oldest() -> None:
+    replay = ReplayBuffer(10, 2, CPU, seed=1)
+    replay.add(rows(0, 7))
+    assert held(replay) == list(range(7))
+    replay.add(rows(7, 7))
+    assert held(replay) == list(range(4, 14)) and replay.size == 10 and replay.inserted == 14
+    replay.add(rows(14, 25))
+    assert held(replay) == list(range(29, 39)) and replay.inserted == 39
+    replay.add(rows(39, 3))
+    assert held(replay) == list(range(32, 42))
+
+
+def test_columns_stay_together() -> None:
+    replay = ReplayBuffer(50, 2, CPU, seed=1)
+    for first in range(0, 200, 20):
+        replay.add(rows(first, 20))
+    batch = replay.sample(64).batch
+    number = batch.n_step_return.long()
+    assert torch.equal(batch.observation[:, 0], number)
+    assert torch.equal(batch.observation[:, 1], number + 1000)
+    assert torch.equal(batch.next_observation[:, 0], number + 7)
+    assert torch.equal(batch.action.long(), number % 40)
+    assert torch.equal(batch.next_legal & 0xFFFF, number)
+    assert bool((batch.next_legal < 0).all()), "bit 63 travels as the sign of an int64"
+
+
+def test_uniform_sampling_reaches_all_rows_equally() -> None:
+    replay = ReplayBuffer(8, 2, CPU, seed=1)
+    replay.add(rows(0, 8))
+    counts = torch.bincount(replay.sample(80_000).rows, minlength=8)
+    assert counts.min() > 9_500 and counts.max() < 10_500
+
+
+def test_empty_buffer() -> None:
+    with pytest.raises(ValueError, match="empty"):
+        ReplayBuffer(8, 2, CPU, seed=1).sample(1)
+
+
+def test_a_million_transitions_fit() -> None:
+    """50 to 64 bytes of packed observation, twice."""
+    assert ReplayBuffer(1_000_000, 8, CPU, seed=1).nbytes <= 250e6
+
+
+def test_bootstraps_only_when_a_discount_is_not_zero() -> None:
+    replay = ReplayBuffer(8, 2, CPU, seed=1)
+    replay.add(rows(0, 4, discount=0.0))
+    assert not replay.bootstraps
+    replay.add(rows(0, 4))
+    assert replay.bootstraps
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_state_restores_contents_and_future_samples(alpha: float) -> None:
+    replay = ReplayBuffer(10, 2, CPU, seed=1, alpha=alpha)
+    replay.add(rows(0, 13))
+    replay.set_priorities(torch.arange(10), torch.linspace(0, 1, 10))
+    replay.sample(5)
+    other = ReplayBuffer(10, 2, CPU, seed=99, alpha=alpha)
+    other.load_state_dict(replay.state_dict())
+    for _ in range(3):
+        a, b = replay.sample(32), other.sample(32)
+        assert torch.equal(a.rows, b.rows) and torch.equal(a.batch.observation, b.batch.observation)
+        replay.add(rows(100, 3))
+        other.add(rows(100, 3))
+    assert held(replay) == held(other)
+
+
+def test_state_of_another_shape_is_refused() -> None:
+    state = ReplayBuffer(10, 2, CPU, seed=1).state_dict()
+    with pytest.raises(ValueError, match="other replay settings"):
+        ReplayBuffer(11, 2, CPU, seed=1).load_state_dict(state)
+    with pytest.raises(ValueError, match="another size"):
+        ReplayBuffer(10, 3, CPU, seed=1).load_state_dict(state)
+
+
+def test_prioritised_by_hand() -> None:
+    """Priorities 1, 2, 3, 4 with alpha 1: shares 0.1 to 0.4; weights (4 p) ** -beta over their greatest."""
+    replay = ReplayBuffer(4, 2, CPU, seed=1, alpha=1.0, beta=0.5)
+    replay.add(rows(0, 4))
+    replay.set_priorities(torch.arange(4), torch.tensor([1.0, -2.0, 3.0, 4.0]))
+    sample = replay.sample(100_000)
+    shares = torch.bincount(sample.rows, minlength=4) / 100_000
+    assert shares.tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4], abs=0.01)
+    assert sample.weight is not None
+    expected = torch.tensor([1.0, (1 / 2) ** 0.5, (1 / 3) ** 0.5, (1 / 4) ** 0.5])
+    assert torch.allclose(sample.weight, expected[sample.rows], atol=1e-5)
+
+
+def test_new_rows_get_the_greatest_priority() -> None:
+    replay = ReplayBuffer(4, 2, CPU, seed=1, alpha=1.0)
+    replay.add(rows(0, 2))
+    replay.set_priorities(torch.tensor([0, 1]), torch.tensor([5.0, 0.0]))
+    replay.add(rows(2, 1))
+    assert torch.bincount(replay.sample(10_000).rows, minlength=3)[2] == pytest.approx(5_000, rel=0.1)
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 3, 7, 64, 1000])
+def test_sum_tree_total_and_draws(capacity: int) -> None:
+    tree = SumTree(capacity, CPU)
+    weights = torch.rand(capacity, generator=torch.Generator().manual_seed(3), dtype=torch.float64) + 0.01
+    tree.set(torch.arange(capacity), weights)
+    assert float(tree.total) == pytest.approx(float(weights.sum()))
+    edges = torch.cumsum(weights, 0) / weights.sum()
+    draws = torch.rand(500, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    leaves, probability = tree.sample(draws)
+    assert torch.equal(leaves, torch.searchsorted(edges, draws))
+    assert torch.allclose(probability, (weights / weights.sum())[leaves])
+
+
+def test_sum_tree_never_draws_an_empty_leaf() -> None:
+    tree = SumTree(8, CPU)
+    tree.set(torch.tensor([0, 5]), torch.tensor([1.0, 1e-300]))
+    leaves, _ = tree.sample(torch.tensor([0.0, 0.5, 1 - 2**-53], dtype=torch.float64))
+    assert set(leaves.tolist()) <= {0, 5}

@@ -1,0 +1,145 @@
+"""Tressette a second time, as slowly as it reads: lists of card names, written from the rules on paper alone."""
+
+from collections.abc import Sequence
+
+RANKS = ["4", "5", "6", "7", "F", "C", "R", "A", "2", "3"]
+SUITS = ["D", "C", "S", "B"]
+DECK = [rank + suit for suit in SUITS for rank in RANKS]
+THIRDS = {"A": 3, "2": 1, "3": 1, "R": 1, "C": 1, "F": 1}
+SIGNALS = ["busso", "striscio", "volo"]
+
+
+def suit_of(card: str) -> str:
+    return card[1]
+
+
+def strength(card: str) -> int:
+    return RANKS.index(card[0])
+
+
+def is_high(card: str) -> bool:
+    """Whether a card is an ace, a 2 or a 3."""
+    return card[0] in "A23"
+
+
+class Hand:
+    """One hand, from the deal on. `history` is what the table saw: who played which card, and what a leader said."""
+
+    def __init__(self, hands: Sequence[Sequence[str]], leader: int, signals: bool = False) -> None:
+        self.hands = [list(hand) for hand in hands]
+        self.turn = leader
+        self.first_leader = leader
+        self.with_signals = signals
+        self.history: list[tuple[int, str, str | None]] = []
+        self.rewards = {"points": [0.0] * 4, "win": [0.0] * 4, "seed": [0.0] * 4}
+
+    def trick(self) -> list[tuple[int, str]]:
+        """The trick on the table: seats and cards in order; empty when the next card opens one."""
+        start = len(self.history) // 4 * 4
+        return [(seat, card) for seat, card, _ in self.history[start:]]
+
+    def tricks(self) -> list[list[tuple[int, str]]]:
+        """The closed tricks."""
+        plays = [(seat, card) for seat, card, _ in self.history]
+        return [plays[k : k + 4] for k in range(0, len(plays) // 4 * 4, 4)]
+
+    def leader(self) -> int:
+        """Who leads the trick on the table, or will."""
+        trick = self.trick()
+        if trick:
+            return trick[0][0]
+        return taker(self.tricks()[-1]) if self.history else self.first_leader
+
+    def over(self) -> bool:
+        return len(self.history) == 40
+
+    def legal(self) -> list[str]:
+        hand, trick = self.hands[self.turn], self.trick()
+        if not trick:
+            return list(hand)
+        same = [card for card in hand if suit_of(card) == suit_of(trick[0][1])]
+        return same or list(hand)
+
+    def play(self, card: str) -> None:
+        assert card in self.legal()
+        seat = self.turn
+        opens = not self.trick()
+        self.hands[seat].remove(card)
+        self.history.append((seat, card, self._said(seat, suit_of(card)) if opens and self.with_signals else None))
+        self.turn = (seat + 1) % 4 if self.trick() else taker(self.tricks()[-1])
+        self._reward(seat, card)
+
+    def _said(self, seat: int, suit: str) -> str:
+        rest = [card for card in self.hands[seat] if suit_of(card) == suit]
+        if "2" + suit in rest or "3" + suit in rest:
+            return "busso"
+        return "striscio" if rest else "volo"
+
+    def thirds(self) -> list[int]:
+        """Thirds of a point in the tricks of each team."""
+        both = [0, 0]
+        for trick in self.tricks():
+            both[taker(trick) % 2] += sum(THIRDS.get(card[0], 0) for _, card in trick)
+        return both
+
+    def points(self) -> list[int]:
+        """Points of each team after the hand."""
+        both = [thirds // 3 for thirds in self.thirds()]
+        both[taker(self.tricks()[-1]) % 2] += 1
+        return both
+
+    def signals(self) -> dict[tuple[int, str], str]:
+        """The newest that each seat said of each suit."""
+        return {(seat, suit_of(card)): word for seat, card, word in self.history if word}
+
+    def known_voids(self) -> set[tuple[int, str]]:
+        """The seats that showed that they hold no more of a suit: by not following it, or by saying volo."""
+        voids = {key for key, word in self.signals().items() if word == "volo"}
+        for trick in [*self.tricks(), self.trick()]:
+            led = [suit_of(card) for _, card in trick[:1]]
+            voids |= {(seat, suit) for suit in led for seat, card in trick if suit_of(card) != suit}
+        return voids
+
+    def observation(self, observer: int) -> list[bool]:
+        """What a seat may know, in the order of the layout table."""
+        order = [(observer + k) % 4 for k in range(4)]
+        lying = dict(self.trick())
+        thirds, leader = self.thirds(), self.leader()
+        voids, signals = self.known_voids(), self.signals()
+        bits = [card in self.hands[observer] for card in DECK]
+        for seat in order[1:]:
+            bits += [lying.get(seat) == card for card in DECK]
+        for seat in order:
+            played = [card for who, card, _ in self.history if who == seat]
+            bits += [card in played for card in DECK]
+        for seat in order:
+            bits += [(seat, suit) in voids for suit in SUITS]
+        for seat in order:
+            bits += [signals.get((seat, suit)) == word for suit in SUITS for word in SIGNALS]
+        for team in (observer % 2, 1 - observer % 2):
+            bits += [k < thirds[team] for k in range(32)]
+        bits += [min(len(self.tricks()), 9) == k for k in range(10)]
+        bits += [leader == seat for seat in order]
+        return bits
+
+    def _reward(self, seat: int, card: str) -> None:
+        seed = self.rewards["seed"]
+        seed[seat] += -0.2 if card[0] == "A" else -0.1 if is_high(card) else 0.05
+        if not self.trick():
+            last = self.tricks()[-1]
+            if taker(last) % 2 == seat % 2:
+                seed[seat] += 0.5 + 0.3 * len([other for _, other in last if is_high(other)])
+            else:
+                seed[seat] -= 0.5
+        if self.over():
+            for each in range(4):
+                difference = self.points()[each % 2] - self.points()[1 - each % 2]
+                seed[each] += difference
+                self.rewards["points"][each] += difference / 11
+                self.rewards["win"][each] += 1 if difference > 0 else -1
+
+
+def taker(trick: list[tuple[int, str]]) -> int:
+    """The seat of the highest card of the suit led."""
+    following = [(strength(card), seat) for seat, card in trick if suit_of(card) == suit_of(trick[0][1])]
+    return max(following)[1]

@@ -1,0 +1,68 @@
+"""Positions of Tressette laid out by hand, as text: cards apart by spaces."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cards.bits import bit
+from cards.game import States, load_game
+from tressette.cards import SUIT_TEXT, SUITS, card_text, parse_card
+from tressette.rules import BUSSO, STRISCIO, VOLO, begin
+
+GAME = load_game("tressette")
+SIGNALLING = load_game("tressette", {"signals": True})
+WORDS = {"busso": BUSSO, "striscio": STRISCIO, "volo": VOLO}
+
+# Denari to seat 0, coppe to seat 1, spade to seat 2, bastoni to seat 3, each from the weakest card up.
+A_SUIT_EACH = [" ".join(rank + suit for rank in "4567FCRA23") for suit in SUIT_TEXT]
+# Seats 0 and 1 hold the best five of denari and coppe, and the other's worst five; so do 2 and 3 of spade and bastoni.
+CROSSED = [
+    "3D 2D AD RD CD 4C 5C 6C 7C FC",
+    "4D 5D 6D 7D FD 3C 2C AC RC CC",
+    "4B 5B 6B 7B FB 3S 2S AS RS CS",
+    "4S 5S 6S 7S FS 3B 2B AB RB CB",
+]
+# Team 0 takes the five tricks of denari (10 thirds), team 1 the five of coppe (22 thirds) and the last trick.
+CROSSED_PLAYS = """
+    3D 4D 4B 4S   2D 5D 5B 5S   AD 6D 6B 6S   RD 7D 7B 7S   CD FD FB FS
+    4C 3C 3S 3B   2C 2S 2B 5C   AC AS AB 6C   RC RS RB 7C   CC CS CB FC
+"""
+
+
+def mask(cards: str) -> np.uint64:
+    """The set of the named cards."""
+    return np.uint64(sum(int(bit(parse_card(card))) for card in cards.split()))
+
+
+def names(cards: int) -> str:
+    """The cards of a set, in the order of the deck."""
+    return " ".join(card_text(card) for card in range(40) if int(cards) >> card & 1)
+
+
+def table(
+    hands: Sequence[str], leader: int = 0, plays: str = "", gone: str = "", voids: str = "", signals: str = ""
+) -> States:
+    """The hands before `plays`, as an array of one state.
+
+    `gone` are cards of earlier tricks; `voids` are seat and suit, like `3D`; `signals` seat, suit and word, like
+    `2D:busso`, which also lets leaders signal.
+    """
+    game = SIGNALLING if signals else GAME
+    states = np.full(1, game.blank, game.dtype)
+    states[0]["hands"] = [mask(hand) for hand in hands]
+    begin(states[0], leader)
+    states[0]["played"][0] = mask(gone)
+    for seat, suit in voids.split():
+        states[0]["voids"] |= 1 << SUITS * int(seat) + SUIT_TEXT.index(suit)
+    for (seat, suit), word in (said.split(":") for said in signals.split()):
+        states[0]["signals"][int(seat), SUIT_TEXT.index(suit)] = WORDS[word]
+    play(states, plays)
+    return states
+
+
+def play(states: States, cards: str) -> States:
+    """Play the cards in their order, in place, and give the states back."""
+    game = SIGNALLING if states[0]["with_signals"] else GAME
+    for card in cards.split():
+        game.apply(states, np.array([parse_card(card)], np.uint8))
+    return states

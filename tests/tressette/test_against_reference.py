@@ -1,0 +1,99 @@
+"""The engine against the second implementation, move by move over thousands of random hands."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cards.batch import reward_loop
+from cards.bits import unpack
+from cards.game import Game, States, load_game
+from cards.splitmix import stream
+from tests.tressette.reference import DECK, SIGNALS, SUITS, Hand
+from tressette.cards import card_text
+
+HANDS = 700
+
+
+def expect_same(game: Game, states: States, references: list[Hand], number: int) -> None:
+    """Compare all that the states tell with the second implementation, the observation for one hand in eight."""
+    legal = unpack(game.legal(states)[:, None], 40).astype(bool)
+    for k, hand in enumerate(references):
+        state = states[k]
+        assert {DECK[c] for c in np.flatnonzero(legal[k])} == (set() if hand.over() else set(hand.legal()))
+        assert state["turn"] == hand.turn
+        assert state["leader"] == hand.leader()
+        assert state["thirds"].tolist() == hand.thirds()
+        if (k + number) % 8 == 0:
+            expect_same_knowledge(state, hand)
+    observed = [(k, seat) for k in range(number % 8, len(references), 8) for seat in range(4)]
+    games, seats = np.array(observed, np.int64).T
+    seen = unpack(game.observe(states, games, seats.astype(np.uint8)), game.bits).astype(bool)
+    for row, (k, seat) in zip(seen, observed, strict=True):
+        assert row.tolist() == references[k].observation(seat)
+
+
+def expect_same_knowledge(state: np.void, hand: Hand) -> None:
+    every = [(seat, suit) for seat in range(4) for suit in SUITS]
+    said = [hand.signals().get(key) for key in every]
+    assert state["signals"].ravel().tolist() == [SIGNALS.index(word) + 1 if word else 0 for word in said]
+    voids = [int(state["voids"]) >> k & 1 == 1 for k in range(16)]
+    assert voids == [key in hand.known_voids() for key in every]
+
+
+def dealt(game: Game, states: States, signals: bool) -> list[Hand]:
+    records = [game.record(state, []) for state in states]
+    return [Hand(record["hands"], record["leader"], signals) for record in records]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"signals": True}, {"signals": True, "first_leader": "four_of_denari"}],
+    ids=["default", "signals", "signals and 4 of denari"],
+)
+def test_every_move(options: dict[str, Any]) -> None:
+    game = load_game("tressette", options)
+    random = np.random.default_rng(7)
+    states = game.deal(stream(7, "reference", 0, HANDS))
+    references = dealt(game, states, options.get("signals", False))
+    if "first_leader" in options:
+        assert all("4D" in hand.hands[hand.turn] for hand in references)
+    totals = {name: np.zeros((HANDS, 4), np.float32) for name in game.rewards}
+    everyone = np.arange(HANDS)
+    for number in range(40):
+        expect_same(game, states, references, number)
+        cards = [str(random.choice(hand.legal())) for hand in references]
+        actions = np.array([DECK.index(card) for card in cards], np.uint8)
+        before = states.copy()
+        for name, reward in game.rewards.items():
+            states[:] = before
+            reward_loop(game.rules.apply, reward)(states, everyone, actions, totals[name])
+        for hand, card in zip(references, cards, strict=True):
+            hand.play(card)
+    expect_same(game, states, references, 40)
+    assert np.all(game.over(states))
+    assert game.returns(states).tolist() == [hand.points() * 2 for hand in references]
+    for name, total in totals.items():
+        np.testing.assert_allclose(total, [hand.rewards[name] for hand in references], atol=1e-5)
+
+
+def test_deals_are_of_whole_decks() -> None:
+    game = load_game("tressette")
+    for hand in dealt(game, game.deal(stream(8, "reference", 0, 500)), False):
+        assert sorted(card for cards in hand.hands for card in cards) == sorted(DECK)
+        assert [len(cards) for cards in hand.hands] == [10] * 4
+
+
+def test_deals_are_uniform() -> None:
+    """Each card comes to each seat, and each seat to lead, in a quarter of many deals (5 standard deviations)."""
+    game = load_game("tressette")
+    states = game.deal(stream(9, "reference", 0, 20_000))
+    bound = 5 * np.sqrt(20_000 * 3 / 16)
+    for seat in range(4):
+        held = unpack(states["hands"][:, seat : seat + 1].copy(), 40).sum(axis=0)
+        assert np.all(np.abs(held - 5_000) < bound), f"seat {seat}"
+        assert abs(np.count_nonzero(states["leader"] == seat) - 5_000) < bound
+
+
+def test_names_of_cards() -> None:
+    assert [card_text(card) for card in range(40)] == DECK

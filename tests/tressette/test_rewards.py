@@ -1,0 +1,77 @@
+"""The rewards of Tressette, worked by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cards.batch import reward_loop
+from cards.game import States
+from tests.tressette.table import A_SUIT_EACH, CROSSED, CROSSED_PLAYS, GAME, table
+from tressette.cards import parse_card
+
+SWEEP = " ".join(rank + suit for rank in "4567FCRA23" for suit in "DCSB")
+
+
+def earned(reward: str, states: States, cards: str) -> Any:
+    """What each seat earns while the cards are played."""
+    totals = np.zeros((1, 4), np.float32)
+    for card in cards.split():
+        action = np.array([parse_card(card)], np.uint8)
+        reward_loop(GAME.rules.apply, GAME.rewards[reward])(states, np.zeros(1, np.int64), action, totals)
+    return pytest.approx(totals[0].tolist(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "card, expected",
+    [("AD", -0.2), ("2D", -0.1), ("3D", -0.1), ("RD", 0.05), ("CD", 0.05), ("FD", 0.05), ("7D", 0.05), ("4D", 0.05)],
+)
+def test_seed_price_of_a_card(card: str, expected: float) -> None:
+    assert earned("seed", table([card, "", "", ""]), card) == [expected, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "trick, closing",
+    [
+        ("AD 2D 4D 3D", -0.1 + 0.5 + 3 * 0.3),  # takes ace and 2 with the 3
+        ("4D 3D 5D 6D", 0.05 + 0.5 + 0.3),  # the partner takes, with a 3
+        ("4D 5D 6D 7D", 0.05 + 0.5),  # takes nothing of worth
+        ("4D 5D 6D AD", -0.2 + 0.5 + 0.3),  # takes with the ace itself
+        ("4D RD AC 2C", -0.1 + 0.5 + 2 * 0.3),  # the partner takes what two seats throw
+        ("3D 5D 4D AD", -0.2 - 0.5),  # loses the ace
+        ("4D 5D FD 6D", 0.05 - 0.5),
+    ],
+)
+def test_seed_closing_a_trick(trick: str, closing: float) -> None:
+    states = table(trick.split())
+    earned("seed", states, " ".join(trick.split()[:3]))
+    assert earned("seed", states, trick.split()[3]) == [0, 0, 0, closing]
+
+
+def test_seed_of_a_sweep() -> None:
+    """Everyone plays ace, 2, 3 and seven others: -0.05. Seat 3 closes ten tricks, all lost. The difference is 11."""
+    expected = [-0.05 + 11, -0.05 - 11, -0.05 + 11, -0.05 - 10 * 0.5 - 11]
+    assert earned("seed", table(A_SUIT_EACH), SWEEP) == expected
+
+
+def test_seed_of_a_whole_hand() -> None:
+    """Team 0 has 3 points and team 1 has 8.
+
+    Seat 3 closes the five tricks of denari, all lost, and the trick of 4C 3C 3S 3B that its partner takes with three
+    3s. Seat 0 closes the last four, all lost. All seats play an ace, a 2, a 3 and seven others.
+    """
+    expected = [-0.05 - 4 * 0.5 - 5, -0.05 + 5, -0.05 - 5, -0.05 - 5 * 0.5 + 0.5 + 3 * 0.3 + 5]
+    assert earned("seed", table(CROSSED), CROSSED_PLAYS) == expected
+
+
+@pytest.mark.parametrize("reward, own", [("points", -5 / 11), ("win", -1.0)])
+def test_rewards_at_the_end(reward: str, own: float) -> None:
+    states = table(CROSSED)
+    plays = CROSSED_PLAYS.split()
+    assert earned(reward, states, " ".join(plays[:-1])) == [0, 0, 0, 0]
+    assert earned(reward, states, plays[-1]) == [own, -own, own, -own]
+
+
+def test_the_default_reward_is_points() -> None:
+    assert next(iter(GAME.rewards)) == "points"
+    assert earned("points", table(A_SUIT_EACH), SWEEP) == [1, -1, 1, -1]

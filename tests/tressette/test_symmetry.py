@@ -1,0 +1,61 @@
+"""No suit is better than another: a hand with the suits renamed is the same hand, in all that is seen and won."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cards.bits import unpack
+from cards.game import States, load_game
+from cards.play import RandomPlayer, play
+from cards.splitmix import stream
+from tressette.cards import CARDS, RANKS, SUITS
+from tressette.observation import BITS, HAND, SIGNALS, VOIDS
+
+GAME = load_game("tressette", {"signals": True})
+HANDS = 12
+TURN_ROUND = [suits for suits in permutations(range(SUITS)) if suits != (0, 1, 2, 3)]
+
+
+def old_cards(suits: tuple[int, ...]) -> NDArray[np.int64]:
+    """New card -> old card, when the new suit `k` is the old suit `suits[k]`."""
+    return np.concatenate([np.arange(RANKS) + RANKS * suit for suit in suits])
+
+
+def old_bits(suits: tuple[int, ...]) -> NDArray[np.int64]:
+    """The same for the bits of an observation."""
+    bits = np.arange(BITS)
+    for start in range(HAND, VOIDS, CARDS):
+        bits[start : start + CARDS] = start + old_cards(suits)
+    for seat in range(4):
+        for new, old in enumerate(suits):
+            bits[VOIDS + SUITS * seat + new] = VOIDS + SUITS * seat + old
+            at, source = (SIGNALS + 12 * seat + 3 * suit for suit in (new, old))
+            bits[at : at + 3] = np.arange(source, source + 3)
+    return bits
+
+
+def renamed_deal(states: States, suits: tuple[int, ...]) -> States:
+    renamed = states.copy()
+    renamed["hands"] = 0
+    for new, old in enumerate(old_cards(suits)):
+        renamed["hands"] |= (states["hands"] >> np.uint64(old) & np.uint64(1)) << np.uint64(new)
+    return renamed
+
+
+@pytest.mark.parametrize("suits", TURN_ROUND)
+def test_renamed_suits(suits: tuple[int, ...]) -> None:
+    seeds = stream(5, "symmetry", 0, HANDS)
+    renamed = renamed_deal(GAME.deal(seeds), suits)
+    cards, bits = old_cards(suits), old_bits(suits)
+    new_name = np.argsort(cards).astype(np.uint8)
+
+    def watch(states: States, running: np.ndarray, actions: np.ndarray, totals: np.ndarray) -> None:
+        assert np.array_equal(unpack(GAME.observe(renamed), BITS), unpack(GAME.observe(states), BITS)[:, bits])
+        legal = [unpack(GAME.legal(each)[:, None], CARDS) for each in (renamed, states)]
+        assert np.array_equal(legal[0], legal[1][:, cards])
+        GAME.apply(renamed, new_name[actions])
+
+    final, _ = play(GAME, seeds, [RandomPlayer(GAME)], np.zeros((HANDS, 4), np.uint8), watch=watch)
+    assert np.array_equal(GAME.returns(renamed), GAME.returns(final))

@@ -1,0 +1,68 @@
+"""Where a run stands, and how fast it goes."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+
+from train.rollout import Rollout
+
+
+@dataclass
+class Counters:
+    """Where a run stands; saved with every checkpoint."""
+
+    episodes: int = 0  # whose transitions are in the buffer
+    env_steps: int = 0  # decisions of those episodes
+    next_episode: int = 0  # the first that no ticket covers
+    tickets: int = 0  # that came back
+    seconds: float = 0.0  # of training, over all starts of the run
+    evaluated: int = -1  # env_steps of the newest weights that were evaluated
+    best: float = -math.inf  # greatest mean share of games won in an evaluation
+    return_sum: float = 0.0  # of episode returns since the last log row
+    return_count: int = 0
+    lag_sum: int = 0  # how many updates old the weights of rollouts were, since the last log row
+    lag_count: int = 0
+
+    def count(self, rollout: Rollout, updates: int) -> None:
+        """Add a rollout that came back after `updates` updates."""
+        self.tickets += 1
+        self.episodes += rollout.ticket.count
+        self.env_steps += len(rollout.transitions.action)
+        if not math.isnan(rollout.episode_return):
+            self.return_sum += rollout.episode_return * rollout.ticket.count
+            self.return_count += rollout.ticket.count
+        self.lag_sum += updates - rollout.weights_version
+        self.lag_count += 1
+
+    def log_row(self) -> dict[str, float]:
+        """What a row of metrics says of the rollouts since the last one; the next row starts from zero."""
+        row = {
+            "rollout/episode_return": _ratio(self.return_sum, self.return_count),
+            "rollout/episodes": float(self.episodes),
+            "time/weights_lag": _ratio(self.lag_sum, self.lag_count),
+        }
+        self.return_sum, self.return_count, self.lag_sum, self.lag_count = 0.0, 0, 0, 0
+        return row
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What had been counted at some moment, for rates since then."""
+
+    env_steps: int
+    updates: int
+    time: float = field(default_factory=time.perf_counter)
+
+    def per_second(self, env_steps: int, updates: int) -> dict[str, float]:
+        """Decisions and updates per second since that moment."""
+        seconds = max(time.perf_counter() - self.time, 1e-9)
+        return {
+            "time/env_steps_per_second": (env_steps - self.env_steps) / seconds,
+            "time/updates_per_second": (updates - self.updates) / seconds,
+        }
+
+
+def _ratio(total: float, count: int) -> float:
+    return total / count if count else math.nan
