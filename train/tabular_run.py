@@ -229,7 +229,10 @@ class TabularTrainer:
 
 def train_table(settings: TabularSettings, folder: RunFolder) -> int:
     """Learn in the folder until the budget is spent or a signal comes, then say how far the table is."""
-    handler = log_to_file(folder.path)
+    warnings = logging.StreamHandler()
+    warnings.setLevel(logging.WARNING)
+    handlers = (log_to_file(folder.path), warnings)
+    log.addHandler(warnings)
     try:
         trainer = TabularTrainer(settings, folder)
         with StopRequest() as stop, _progress() as progress:
@@ -249,8 +252,9 @@ def train_table(settings: TabularSettings, folder: RunFolder) -> int:
         _report(trainer, folder.path)
         return 0
     finally:
-        log.removeHandler(handler)
-        handler.close()
+        for each in handlers:
+            log.removeHandler(each)
+            each.close()
 
 
 def _progress() -> Progress:
