@@ -34,6 +34,14 @@ class Loops(NamedTuple):
     returns: Callable[..., None]
 
 
+@njit
+def at(states: Any, game: int) -> Any:
+    """`states[game]`, checked: compiled code would read whatever lies there."""
+    if game < 0 or game >= states.size:
+        raise ValueError("there is no such game in the batch")
+    return states[game]
+
+
 # No cache=True anywhere: Numba does not notice when a called function in another file changes.
 @cache
 def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - seven loops side by side
@@ -48,12 +56,12 @@ def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - seven loops side by side
     @njit
     def legal(states: Any, games: Any, out: Any) -> None:
         for k in range(games.size):
-            out[k] = legal_one(states[games[k]])
+            out[k] = legal_one(at(states, games[k]))
 
     @njit
     def first_illegal(states: Any, games: Any, actions: Any) -> int:
         for k in range(games.size):
-            if actions[k] > 63 or not has(legal_one(states[games[k]]), actions[k]):
+            if actions[k] > 63 or not has(legal_one(at(states, games[k])), actions[k]):
                 return k
         return -1
 
@@ -66,17 +74,17 @@ def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - seven loops side by side
     def observe(states: Any, games: Any, seats: Any, out: Any) -> None:
         for k in range(games.size):
             out[k, :] = np.uint64(0)
-            observe_one(states[games[k]], seats[k], out[k])
+            observe_one(at(states, games[k]), seats[k], out[k])
 
     @njit
     def over(states: Any, games: Any, out: Any) -> None:
         for k in range(games.size):
-            out[k] = over_one(states[games[k]])
+            out[k] = over_one(at(states, games[k]))
 
     @njit
     def returns(states: Any, games: Any, out: Any) -> None:
         for k in range(games.size):
-            returns_one(states[games[k]], out[k])
+            returns_one(at(states, games[k]), out[k])
 
     return Loops(deal, legal, first_illegal, apply, observe, over, returns)
 

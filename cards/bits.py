@@ -110,11 +110,6 @@ def unpack(words: NDArray[np.uint64], bits: int, out: NDArray[Any] | None = None
     return out
 
 
-def has_choice(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which masks have two bits or more: where only one action is legal, nothing is decided."""
-    return masks & (masks - np.uint64(1)) != 0
-
-
 def words_for(bits: int) -> int:
     """How many 64-bit words hold `bits` bits."""
     return -(-bits // WORD)

@@ -145,11 +145,7 @@ class Game:
     def _games(self, states: States, games: Games | None) -> Games:
         if states.dtype != self.dtype:
             raise ValueError(f"these are not states of {self.name}")
-        if games is None:
-            return np.arange(states.size)
-        if games.size and not 0 <= games.min() <= games.max() < states.size:
-            raise ValueError(f"games {games.min()} to {games.max()} of {states.size}: there are no such games")
-        return games
+        return np.arange(states.size) if games is None else games
 
     def _illegal(self, state: np.void, action: int) -> str:
         if self.over(state.reshape(1))[0]:

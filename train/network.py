@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cards.bits import has, has_choice, lowest
+from cards.bits import has, lowest
 from cards.game import Game, Games, States
 from cards.play import Actions, random_legal
 from cards.splitmix import GAMMA, mix, uniform
@@ -100,35 +100,46 @@ def legal_tensor(masks: Tensor, actions: int) -> Tensor:
 
 
 @njit
+def forced(masks: NDArray[np.uint64], actions: Actions) -> NDArray[np.int64]:
+    """Write the lowest legal action of each row; returns the rows that have another."""
+    rows = np.empty(masks.size, np.int64)
+    count = 0
+    for row in range(masks.size):
+        actions[row] = lowest(masks[row])
+        if masks[row] & (masks[row] - np.uint64(1)) != np.uint64(0):
+            rows[count] = row
+            count += 1
+    return rows[:count]
+
+
+@njit
 def choose(
     values: NDArray[np.float32],
+    rows: NDArray[np.int64],
     masks: NDArray[np.uint64],
     games: Games,
     generators: NDArray[np.uint64],
     epsilon: float,
-    out: Actions,
+    actions: Actions,
 ) -> None:
-    """The legal action of the greatest value in each row, or with probability `epsilon` any legal one."""
-    for row in range(games.size):
+    """Write the legal action of the greatest value, or with probability `epsilon` any legal one, for each of `rows`.
+
+    `values` has a row for each of `rows`; the other arrays are indexed by them.
+    """
+    for k in range(rows.size):
+        row = rows[k]
         mask = masks[row]
         if epsilon > 0:
             generators[games[row]] += GAMMA
             bits = mix(generators[games[row]])
             if uniform(bits) < epsilon:
-                out[row] = random_legal(mask, mix(bits))
+                actions[row] = random_legal(mask, mix(bits))
                 continue
-        best, best_value = -1, -np.inf
-        for action in range(values.shape[1]):
-            if has(mask, action) and (best < 0 or values[row, action] > best_value):
-                best, best_value = action, values[row, action]
-        out[row] = best
-
-
-@njit
-def only_actions(masks: NDArray[np.uint64], out: Actions) -> None:
-    """The lowest legal action of each row."""
-    for row in range(masks.size):
-        out[row] = lowest(masks[row])
+        best = lowest(mask)
+        for action in range(best + 1, values.shape[1]):
+            if has(mask, action) and values[k, action] > values[k, best]:
+                best = action
+        actions[row] = best
 
 
 class NetworkPlayer:
@@ -148,16 +159,10 @@ class NetworkPlayer:
         """One action per game; one forward pass (in pieces on a CPU) over those that have a choice."""
         masks = self._game.legal(states, games)
         actions = np.empty(games.size, np.uint8)
-        only_actions(masks, actions)
-        free = has_choice(masks)
-        if free.any():
-            words = self._game.observe(states, games[free])
-            actions[free] = self._decide(words, masks[free], games[free])
-        return actions
-
-    def _decide(self, words: NDArray[np.uint64], masks: NDArray[np.uint64], games: Games) -> Actions:
-        actions = np.empty(games.size, np.uint8)
-        choose(self.values(words), masks, games, self._generators, self.epsilon, actions)
+        rows = forced(masks, actions)
+        if rows.size:
+            words = self._game.observe(states, games[rows])
+            choose(self.values(words), rows, masks, games, self._generators, self.epsilon, actions)
         return actions
 
     @torch.inference_mode()
@@ -166,6 +171,7 @@ class NetworkPlayer:
         device = self._network.head.weight.device
         packed = torch.from_numpy(words.view(np.int64)).to(device)
         rows = FORWARD_ROWS if device.type == "cpu" else max(1, len(packed))
-        parts = [self._network(packed[k : k + rows]).float() for k in range(0, len(packed), rows)]
-        result: NDArray[np.float32] = torch.cat(parts).cpu().numpy()
+        pieces = torch.split(packed, rows)
+        parts = [self._network(piece).float() for piece in pieces]
+        result: NDArray[np.float32] = (torch.cat(parts) if len(parts) > 1 else parts[0]).cpu().numpy()
         return result

@@ -63,9 +63,9 @@ class RolloutWorker:
         self._settings = settings
         self._game = settings.load_game()
         self._reward = self._game.rewards[settings.reward_name(self._game)]
-        self._network = acting_network(self._game, settings, device)
+        self.network = acting_network(self._game, settings, device)
         self._names = player_names(settings.behaviour)
-        self._player = NetworkPlayer(self._game, self._network)
+        self._player = NetworkPlayer(self._game, self.network)
         others = [named_player(self._game, name) for name in self._names[1:]]
         self._players: list[Player] = [self._player, *others]
         self._version = -1
@@ -73,7 +73,7 @@ class RolloutWorker:
     def load(self, version: int, weights: Weights) -> None:
         """Play with these weights from now on; the same version again costs nothing."""
         if version != self._version:
-            self._network.load_state_dict(weights)
+            self.network.load_state_dict(weights)
             self._version = version
 
     def play(self, ticket: Ticket) -> Rollout:

@@ -73,10 +73,8 @@ class Recorder:
         successor = np.empty(action.size, np.int64)
         following = next_decisions(game, seat, totals.shape)
         n_step_returns(following, earned, totals[game, seat], gamma, n_step, n_step_return, discount, successor)
-        ended = successor < 0
-        next_observation, next_legal = observation[successor], legal[successor]
-        next_observation[ended] = 0
-        next_legal[ended] = 0
+        next_observation, next_legal = np.empty_like(observation), np.empty_like(legal)
+        gather(observation, legal, successor, next_observation, next_legal)
         return Transitions(observation, action, n_step_return, discount, next_observation, next_legal)
 
 
@@ -89,6 +87,22 @@ def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[
         out[k] = newest[game[k], seat[k]]
         newest[game[k], seat[k]] = k
     return out
+
+
+@njit
+def gather(
+    observation: NDArray[np.uint64],
+    legal: NDArray[np.uint64],
+    successor: NDArray[np.int64],
+    next_observation: NDArray[np.uint64],
+    next_legal: NDArray[np.uint64],
+) -> None:
+    """Write observation and mask of each decision's successor, zeros where there is none."""
+    for k in range(successor.size):
+        then = successor[k]
+        for word in range(observation.shape[1]):
+            next_observation[k, word] = observation[then, word] if then >= 0 else np.uint64(0)
+        next_legal[k] = legal[then] if then >= 0 else np.uint64(0)
 
 
 @njit

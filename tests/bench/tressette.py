@@ -46,31 +46,55 @@ def _settings(*overrides: str) -> TrainSettings:
 
 
 def rollout() -> None:
-    """Greedy rollout against bare forward passes, and what of it the rules and bits take."""
+    """Greedy rollout against bare forward passes, and what of it the rules and bits take.
+
+    A forced move needs no forward pass, so the bare forward is of as many rows as the rollout asked the network for.
+    """
     settings = _settings(f"rollout.batch={ROWS}")
     worker = RolloutWorker(settings, CPU)
+    ticket = Ticket(0, ROWS, 0.0)
+    asked = _rows_asked(worker, ticket)
     network = acting_network(GAME, settings, CPU)
-    states = GAME.deal(stream(1, "bench", 0, ROWS))
-    bare_input = _observations(ROWS)
-    scratch = np.empty((ROWS, GAME.bits), np.float32)
-    actions = np.array([int(mask & -mask).bit_length() - 1 for mask in GAME.legal(states).tolist()], np.uint8)
-    games = np.arange(ROWS)
+    observations = _observations(ROWS)
+    with torch.inference_mode():
+        whole, bare, rules = seconds(
+            lambda: worker.play(ticket), lambda: network(observations), _environment_round(ROWS)
+        )
+    moves = 40 * ROWS
+    report("rollout_moves", moves / whole / 1e3, "thousand moves/s", decided_by_network=round(asked / moves, 3))
+    report("rollout_over_forward", bare / ROWS * asked / whole, "ratio", target=0.85)
+    report("environment_share", rules / ROWS * moves / whole, "share of rollout", target=0.08, direction="at most")
 
-    def environment() -> None:
+
+def _rows_asked(worker: RolloutWorker, ticket: Ticket) -> int:
+    """How many rows of forward passes a ticket takes."""
+    rows = 0
+
+    def count(module: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
+        nonlocal rows
+        rows += len(output)
+
+    handle = worker.network.register_forward_hook(count)
+    worker.play(ticket)
+    handle.remove()
+    return rows
+
+
+def _environment_round(rows: int) -> Callable[[], None]:
+    """Observe, legal, check, apply and unpack once in each of `rows` games."""
+    states = GAME.deal(stream(1, "bench", 0, rows))
+    scratch = np.empty((rows, GAME.bits), np.float32)
+    actions = np.array([int(mask & -mask).bit_length() - 1 for mask in GAME.legal(states).tolist()], np.uint8)
+    games = np.arange(rows)
+
+    def once() -> None:
         unpack(GAME.observe(states, games), GAME.bits, scratch)
         GAME.legal(states, games)
         GAME.check(states, games, actions)
         GAME.loops.apply(states.copy(), games, actions)
         GAME.over(states, games)
 
-    with torch.inference_mode():
-        whole, bare, rules = seconds(
-            lambda: worker.play(Ticket(0, ROWS, 0.0)), lambda: network(bare_input), environment
-        )
-    per_decision = whole / (40 * ROWS)
-    report("rollout_decisions", 1 / per_decision / 1e3, "thousand decisions/s")
-    report("rollout_over_forward", bare / ROWS / per_decision, "ratio", target=0.85)
-    report("environment_share", rules / ROWS / per_decision, "share of rollout", target=0.08, direction="at most")
+    return once
 
 
 def _observations(rows: int) -> torch.Tensor:

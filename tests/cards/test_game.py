@@ -30,7 +30,7 @@ def test_one_action_for_each_game() -> None:
 def test_games_that_are_not_there() -> None:
     states = TOY.deal(np.arange(3, dtype=np.uint64))
     for games in ([3], [-1], [0, 10**6]):
-        with pytest.raises(ValueError, match="of 3: there are no such games"):
+        with pytest.raises(ValueError, match="there is no such game in the batch"):
             TOY.legal(states, np.array(games))
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cards.bits import unpack
 from cards.splitmix import stream
-from train.network import Linear, NetworkPlayer, QNetwork, choose, legal_tensor
+from train.network import Linear, NetworkPlayer, QNetwork, choose, forced, legal_tensor
 from train.packed_linear import PackedLinear
 from tressette import GAME
 
@@ -65,17 +65,23 @@ def test_legal_tensor_of_bit_63() -> None:
 
 
 def chosen(values: list[list[float]], masks: list[int], epsilon: float, rounds: int = 1) -> np.ndarray:
-    rows = len(masks)
-    generators = np.arange(rows, dtype=np.uint64)
-    out = np.empty((rounds, rows), np.uint8)
+    rows = np.arange(len(masks))
+    generators = rows.astype(np.uint64)
+    out = np.empty((rounds, rows.size), np.uint8)
     table = np.array(values, np.float32)
     for k in range(rounds):
-        choose(table, np.array(masks, np.uint64), np.arange(rows), generators, epsilon, out[k])
+        choose(table, rows, np.array(masks, np.uint64), rows, generators, epsilon, out[k])
     return out
 
 
+def test_forced_moves_are_made_without_the_network() -> None:
+    actions = np.empty(4, np.uint8)
+    assert forced(np.array([0b1000, 0b101, 1 << 63, 0b110], np.uint64), actions).tolist() == [1, 3]
+    assert actions.tolist() == [3, 0, 63, 1]
+
+
 def test_greedy_choice_stays_within_the_mask() -> None:
-    values = [[9.0, 1.0, 5.0], [-3.0, -1.0, -2.0], [float("-inf")] * 3]
+    values = [[9.0, 1.0, 5.0], [-3.0, -1.0, -2.0], [0.0, float("-inf"), float("-inf")]]
     assert chosen(values, [0b110, 0b101, 0b100], 0.0)[0].tolist() == [2, 2, 2]
 
 
