@@ -16,7 +16,7 @@ from train.batch_q_config import BatchQSettings
 from train.batch_q_run import learn_in_batches
 from train.checkpoint import CheckpointError
 from train.command_line import parse
-from train.config import SettingsError, TrainSettings, as_yaml, chosen_algo, compose
+from train.config import SettingsError, TrainSettings, as_yaml, chosen_algo_and_game, compose, load_configured_game
 from train.device import choose_device
 from train.loop import Trainer
 from train.metrics import log_to_file
@@ -24,6 +24,8 @@ from train.progress import Display, result_console, results_table
 from train.rollout import Evaluator, LocalRollouts, Rollouts
 from train.run_folder import RunFolder
 from train.signals import StopRequest
+from train.tabular_config import ALGORITHMS, TabularSettings
+from train.tabular_run import train_table
 
 log = logging.getLogger("train")
 
@@ -32,21 +34,28 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     options = parse("python -m train", "train", arguments)
     try:
-        settings: TrainSettings | BatchQSettings
-        if chosen_algo(options.overrides) == "q_learning":
-            settings = compose(BatchQSettings, "batch_q", options.overrides)
-        else:
-            settings = compose(TrainSettings, "train", options.overrides)
+        settings = settings_of(options.overrides)
         if options.print_config:
             print(as_yaml(settings), end="")
             return 0
         with RunFolder(settings) as folder:
             if isinstance(settings, BatchQSettings):
                 return learn_in_batches(settings, folder)
-            return train(settings, folder)
+            return train_table(settings, folder) if isinstance(settings, TabularSettings) else train(settings, folder)
     except (SettingsError, CheckpointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+def settings_of(overrides: list[str]) -> TrainSettings | BatchQSettings | TabularSettings:
+    """What the overrides make of the settings of their algorithm. Raises SettingsError."""
+    algo, game = chosen_algo_and_game(overrides)
+    # A game with numbered decisions is learned from batches of self-play, one with an exact process game by game.
+    if algo == "q_learning" and load_configured_game(game).numbering is not None:
+        return compose(BatchQSettings, "batch_q", overrides)
+    if algo in ALGORITHMS:
+        return compose(TabularSettings, "tabular", overrides)
+    return compose(TrainSettings, "train", overrides)
 
 
 def train(settings: TrainSettings, folder: RunFolder) -> int:

@@ -36,8 +36,15 @@ def evaluation_scalars(opponents: Sequence[str]) -> list[str]:
 class Metrics:
     """Writes scalars to both places. Rows past `env_steps`, of a run that was cut off later, are taken back."""
 
-    def __init__(self, folder: Path, opponents: Sequence[str], config_text: str, env_steps: int) -> None:
-        self._columns = ["env_steps", *SCALARS, *evaluation_scalars(opponents)]
+    def __init__(
+        self,
+        folder: Path,
+        opponents: Sequence[str],
+        config_text: str,
+        env_steps: int,
+        scalars: Sequence[str] = SCALARS,
+    ) -> None:
+        self._columns = ["env_steps", *scalars, *evaluation_scalars(opponents)]
         self._path = folder / "metrics.csv"
         self._columns = _truncate(self._path, self._columns, env_steps)
         self._file = self._path.open("a", newline="")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from train.__main__ import settings_of
 from train.config import CONF, SettingsError, TrainSettings, as_yaml, compose, differences, settings_from_dict
 
 
@@ -13,8 +14,7 @@ def experiments() -> list[str]:
 
 @pytest.mark.parametrize("experiment", experiments())
 def test_every_experiment_composes(experiment: str) -> None:
-    settings = compose(TrainSettings, "train", [f"experiment={experiment}"])
-    assert settings.name == experiment
+    assert settings_of([f"experiment={experiment}"]).name == experiment
 
 
 @pytest.mark.parametrize("game", sorted(path.stem for path in (CONF / "game").glob("*.yaml")))
