@@ -56,7 +56,8 @@ class Duel:
 def seatings(game: Game) -> NDArray[np.uint8]:
     """Who sits where in each play of a deal: `[plays, seats]` of 0 (first player) and 1 (second).
 
-    Teams alternate between the two players, and every deal is played once as such and once swapped.
+    Teams alternate between the two players, and every deal is played once as such and once swapped. In a game of one
+    team, that is once by each player.
     """
     first = np.zeros(game.seats, np.uint8)
     for index, team in enumerate(game.teams):
@@ -84,11 +85,14 @@ def _duel_batch(
     taken = game.taken(states).reshape(returns.shape)
     own = _mean_of_side(returns, (plays == 0)[:, None] & taken)
     other = _mean_of_side(returns, (plays == 1)[:, None] & taken)
+    if len(game.teams) == 1:
+        # Nobody sits on the other side: what the two made of the same deal is compared.
+        own, other = own[:1], other[1:]
     wins = (np.sign(own - other) + 1) / 2
     return wins.mean(axis=0), own.mean(axis=0), other.mean(axis=0)
 
 
 def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Mean over the seats of a side, `[plays, deals, seats]` -> `[plays, deals]`."""
-    mean: NDArray[np.float64] = (returns * side).sum(axis=2) / side.sum(axis=2)
+    """Mean over the seats of a side, `[plays, deals, seats]` -> `[plays, deals]`; 0 where nobody sits on it."""
+    mean: NDArray[np.float64] = (returns * side).sum(axis=2) / np.maximum(side.sum(axis=2), 1)
     return mean

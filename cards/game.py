@@ -16,6 +16,7 @@ from cards.batch import Loops, Rules, batch_loops
 from cards.bits import words_for
 
 if TYPE_CHECKING:
+    from cards.mdp import Model
     from cards.tables import Numbering
 
 States = NDArray[np.void]
@@ -43,7 +44,8 @@ class Game:
 
     `rewards` are training signals, `(before, action, after, totals)`, which add what each seat earns by an action to
     `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`.
-    `total` is the sum of the returns over the seats when the game conserves it.
+    `total` is the sum of the returns over the seats when the game conserves it. `model(options, reward)` is the exact
+    process of a game of one seat whose states can be enumerated.
     `numbering(options)` are its decisions as numbered states, for a game whose policies fit a table.
     """
 
@@ -64,6 +66,7 @@ class Game:
     replay: Callable[[dict[str, Any]], dict[str, Any]]
     record: Callable[[np.void, list[int]], dict[str, Any]]
     numbering: Callable[[Any], Numbering] | None = None
+    model: Callable[[Any, str], Model] | None = None
 
     @property
     def words(self) -> int:

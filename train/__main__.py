@@ -17,7 +17,7 @@ from train.batch_q_run import learn_in_batches
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
 from train.command_line import parse, run_command
-from train.config import TrainSettings, as_yaml, chosen_algo, compose
+from train.config import TrainSettings, as_yaml, chosen_algo_and_game, compose, load_configured_game
 from train.device import choose_device
 from train.loop import Trainer
 from train.metrics import logged
@@ -25,6 +25,8 @@ from train.progress import Display, result_console, results_table
 from train.rollout import Evaluator, LocalRollouts, Rollouts
 from train.run_folder import RunFolder
 from train.signals import StopRequest
+from train.tabular_config import ALGORITHMS, TabularSettings
+from train.tabular_run import train_table
 
 log = logging.getLogger("train")
 
@@ -41,13 +43,19 @@ def _main(arguments: Sequence[str]) -> int:
         print(as_yaml(settings), end="")
         return 0
     with RunFolder(settings) as folder, logged(folder.path):
-        return learn_in_batches(settings, folder) if isinstance(settings, BatchQSettings) else train(settings, folder)
+        if isinstance(settings, BatchQSettings):
+            return learn_in_batches(settings, folder)
+        return train_table(settings, folder) if isinstance(settings, TabularSettings) else train(settings, folder)
 
 
-def settings_of(overrides: list[str]) -> TrainSettings | BatchQSettings:
+def settings_of(overrides: list[str]) -> TrainSettings | BatchQSettings | TabularSettings:
     """What the overrides make of the settings of their algorithm. Raises SettingsError."""
-    if chosen_algo(overrides) == "q_learning":
+    algo, game = chosen_algo_and_game(overrides)
+    # A game with numbered decisions is learned from batches of self-play, one with an exact process game by game.
+    if algo == "q_learning" and load_configured_game(game).numbering is not None:
         return compose(BatchQSettings, "batch_q", overrides)
+    if algo in ALGORITHMS:
+        return compose(TabularSettings, "tabular", overrides)
     return compose(TrainSettings, "train", overrides)
 
 

@@ -255,11 +255,12 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
         return settings_from_dict(schema, _composed(config_name, overrides))
 
 
-def chosen_algo(overrides: list[str]) -> str:
-    """The `algo` of a command line of `python -m train`, which decides what other settings there are."""
+def chosen_algo_and_game(overrides: list[str]) -> tuple[str, dict[str, Any]]:
+    """`algo` and `game` of a command line of `python -m train`, which decide what other settings there are."""
     groups = [override for override in overrides if (CONF / override.partition("=")[0]).is_dir()]
     with _naming(groups):
-        return str(_composed("train", groups).algo)
+        chosen = _composed("train", groups)
+    return str(chosen.algo), {str(key): value for key, value in chosen.game.items()}
 
 
 def _composed(config_name: str, overrides: list[str]) -> DictConfig:

@@ -41,9 +41,15 @@ class Metrics:
     """
 
     def __init__(
-        self, folder: Path, opponents: Sequence[str], config_text: str, env_steps: int, again: Sequence[int] = ()
+        self,
+        folder: Path,
+        opponents: Sequence[str],
+        config_text: str,
+        env_steps: int,
+        again: Sequence[int] = (),
+        scalars: Sequence[str] = SCALARS,
     ) -> None:
-        columns = ["env_steps", *SCALARS, *evaluation_scalars(opponents)]
+        columns = ["env_steps", *scalars, *evaluation_scalars(opponents)]
         self._path = folder / "metrics.csv"
         rows = [row for row in _rows(self._path) if _stays(row, env_steps, again)] if env_steps else []
         old = list(rows[0]) if rows else []

@@ -11,6 +11,7 @@ from train import checkpoint
 from train.batch_q_config import BatchQSettings
 from train.checks import SettingsError
 from train.config import TrainSettings, as_yaml, differences
+from train.tabular_config import TabularSettings
 
 # What may be another way when a run goes on: how far it goes, who plays, and how often it is looked at.
 CHANGEABLE = ("episodes", "minutes", "runs", "device", "log_every_episodes", "learner.threads", "iterations")
@@ -20,7 +21,7 @@ CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 class RunFolder:
     """runs/<game>/<name>, held by one process at a time. Use as a context."""
 
-    def __init__(self, settings: TrainSettings | BatchQSettings) -> None:
+    def __init__(self, settings: TrainSettings | BatchQSettings | TabularSettings) -> None:
         self.path = settings.folder
         self.checkpoints = self.path / "checkpoints"
         self._settings = settings

@@ -53,11 +53,17 @@ class Recorder:
         legal = self._game.legal(states, games)
         self._rounds.append(_Round(observation, legal, actions, games, seats, totals[games, seats]))
 
+    def _no_round(self) -> _Round:
+        nothing, game = np.empty(0, np.uint8), np.empty(0, np.int64)
+        observation, legal = np.empty((0, self._game.words), np.uint64), np.empty(0, np.uint64)
+        return _Round(observation, legal, nothing, game, nothing, np.empty(0, np.float32))
+
     def transitions(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> Transitions:
-        """All transitions of the batch, given what every seat has earned in the end (`[games, seats]`)."""
-        rounds = self._rounds
-        if not rounds:
-            raise ValueError("no decision was recorded")
+        """All transitions of the batch, given what every seat has earned in the end (`[games, seats]`).
+
+        None, where the deals alone decided all of the games.
+        """
+        rounds = self._rounds or [self._no_round()]
         observation, legal, action, game, seat, earned = (
             np.concatenate([getattr(r, name) for r in rounds])
             for name in ("observation", "legal", "action", "game", "seat", "earned")

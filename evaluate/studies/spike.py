@@ -80,9 +80,9 @@ _EXPLANATION = """\
 ## Where ours differ, and why
 
 - **Exploration and folding.** Our runs draw from all legal actions when they explore. The `no fold` columns repeat
-  them with exploration that never draws folding, and nothing else changed. Against earlier iterations, against the
-  other reward and at two seats these columns come much nearer to the published figures: exploration that never tried
-  folding is the likely difference. A policy that can give up a hand keeps improving after iteration {intermediate}.
+  them with exploration that never draws folding, and nothing else changed. Against iteration {intermediate}, against the
+  other reward and at two seats their shares of hands come nearer to the published ones, against `random` and `initial`
+  they go further away: exploration that never tried folding is one difference that would be consistent with this.
 - **Against `initial` and `random`.** Shares of hands agree with the published ones; our credits are higher in both
   columns, and nothing in the published description accounts for that.
 - **Two- and four-player policies.** A pool of four players never holds less than 8 credits, so the four-player policy

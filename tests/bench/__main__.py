@@ -4,13 +4,14 @@ import sys
 
 import torch
 
-from tests.bench import spike, tressette
+from tests.bench import small_games, spike, tressette
 
 
 def main(names: list[str]) -> int:
     """Measure all figures, or those whose function is named."""
     torch.set_num_threads(1)
-    figures = {function.__name__: function for function in (*tressette.FIGURES, *spike.FIGURES)}
+    modules = (tressette, spike, small_games)
+    figures = {function.__name__: function for module in modules for function in module.FIGURES}
     unknown = [name for name in names if name not in figures]
     if unknown:
         print(f"error: no figure {unknown[0]!r}; there are {', '.join(figures)}", file=sys.stderr)

@@ -7,6 +7,8 @@ import pytest
 
 from cards.conformance import CHECKS, Case
 from cards.game import load_game
+from tests.blackjack.hidden import reshuffle_hidden as reshuffle_blackjack
+from tests.sette_mezzo.hidden import reshuffle_hidden as reshuffle_sette_mezzo
 from tests.spike import hidden as spike_hidden
 from tests.tressette.hidden import reshuffle_hidden
 
@@ -23,6 +25,14 @@ def spike(**options: Any) -> Case:
     return Case(game, spike_hidden.reshuffle_hidden, spike_hidden.replayed_returns(game.seats))
 
 
+def sette_mezzo(**options: Any) -> Case:
+    return Case(load_game("sette_mezzo", options), reshuffle_sette_mezzo, lambda result: [result["result"]])
+
+
+def blackjack(**options: Any) -> Case:
+    return Case(load_game("blackjack", options), reshuffle_blackjack, lambda result: [result["result"]])
+
+
 CASES = {
     "tressette": tressette(),
     "tressette with signals": tressette(signals=True),
@@ -31,6 +41,10 @@ CASES = {
     "spike": spike(),
     "spike with eight seats and special hands": spike(seats=8, special_hands=True),
     "spike with any number of seats": spike(seats=8, min_seats=2, rotate=True, sabacc_pot=True, raise_cap=2),
+    "sette e mezzo": sette_mezzo(),
+    "sette e mezzo to 7.5": sette_mezzo(limit=7.5),
+    "blackjack": blackjack(),
+    "blackjack of one deck, other rules": blackjack(decks=1, soft_17="hit", ties="push"),
 }
 
 

@@ -165,4 +165,4 @@ def test_bad_settings_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_a_game_without_numbered_states(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["algo=q_learning", "game=tressette", f"runs={tmp_path}"]) == 2
-    assert "q_learning needs numbered states, and tressette has none" in capsys.readouterr().err
+    assert "q_learning needs a game whose states can be enumerated" in capsys.readouterr().err

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cards.play import PolicyPlayer, RandomPlayer, play
 from cards.splitmix import stream
+from train.replay import ReplayBuffer
 from train.transitions import Recorder, Transitions, n_step_returns, next_decisions
 from tressette import GAME
 
@@ -96,9 +98,12 @@ def test_at_its_last_decision_a_seat_gets_all_that_is_left() -> None:
     assert np.allclose(one.n_step_return[last], full.n_step_return[last])
 
 
-def test_nothing_recorded() -> None:
-    with pytest.raises(ValueError, match="no decision"):
-        Recorder(GAME).transitions(np.zeros((1, 4), np.float32), 1.0, 1)
+def test_games_that_the_deal_decides_give_no_transitions() -> None:
+    transitions = Recorder(GAME).transitions(np.zeros((1, 4), np.float32), 1.0, 1)
+    assert [array.shape for array in transitions] == [(0, GAME.words), (0,), (0,), (0,), (0, GAME.words), (0,)]
+    replay = ReplayBuffer(8, GAME.words, torch.device("cpu"), seed=1)
+    replay.add(transitions)
+    assert replay.size == replay.inserted == 0
 
 
 def test_greedy_player_records_too() -> None:

@@ -1,0 +1,41 @@
+"""Blackjack: one player against the dealer; its exact values can be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from blackjack.model import model
+from blackjack.observation import BITS
+from blackjack.players import POLICIES
+from blackjack.records import record, replay
+from blackjack.rewards import REWARDS
+from blackjack.rules import ACTION_TEXT, RULES, Options, blank
+from cards.game import Game
+
+
+def _configure(options: Mapping[str, Any]) -> Game:
+    chosen = Options(**options)
+    return replace(GAME, options=chosen, blank=blank(chosen))
+
+
+GAME = Game(
+    name="blackjack",
+    blank=blank(Options()),
+    options=Options(),
+    rules=RULES,
+    seats=1,
+    teams=((0,),),
+    actions=len(ACTION_TEXT),
+    bits=BITS,
+    unit="wins",
+    total=None,
+    rewards=REWARDS,
+    policies=POLICIES,
+    action_text=ACTION_TEXT.__getitem__,
+    configure_options=_configure,
+    replay=replay,
+    record=record,
+    model=model,
+)

@@ -1,0 +1,37 @@
+"""Cards of Blackjack: ranks `A 2 3 4 5 6 7 8 9 10 J Q K`, four of each in a deck; the suits do not matter.
+
+The kind of a card is its value less one: aces are kind 0, tens and faces kind 9. A sum is counted with one ace as 11
+while that does not go over 21, and is then called soft.
+"""
+
+import numpy as np
+
+from cards.multisets import multisets
+
+RANK_TEXT = ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K")
+KIND_TEXT = RANK_TEXT[:10]
+RANKS = 13
+COPIES = 4  # of a rank in a deck
+KINDS = 10
+ACE, TEN = 0, 9
+MOST = 21
+DECK = np.array([4] * 9 + [16], np.int64)  # cards of a deck, by kind
+# Every hand that has not gone over, a multiset of kinds with aces as 1.
+HANDS = multisets(range(1, KINDS + 1), MOST)
+HAND_AFTER = HANDS.child
+# The sums of these hands, and whether they are soft.
+HAND_SOFT = (HANDS.counts[:, ACE] > 0) & (HANDS.total + 10 <= MOST)
+HAND_SUM = HANDS.total + 10 * HAND_SOFT
+
+
+def parse_card(text: object) -> int:
+    """`K` -> 12. Raises ValueError naming a text that is no card."""
+    name = str(text).strip().upper() if isinstance(text, str | int) and not isinstance(text, bool) else ""
+    if name in RANK_TEXT:
+        return RANK_TEXT.index(name)
+    raise ValueError(f"{text!r} is not a card (A 2 3 4 5 6 7 8 9 10 J Q K)")
+
+
+def kind_of(rank: int) -> int:
+    """The kind of a rank."""
+    return min(rank, TEN)

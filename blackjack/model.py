@@ -1,0 +1,255 @@
+"""The exact process of Blackjack.
+
+With infinitely many decks, state `(sum + SUMS * soft) * KINDS + kind` is the player's sum, hard or soft, against a
+dealer who shows that kind. Cards that do not come back change what is left, so with a finite shoe the state is
+`hand * KINDS + kind` with the hand `cards.HANDS[hand]`. The dealer's hidden card is, to the player, one of those left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from blackjack.cards import (
+    ACE,
+    COPIES,
+    DECK,
+    HAND_SOFT,
+    HAND_SUM,
+    HANDS,
+    KIND_TEXT,
+    KINDS,
+    MOST,
+    RANK_TEXT,
+    TEN,
+    kind_of,
+    parse_card,
+)
+from blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, check
+from cards.mdp import END, HandEndedError, Layout, Mdp, Model
+from cards.multisets import Multisets, draw_until
+
+OUTCOMES = ("win", "tie", "lose")
+WIN, TIE, LOSE = 0, 1, 2
+SUMS = MOST + 1
+
+
+class Hands(NamedTuple):
+    """What tells the player's hands apart: their cards, or with infinitely many decks their sums alone."""
+
+    sum: NDArray[np.int64]  # [hands]
+    soft: NDArray[np.bool_]  # [hands]
+    child: NDArray[np.int32]  # [hands, kinds], -1 over 21
+    counts: NDArray[np.int64]  # [hands, kinds] of cards gone from the shoe; zeros when it is infinite
+    dealt: NDArray[np.bool_]  # [hands] whether a player may hold it: at least two cards
+
+
+def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) -> Model:
+    """The process under these options; `deck[kind]` may be another shoe. Raises ValueError for a bad option."""
+    check(options)
+    infinite = options.decks == "infinite" and deck is None
+    hands = _sums() if infinite else _compositions()
+    if deck is None:
+        deck = DECK * (1 if infinite else int(options.decks))
+    states, branches = hands.sum.size * KINDS, KINDS + len(OUTCOMES)
+    successor = np.full((states, 2, branches), END, np.int32)
+    probability = np.zeros((states, 2, branches))
+    shoe = deck.astype(np.float64)
+    _fill(hands, HANDS, _stops(options.soft_17 == "hit"), shoe, infinite, successor, probability)
+    # 21 stands by itself: its probabilities were needed on the way alone, there is nothing to decide.
+    probability[np.repeat(hands.sum == MOST, KINDS)] = 0.0
+    payoffs = np.zeros(branches)
+    payoffs[KINDS:] = 1.0, (0.0 if options.ties == "push" else -1.0), -1.0
+    start, decided = _start(hands, shoe, infinite)
+    rewards = np.broadcast_to(payoffs, probability.shape).copy()
+    return Model(
+        mdp=Mdp(successor, probability, rewards, start, float(payoffs[KINDS:] @ decided), options.discount),
+        index=index,
+        outcomes=OUTCOMES,
+        decided=tuple(decided),
+        policies=_policies(hands),
+        state_text=_sum_text if infinite else _composition_text,
+        locate=lambda player, opponent: locate(player, opponent, options.decks),
+        parse_card=parse_card,
+        first_cards=2,
+        layouts=_sum_layouts() if infinite else (_pair_layout(),),
+    )
+
+
+@njit
+def index(state: Any) -> int:
+    """The number of a state record, see the module."""
+    hand = state.hand if state.decks > 0 else state.sum + SUMS * state.soft
+    return hand * KINDS + min(state.open_rank, TEN)
+
+
+def _compositions() -> Hands:
+    return Hands(HAND_SUM, HAND_SOFT, HANDS.child, HANDS.counts, HANDS.size >= 2)
+
+
+def _sums() -> Hands:
+    total = np.tile(np.arange(SUMS), 2)
+    soft = np.repeat([False, True], SUMS)
+    child = np.full((total.size, KINDS), -1, np.int32)
+    for hand in range(total.size):
+        for kind in range(KINDS):
+            after, still_soft = add(int(total[hand]), int(soft[hand]), kind)
+            if after <= MOST:
+                child[hand, kind] = after + SUMS * still_soft
+    # Two cards make at least 4, and 12 with an ace as 11.
+    dealt = total >= np.where(soft, 12, 4)
+    return Hands(total, soft, child, np.zeros((total.size, KINDS), np.int64), dealt)
+
+
+def _stops(hits_soft_17: bool) -> NDArray[np.bool_]:
+    """Whether the dealer stops with a hand of `HANDS`, for every sum of the player: `[SUMS, hands]`."""
+    stands = HAND_SUM >= DEALER_STANDS
+    if hits_soft_17:
+        stands &= (HAND_SUM > DEALER_STANDS) | ~HAND_SOFT
+    return (HANDS.size >= 2) & (stands | (np.arange(SUMS)[:, None] <= HAND_SUM))
+
+
+@njit
+def _fill(
+    hands: Hands,
+    dealer_hands: Multisets,
+    stops: NDArray[np.bool_],
+    shoe: NDArray[np.float64],
+    infinite: bool,
+    successor: NDArray[np.int32],
+    probability: NDArray[np.float64],
+) -> None:
+    """Both actions of every hand that the shoe allows, from the greatest down: a hit may end at a greater sum."""
+    ended = np.empty(dealer_hands.total.size)
+    for hand in range(hands.sum.size - 1, -1, -1):
+        for kind in range(KINDS):
+            left = shoe - hands.counts[hand]
+            left[kind] -= 0 if infinite else 1
+            if left.min() < 0 or not hands.dealt[hand]:
+                continue
+            state, total = hand * KINDS + kind, hands.sum[hand]
+            first = dealer_hands.child[0, kind]
+            past = draw_until(dealer_hands, first, stops[total], left, infinite, ended)
+            _compare(total, ended, past, probability[state, STAND, KINDS:])
+            if total < MOST and left.sum() > 0:
+                _hit(hands, hand, kind, left / left.sum(), successor[state, HIT], probability)
+
+
+@njit
+def _compare(total: int, ended: NDArray[np.float64], past: float, out: NDArray[np.float64]) -> None:
+    """Probabilities to win, tie and lose with `total` against the hands at which the dealer ends."""
+    out[WIN] = past
+    for hand in range(ended.size):
+        out[WIN if HAND_SUM[hand] < total else TIE if HAND_SUM[hand] == total else LOSE] += ended[hand]
+
+
+@njit
+def _hit(
+    hands: Hands,
+    hand: int,
+    dealer: int,
+    chances: NDArray[np.float64],
+    successor: NDArray[np.int32],
+    probability: NDArray[np.float64],
+) -> None:
+    out = probability[hand * KINDS + dealer, HIT]
+    for kind in range(KINDS):
+        after = hands.child[hand, kind]
+        if chances[kind] == 0.0:
+            continue
+        if after < 0:
+            out[KINDS + LOSE] += chances[kind]
+        elif hands.sum[after] == MOST:
+            # A loop: adding slices would take Numba seconds to compile.
+            for outcome in range(KINDS, out.size):
+                out[outcome] += chances[kind] * probability[after * KINDS + dealer, STAND, outcome]
+        else:
+            successor[kind] = after * KINDS + dealer
+            out[kind] = chances[kind]
+
+
+def _start(hands: Hands, shoe: NDArray[np.float64], infinite: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Probabilities of the first state, `[states]`, and of the outcomes of deals that are decided at once."""
+    start = np.zeros(hands.sum.size * KINDS)
+    decided = np.zeros(len(OUTCOMES))
+    for first, second, shown in np.ndindex(KINDS, KINDS, KINDS):
+        chance, left = _chance_of((first, second, shown), shoe, infinite)
+        hand = hands.child[hands.child[0, first], second]
+        if chance > 0 and hands.sum[hand] < MOST:
+            start[hand * KINDS + shown] += chance
+        elif chance > 0:
+            other = {ACE: TEN, TEN: ACE}.get(shown)
+            equal = 0.0 if other is None else left[other] / left.sum()
+            decided += chance * np.array([1 - equal, equal, 0.0])
+    return start, decided
+
+
+def _chance_of(kinds: tuple[int, ...], shoe: NDArray[np.float64], infinite: bool) -> tuple[float, NDArray[np.float64]]:
+    """Probability to draw these kinds in this order, and the cards that are left then."""
+    chance, left = 1.0, shoe.copy()
+    for kind in kinds:
+        chance *= left[kind] / left.sum()
+        left[kind] -= 0 if infinite else 1
+    return chance, left
+
+
+def _policies(hands: Hands) -> dict[str, NDArray[np.int64]]:
+    """`hit_below_n` for every n from 4, which never hits, to 21, which always does."""
+    sums = np.repeat(hands.sum, KINDS)
+    return {f"hit_below_{n}": np.where(sums < n, HIT, STAND).astype(np.int64) for n in range(4, MOST + 1)}
+
+
+def _sum_text(state: int) -> str:
+    hand, kind = divmod(state, KINDS)
+    return f"{'soft' if hand >= SUMS else 'hard'} {hand % SUMS} against {KIND_TEXT[kind]}"
+
+
+def _composition_text(state: int) -> str:
+    hand, kind = divmod(state, KINDS)
+    cards = [KIND_TEXT[k] for k in range(KINDS) for _ in range(HANDS.counts[hand, k])]
+    return f"{' '.join(cards)} ({'soft ' if HAND_SOFT[hand] else ''}{HAND_SUM[hand]}) against {KIND_TEXT[kind]}"
+
+
+def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
+    """See `cards.mdp.Model`; `decks` as in the rule options."""
+    ranks, other = [parse_card(card) for card in player], parse_card(opponent)
+    if len(ranks) < 2:
+        raise ValueError("a hand of Blackjack begins with two cards")
+    for rank in (*ranks, other) if isinstance(decks, int) else ():
+        copies = ranks.count(rank) + (rank == other)
+        if copies > COPIES * int(decks):
+            raise ValueError(f"{RANK_TEXT[rank]}: {copies} of them, the shoe has {COPIES * int(decks)}")
+    total, soft, hand = 0, 0, 0
+    for number, rank in enumerate(ranks, start=1):
+        if total >= MOST:
+            raise ValueError(f"card {number} is drawn at {total}, where the hand has ended")
+        total, soft = add(total, soft, rank)
+        hand = int(HANDS.child[hand, kind_of(rank)])
+    if total > MOST:
+        raise HandEndedError(f"{total}: over 21, the game is lost")
+    if total == MOST:
+        raise HandEndedError("21 on the deal decides the game" if len(ranks) == 2 else "21 stands by itself")
+    return (hand if isinstance(decks, int) else total + SUMS * soft) * KINDS + kind_of(other)
+
+
+def _sum_layouts() -> tuple[Layout, ...]:
+    layouts = []
+    for name, offset, least in (("hard", 0, 4), ("soft", SUMS, 12)):
+        sums = range(MOST - 1, least - 1, -1)
+        states = np.array([[(offset + total) * KINDS + kind for kind in range(KINDS)] for total in sums], np.int64)
+        rows = tuple(map(str, sums))
+        layouts.append(Layout(name, f"{name} sums", "player's sum", "dealer's card", rows, KIND_TEXT, states))
+    return tuple(layouts)
+
+
+def _pair_layout() -> Layout:
+    """All pairs but the ace and ten, which decides the game, against every card of the dealer."""
+    pairs = [(a, b) for a in range(KINDS) for b in range(a, KINDS) if (a, b) != (ACE, TEN)]
+    hands = [int(HANDS.child[HANDS.child[0, a], b]) for a, b in pairs]
+    states = np.array([[hand * KINDS + kind for kind in range(KINDS)] for hand in hands], np.int64)
+    rows = tuple(f"{KIND_TEXT[a]} {KIND_TEXT[b]}" for a, b in pairs)
+    return Layout("pairs", "first two cards", "player's cards", "dealer's card", rows, KIND_TEXT, states)

@@ -1,0 +1,23 @@
+"""Players of Blackjack without a network: `(state, random_bits) -> action`."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from blackjack.rules import HIT, STAND
+
+
+@njit
+def hit_below_14(state: Any, random_bits: np.uint64) -> int:
+    """Hits below 14, the policy that the published study evaluates."""
+    return HIT if state.sum < 14 else STAND
+
+
+@njit
+def hit_below_17(state: Any, random_bits: np.uint64) -> int:
+    """Hits below 17, as the dealer does."""
+    return HIT if state.sum < 17 else STAND
+
+
+POLICIES = {"hit_below_14": hit_below_14, "hit_below_17": hit_below_17}

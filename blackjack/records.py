@@ -1,0 +1,107 @@
+"""Games of Blackjack as JSON records: writing one, and playing one through the engine.
+
+`{"game":"blackjack","decks":"infinite","soft_17":"stand","ties":"lose","player":["9","2","K"],"dealer":["6","Q"]}`:
+each side's cards in the order drawn, the dealer's open card first. The player stood after the last card.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from blackjack.cards import COPIES, MOST, RANK_TEXT, parse_card
+from blackjack.rules import (
+    HIT,
+    Options,
+    begin,
+    blank,
+    dealer_draws,
+    give_dealer,
+    give_player,
+    result,
+    take,
+)
+from cards.records import field, list_of
+
+
+def record(start: np.void, actions: list[int]) -> dict[str, Any]:
+    """The record of a game: its state as dealt and the player's actions."""
+    state = np.array([start])
+    player = [int(rank) for rank in start["player_ranks"]]
+    for action in actions:
+        if action == HIT:
+            player.append(int(take(state[0])))
+            give_player(state[0], player[-1])
+    dealer = [int(start["open_rank"]), int(start["hole_rank"])]
+    while not start["ended"] and dealer_draws(state[0]):
+        dealer.append(int(take(state[0])))
+        give_dealer(state[0], dealer[-1])
+    return {
+        "game": "blackjack",
+        "decks": int(start["decks"]) or "infinite",
+        "soft_17": "hit" if start["hits_soft_17"] else "stand",
+        "ties": "push" if start["ties_push"] else "lose",
+        "player": [RANK_TEXT[rank] for rank in player],
+        "dealer": [RANK_TEXT[rank] for rank in dealer],
+    }
+
+
+def replay(record: dict[str, Any]) -> dict[str, Any]:
+    """Play a record through the engine.
+
+    Returns both sums and the result for the player: 1, 0 or -1. Raises ValueError that names the field, or the card
+    and the rule it breaks.
+    """
+    try:
+        options = Options(field(record, "decks"), field(record, "soft_17"), field(record, "ties"))
+        state = np.array([blank(options)])
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix("game.")) from None
+    player, dealer = _cards(record, "player"), _cards(record, "dealer")
+    _check_copies([*player, *dealer], options)
+    begin(state[0], player[0], player[1], dealer[0], dealer[1])
+    for number, rank in enumerate(player[2:], start=3):
+        if state[0]["sum"] >= MOST:
+            raise ValueError(f"player: card {number} is drawn at {state[0]['sum']}")
+        give_player(state[0], rank)
+    _play_dealer(state, dealer)
+    return {
+        "sums": [int(state[0]["sum"]), int(state[0]["dealer_sum"])],
+        "result": int(result(state[0])),
+    }
+
+
+def _play_dealer(state: Any, cards: list[int]) -> None:
+    decided = bool(state[0]["ended"])
+    for number, rank in enumerate(cards[2:], start=3):
+        if decided:
+            raise ValueError(f"dealer: card {number} is drawn although the deal has decided the game")
+        if not dealer_draws(state[0]):
+            raise ValueError(
+                f"dealer: card {number} is drawn at {state[0]['dealer_sum']} against {state[0]['sum']} of the player"
+            )
+        give_dealer(state[0], rank)
+    if not decided and dealer_draws(state[0]):
+        raise ValueError(f"dealer: the game is not over, the dealer must draw at {state[0]['dealer_sum']}")
+
+
+def _cards(record: dict[str, Any], name: str) -> list[int]:
+    texts = list_of(field(record, name), name, None)
+    if len(texts) < 2:
+        raise ValueError(f"{name}: {len(texts)} cards, a hand begins with two")
+    return [_card(text, f"{name}: card {number}") for number, text in enumerate(texts, start=1)]
+
+
+def _card(text: object, where: str) -> int:
+    try:
+        return parse_card(text)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _check_copies(drawn: list[int], options: Options) -> None:
+    if options.decks == "infinite":
+        return
+    copies = COPIES * options.decks
+    for rank in drawn:
+        if drawn.count(rank) > copies:
+            raise ValueError(f"player, dealer: {RANK_TEXT[rank]} is drawn {drawn.count(rank)} times of {copies}")

@@ -1,0 +1,106 @@
+"""Finite Markov decision processes, and what a game with enumerable states says about its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+END = -1  # successor of a branch that ends the process
+NOWHERE = -1  # no state, in a layout
+
+
+class Mdp(NamedTuple):
+    """States and actions are numbered from 0; each pair leads along one of its branches.
+
+    A pair whose probabilities are all zero is not legal, and a state without legal actions is never met. `start` are
+    the probabilities of the first state; what is missing to 1 are processes that end before any decision, which
+    contribute `start_reward` to the expected reward. Sutton and Barto (2018), chapter 3.
+    """
+
+    successor: NDArray[np.int32]  # [states, actions, branches], END where the process ends
+    probability: NDArray[np.float64]  # [states, actions, branches]
+    reward: NDArray[np.float64]  # [states, actions, branches]
+    start: NDArray[np.float64]  # [states]
+    start_reward: float
+    discount: float
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table of states for a person to look at: `states[row, column]`, NOWHERE for an empty cell."""
+
+    name: str
+    title: str
+    row_label: str
+    column_label: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    states: NDArray[np.int64]
+
+
+class HandEndedError(Exception):
+    """The cards named leave nothing to decide; the message says why."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """The exact process behind a game of one seat.
+
+    `index(state)` is the compiled function from a state record of the game to its number in `mdp`. The last branches
+    of every action are the `outcomes` of the game; `decided` are their probabilities on the deal, before any decision.
+    `policies` are fixed policies as actions `[states]`. `locate(player, opponent)` is the state in which the player
+    holds these cards and sees that one of the opponent; it raises HandEndedError when nothing is left to decide, and
+    ValueError for what is no card, as `parse_card` does, or not in the deck. A hand begins with `first_cards` of them.
+    """
+
+    mdp: Mdp
+    index: Callable[..., int]
+    outcomes: tuple[str, ...]
+    decided: tuple[float, ...]
+    policies: Mapping[str, NDArray[np.int64]]
+    state_text: Callable[[int], str]
+    locate: Callable[[Sequence[str], str], int]
+    parse_card: Callable[[object], int]
+    first_cards: int
+    layouts: tuple[Layout, ...]
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return int(self.mdp.start.size)
+
+
+def check(mdp: Mdp) -> None:
+    """Raise ValueError naming a state whose probabilities or successors are not those of a process."""
+    sums = mdp.probability.sum(axis=2)
+    wrong = (mdp.probability < 0).any(axis=2) | ((np.abs(sums - 1) > 1e-9) & (sums != 0))
+    states = len(mdp.start)
+    wrong |= ((mdp.successor < END) | (mdp.successor >= states)).any(axis=2)
+    if wrong.any():
+        state, action = np.argwhere(wrong)[0]
+        raise ValueError(f"state {state}, action {action}: not the branches of a Markov decision process")
+    if not (0 <= mdp.discount <= 1):
+        raise ValueError(f"discount: 0 to 1, not {mdp.discount}")
+
+
+def legal(mdp: Mdp) -> NDArray[np.bool_]:
+    """Which actions may be taken, `[states, actions]`."""
+    return mdp.probability.sum(axis=2) > 0
+
+
+def reachable(mdp: Mdp, first: NDArray[np.int64], policy: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
+    """The states that can be met from `first`, `[states]`; by any play, or by that of `policy`."""
+    found = np.zeros(mdp.start.size, np.bool_)
+    found[first] = True
+    newest = np.unique(first)
+    while newest.size:
+        branches = (newest,) if policy is None else (newest, policy[newest])
+        successors = mdp.successor[branches][mdp.probability[branches] > 0]
+        newest = np.unique(successors[successors != END])
+        newest = newest[~found[newest]]
+        found[newest] = True
+    return found

@@ -1,0 +1,200 @@
+"""`python -m evaluate.solve game=sette_mezzo player=2 opponent=6 limit=5`: exact optimal play of a small game."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.game import load_game
+from cards.mdp import HandEndedError, Layout, Model
+from evaluate.pictures import learning_curves, policy_heatmap, value_heatmap
+from evaluate.solution import Solved, advice, game_text, hands_text, solve, title, write_states
+from train.checks import SettingsError
+from train.command_line import parse, run_command
+from train.config import as_yaml, compose
+from train.tabular_run import Table, error_lines, exact_for, load_table
+
+_DEFAULT_GAME = "sette_mezzo"
+
+
+@dataclass
+class SolveSettings:
+    """What `python -m evaluate.solve` may be told; conf/solve.yaml says what it means."""
+
+    game: dict[str, Any]
+    player: Any = None
+    opponent: Any = None
+    interactive: bool = False
+    table: str | None = None
+    folder: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.player is None) != (self.opponent is None):
+            missing = "opponent" if self.opponent is None else "player"
+            raise SettingsError(f"{missing}: missing; give both player and opponent, or neither")
+
+    @property
+    def player_cards(self) -> list[str]:
+        """The player's cards, of which one need not be in a list."""
+        return [str(card) for card in self.player] if isinstance(self.player, list) else [str(self.player)]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = parse("python -m evaluate.solve", "solve", arguments)
+    settings = compose(SolveSettings, "solve", with_game_options(options.overrides))
+    if options.print_config:
+        print(as_yaml(settings), end="")
+    else:
+        run(settings)
+    return 0
+
+
+def with_game_options(overrides: Sequence[str]) -> list[str]:
+    """Overrides in which the options and the reward of the game may stand without `game.`, as `limit=5`."""
+    name = next((o.removeprefix("game=") for o in overrides if o.startswith("game=")), _DEFAULT_GAME)
+    try:
+        known = {field.name for field in fields(load_game(name).options)} | {"reward"}
+    except ValueError:
+        return list(overrides)  # composing the settings says what is wrong with the game
+    return [f"game.{o}" if o.partition("=")[0] in known else o for o in overrides]
+
+
+def run(settings: SolveSettings) -> None:
+    """Do what the settings ask for."""
+    solved = solve(settings.game)
+    if settings.interactive:
+        converse(solved, settings)
+    elif settings.table is not None:
+        compare(solved, settings, load_table(Path(settings.table)))
+    elif settings.player is not None:
+        state = _located(solved.model, settings.player_cards, str(settings.opponent))
+        print("\n".join(hands_text(solved, state)))
+    else:
+        print("\n".join(game_text(solved)))
+        folder = _make_folder(settings.folder or f"runs/{solved.game.name}/exact")
+        write_states(solved, folder / "states.csv")
+        for layout in solved.model.layouts:
+            _draw(solved, layout, solved.solution.values, solved.solution.policy, folder, "optimal")
+        print(f"written to {folder}", file=sys.stderr)
+
+
+def _located(model: Model, player: Sequence[str], opponent: str) -> int:
+    try:
+        return model.locate(player, opponent)
+    except (HandEndedError, ValueError) as error:
+        raise SettingsError(f"player, opponent: {error}") from None
+
+
+def _make_folder(name: str | Path) -> Path:
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
+    return folder
+
+
+def _draw(
+    solved: Solved,
+    layout: Layout,
+    values: NDArray[np.float64],
+    policy: NDArray[np.int64] | None,
+    folder: Path,
+    whose: str,
+) -> None:
+    name = f"{solved.game.name}, {layout.title}"
+    value_heatmap(layout, values, f"{name}: values, {whose}", folder / f"{whose}_values_{layout.name}.png")
+    if policy is not None:
+        actions = [solved.game.action_text(action) for action in range(solved.game.actions)]
+        path = folder / f"{whose}_policy_{layout.name}.png"
+        policy_heatmap(layout, policy, actions, f"{name}: policy, {whose}", path)
+
+
+def compare(solved: Solved, settings: SolveSettings, table: Table) -> None:
+    """Say how far a learned table is from the exact values, and draw both and the learning curves.
+
+    Raises SettingsError for a table of another game.
+    """
+    learned = table.settings
+    same = learned.load_game().options == solved.game.options and learned.game_name == solved.game.name
+    if not same or learned.reward_name(solved.game) != solved.reward:
+        raise SettingsError(f"table: {settings.table} was learned with {learned.game}; give the same game and options")
+    exact = exact_for(learned, solved.model)
+    print(f"{settings.table}: {learned.algo} of {learned.policy or 'the optimal policy'}, {title(solved)}")
+    print("\n".join(error_lines(exact.errors(table.values, table.visits, learned.least_visits), learned.least_visits)))
+    print(f"exact expected result over all deals: {exact.reward:+.6f}")
+    source = Path(str(settings.table))
+    folder = _make_folder(settings.folder or (source if source.is_dir() else source.parent) / "pictures")
+    values, policy = table.values[:, 0], None
+    if learned.policy is None:
+        policy = exact.learned_policy(table.values)
+        values = np.take_along_axis(table.values, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
+    for layout in solved.model.layouts:
+        _draw(solved, layout, values, policy, folder, "learned")
+        _draw(solved, layout, exact.values, None if policy is None else exact.policy, folder, "exact")
+        _draw(solved, layout, np.abs(values - exact.values), None, folder, "error")
+    if (source / "metrics.csv").is_file():
+        columns = ("error/greatest", "error/mean", "policy/optimal_share", "policy/loss")
+        learning_curves(source, columns, f"{source}: {learned.algo}", folder / "learning_curves.png")
+    print(f"written to {folder}", file=sys.stderr)
+
+
+def converse(solved: Solved, settings: SolveSettings) -> None:
+    """Ask for the cards, and say what to do after each, until the hand ends or the input does."""
+    try:
+        _converse(solved, settings)
+    except EOFError:
+        print()
+
+
+def _converse(solved: Solved, settings: SolveSettings) -> None:
+    model = solved.model
+    if settings.player is not None:
+        player, opponent = settings.player_cards, str(settings.opponent)
+        _located(model, player, opponent)
+    else:
+        which = ["your card"] if model.first_cards == 1 else [f"your card {k + 1}" for k in range(model.first_cards)]
+        player = [_ask_card(model, text) for text in which]
+        opponent = _ask_card(model, "the opponent's card")
+    while True:
+        try:
+            state = model.locate(player, opponent)
+        except HandEndedError as end:
+            print(end)
+            return
+        except ValueError as error:
+            print(f"{error}; again, please")
+            player[-1] = _ask_card(model, "the card drawn")
+            continue
+        print(advice(solved, state))
+        if solved.ends(state):
+            return
+        player.append(_ask_card(model, "the card drawn"))
+
+
+def _ask_card(model: Model, which: str) -> str:
+    while True:
+        text = input(f"{which}: ").strip()
+        try:
+            model.parse_card(text)
+        except ValueError as error:
+            print(f"{error}; again, please")
+        else:
+            return text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,41 @@
+"""Sette e mezzo: one player against an opponent with a fixed rule; its exact values can be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from cards.game import Game
+from sette_mezzo.model import model
+from sette_mezzo.observation import BITS
+from sette_mezzo.players import POLICIES
+from sette_mezzo.records import record, replay
+from sette_mezzo.rewards import REWARDS
+from sette_mezzo.rules import ACTION_TEXT, RULES, Options, blank
+
+
+def _configure(options: Mapping[str, Any]) -> Game:
+    chosen = Options(**options)
+    return replace(GAME, options=chosen, blank=blank(chosen))
+
+
+GAME = Game(
+    name="sette_mezzo",
+    blank=blank(Options()),
+    options=Options(),
+    rules=RULES,
+    seats=1,
+    teams=((0,),),
+    actions=len(ACTION_TEXT),
+    bits=BITS,
+    unit="wins",
+    total=None,
+    rewards=REWARDS,
+    policies=POLICIES,
+    action_text=ACTION_TEXT.__getitem__,
+    configure_options=_configure,
+    replay=replay,
+    record=record,
+    model=model,
+)

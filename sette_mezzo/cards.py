@@ -1,0 +1,39 @@
+"""Cards of Sette e mezzo: ranks `A 2 3 4 5 6 7 F C R`, four of each; scores are counted in halves.
+
+The suits do not matter, and the three face cards (fante, cavallo, re) are worth the same: a rank below 7 is its own
+kind, the face cards are the kind FACE.
+"""
+
+import numpy as np
+
+from cards.multisets import multisets
+
+RANK_TEXT = "A234567FCR"
+RANKS = 10
+COPIES = 4
+KINDS = 8
+FACE = 7
+MOST = 15  # halves: seven and a half
+VALUES = np.array([2, 4, 6, 8, 10, 12, 14, 1], np.int64)  # halves, by kind
+DECK = np.array([4, 4, 4, 4, 4, 4, 4, 12], np.int64)  # cards, by kind
+# Every hand that has not gone over, a multiset of kinds; the ace of the first rank is the first kind.
+HANDS = multisets(VALUES.tolist(), MOST)
+HAND_AFTER = HANDS.child
+
+
+def parse_card(text: object) -> int:
+    """`A` -> 0. Raises ValueError naming a text that is no card."""
+    name = str(text).strip().upper() if isinstance(text, str | int) and not isinstance(text, bool) else ""
+    if len(name) == 1 and name in RANK_TEXT:
+        return RANK_TEXT.index(name)
+    raise ValueError(f"{text!r} is not a card (A 2 3 4 5 6 7 F C R)")
+
+
+def kind_of(rank: int) -> int:
+    """The kind of a rank."""
+    return min(rank, FACE)
+
+
+def points_text(halves: int) -> str:
+    """`11` -> `5.5`."""
+    return f"{halves / 2:g}"

@@ -1,0 +1,171 @@
+"""The exact process of Sette e mezzo: states are the player's cards by kind and the opponent's first card.
+
+State `hand * KINDS + kind` is the hand `cards.HANDS[hand]` against an opponent who shows that kind. Drawing is without
+replacement, so all cards in sight change what comes next, and there is no bound on their number but the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.mdp import END, HandEndedError, Layout, Mdp, Model
+from cards.multisets import Multisets, draw_until
+from sette_mezzo.cards import (
+    COPIES,
+    DECK,
+    FACE,
+    HANDS,
+    KINDS,
+    MOST,
+    RANK_TEXT,
+    RANKS,
+    VALUES,
+    kind_of,
+    parse_card,
+    points_text,
+)
+from sette_mezzo.rewards import PAYOFFS
+from sette_mezzo.rules import HIT, STICK, Options, limit_in_halves
+
+OUTCOMES = ("win", "tie", "lose")
+WIN, TIE, LOSE = 0, 1, 2
+
+
+def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Model:
+    """The process under these options; `deck[kind]` may be another deck. Raises ValueError for a bad option."""
+    limit = limit_in_halves(options.limit)
+    states = HANDS.total.size * KINDS
+    branches = KINDS + len(OUTCOMES)
+    successor = np.full((states, 2, branches), END, np.int32)
+    probability = np.zeros((states, 2, branches))
+    _fill(HANDS, deck.astype(np.float64), HANDS.total >= limit, successor, probability)
+    payoffs = np.zeros(branches)
+    payoffs[KINDS:] = PAYOFFS[reward]
+    rewards = np.broadcast_to(payoffs, probability.shape).copy()
+    return Model(
+        mdp=Mdp(successor, probability, rewards, _start(deck), start_reward=0.0, discount=1.0),
+        index=index,
+        outcomes=OUTCOMES,
+        decided=(0.0, 0.0, 0.0),
+        policies=_policies(),
+        state_text=state_text,
+        locate=locate,
+        parse_card=parse_card,
+        first_cards=1,
+        layouts=(_starts(),),
+    )
+
+
+@njit
+def index(state: Any) -> int:
+    """The number of a state record, see the module."""
+    return state.hand * KINDS + min(state.opponent_rank, FACE)
+
+
+@njit
+def _fill(
+    hands: Multisets,
+    deck: NDArray[np.float64],
+    stops: NDArray[np.bool_],
+    successor: NDArray[np.int32],
+    probability: NDArray[np.float64],
+) -> None:
+    """Both actions of every hand that the deck allows."""
+    ended = np.empty(hands.total.size)
+    for hand in range(1, hands.total.size):
+        for kind in range(KINDS):
+            left = deck - hands.counts[hand]
+            left[kind] -= 1
+            if left.min() < 0:
+                continue
+            state = hand * KINDS + kind
+            # A card of a kind alone is the child of the empty hand.
+            past = draw_until(hands, hands.child[0, kind], stops, left, False, ended)
+            _compare(hands.total, hands.total[hand], ended, past, probability[state, STICK, KINDS:])
+            if left.sum() > 0:
+                _hit(hands.child[hand], kind, left / left.sum(), successor[state, HIT], probability[state, HIT])
+
+
+@njit
+def _compare(
+    totals: NDArray[np.int64], score: int, ended: NDArray[np.float64], past: float, out: NDArray[np.float64]
+) -> None:
+    """Probabilities to win, tie and lose with `score` against the hands at which the opponent ends."""
+    out[WIN] = past
+    for hand in range(ended.size):
+        out[WIN if totals[hand] < score else TIE if totals[hand] == score else LOSE] += ended[hand]
+
+
+@njit
+def _hit(
+    children: NDArray[np.int32],
+    opponent: int,
+    chances: NDArray[np.float64],
+    successor: NDArray[np.int32],
+    probability: NDArray[np.float64],
+) -> None:
+    for kind in range(KINDS):
+        if children[kind] < 0:
+            probability[KINDS + LOSE] += chances[kind]
+        else:
+            successor[kind] = children[kind] * KINDS + opponent
+            probability[kind] = chances[kind]
+
+
+def _start(deck: NDArray[np.int64]) -> NDArray[np.float64]:
+    start = np.zeros(HANDS.total.size * KINDS)
+    cards = deck.sum()
+    for own in range(KINDS):
+        for other in range(KINDS):
+            pairs = deck[own] * (deck[other] - (own == other))
+            start[HANDS.child[0, own] * KINDS + other] = pairs / (cards * (cards - 1))
+    return start
+
+
+def _policies() -> dict[str, NDArray[np.int64]]:
+    """`hit_below_x` for every score x from 1 to 7.5."""
+    scores = np.repeat(HANDS.total, KINDS)
+    return {
+        f"hit_below_{points_text(least)}": np.where(scores < least, HIT, STICK).astype(np.int64)
+        for least in range(2, MOST + 1)
+    }
+
+
+def hand_text(hand: int) -> str:
+    """The cards of a hand with its score, `2 F F (3)`; F stands for any face card."""
+    cards = [RANK_TEXT[kind] for kind in range(KINDS) for _ in range(HANDS.counts[hand, kind])]
+    return f"{' '.join(cards)} ({points_text(int(HANDS.total[hand]))})"
+
+
+def state_text(state: int) -> str:
+    """`2 F F (3) against 6`."""
+    return f"{hand_text(state // KINDS)} against {RANK_TEXT[state % KINDS]}"
+
+
+def locate(player: Sequence[str], opponent: str) -> int:
+    """See `cards.mdp.Model`."""
+    ranks = [parse_card(card) for card in player]
+    other = parse_card(opponent)
+    for rank in (*ranks, other):
+        copies = ranks.count(rank) + (rank == other)
+        if copies > COPIES:
+            raise ValueError(f"{RANK_TEXT[rank]}: {copies} of them, the deck has {COPIES}")
+    score = sum(int(VALUES[kind_of(rank)]) for rank in ranks)
+    if score > MOST:
+        raise HandEndedError(f"{points_text(score)}: over seven and a half, the game is lost")
+    hand = 0
+    for rank in ranks:
+        hand = int(HANDS.child[hand, kind_of(rank)])
+    return hand * KINDS + kind_of(other)
+
+
+def _starts() -> Layout:
+    kinds = [kind_of(rank) for rank in range(RANKS)]
+    states = np.array([[HANDS.child[0, own] * KINDS + other for other in kinds] for own in kinds], np.int64)
+    ranks = tuple(RANK_TEXT)
+    return Layout("starts", "after the first cards", "player", "opponent", ranks, ranks, states)

@@ -1,0 +1,35 @@
+"""What the player of Sette e mezzo may know, as packed bits.
+
+| bits  | what                                                                            |
+|-------|---------------------------------------------------------------------------------|
+| 0-16  | own score in halves, one-hot; 16 for anything over seven and a half             |
+| 17-24 | kind of the opponent's first card, one-hot: A 2 3 4 5 6 7 face                  |
+| 25-49 | own cards, thermometers: 4 bits for aces, 3 twos, 2 threes, 1 each 4 to 7, 12 faces |
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.bits import bit, put, put_thermometer
+from sette_mezzo.cards import HANDS, KINDS, MOST
+
+SCORE = 0
+OPPONENT = SCORE + MOST + 2
+OWN_CARDS = OPPONENT + KINDS
+# How many cards of a kind a hand may hold: four of a rank, and no more than stay within seven and a half.
+WIDTHS = np.minimum(HANDS.counts.max(axis=0), np.array([4] * 7 + [12]))
+OFFSETS = OWN_CARDS + np.concatenate([[0], np.cumsum(WIDTHS)[:-1]])
+BITS = int(OWN_CARDS + WIDTHS.sum())
+_COUNTS = HANDS.counts.astype(np.uint8)
+
+
+@njit
+def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
+    """OR the observation into the zeroed `words`."""
+    put(words, SCORE, bit(min(state.score, MOST + 1)))
+    put(words, OPPONENT, bit(min(state.opponent_rank, KINDS - 1)))
+    for kind in range(KINDS):
+        put_thermometer(words, OFFSETS[kind], _COUNTS[state.hand, kind])

@@ -1,0 +1,29 @@
+"""Training signals of Sette e mezzo, all in use by name; both come at the end of the game alone."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sette_mezzo.rules import over, result
+
+# What a win, a tie and a loss are worth under each signal.
+PAYOFFS = {"value": (1.0, 0.0, -1.0), "seed": (1.0, 1.0, -1.0)}
+
+
+@njit
+def by_value(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
+    """1 for a win, 0 for a tie, -1 for a loss."""
+    if over(after):
+        totals[0] += result(after)
+
+
+@njit
+def by_seed(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
+    """The signal of the published study: a tie counts as a win."""
+    if over(after):
+        totals[0] += 1.0 if result(after) >= 0 else -1.0
+
+
+REWARDS = {"value": by_value, "seed": by_seed}

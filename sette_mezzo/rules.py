@@ -1,0 +1,171 @@
+"""The rules of Sette e mezzo for one player, to whom the opponent's first card is known.
+
+Player and opponent draw one card each from 40, open and without replacement. The player hits or sticks and loses at
+once over seven and a half; then the opponent draws until reaching `limit`. The higher score wins, equal is a tie.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.batch import Rules
+from cards.bits import bit
+from cards.splitmix import GAMMA, below, mix
+from sette_mezzo.cards import COPIES, FACE, HAND_AFTER, MOST, RANKS, VALUES
+from sette_mezzo.observation import observe
+
+STICK, HIT = 0, 1
+ACTION_TEXT = ("stick", "hit")
+
+STATE = np.dtype(
+    [
+        ("random", np.uint64),  # the game's own generator (splitmix64)
+        ("taken", np.uint8, RANKS),  # cards drawn so far, by rank
+        ("hand", np.uint16),  # the player's cards, as a row of `cards.HANDS`; the last that was not over
+        ("score", np.uint8),  # of the player, in halves
+        ("opponent_score", np.uint8),  # in halves
+        ("player_rank", np.uint8),  # the player's first card
+        ("opponent_rank", np.uint8),  # the opponent's first card
+        ("ended", np.uint8),
+        ("turn", np.uint8),  # the player is the only seat
+        ("limit", np.uint8),  # option: in halves
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Rule options: the opponent draws until its score reaches `limit`, 0.5 to 7.5 in steps of 0.5."""
+
+    limit: float = 5.0
+
+
+def limit_in_halves(limit: float) -> int:
+    """Raises ValueError for what the opponent cannot stop at."""
+    number = isinstance(limit, int | float) and not isinstance(limit, bool)
+    if not number or not 0.5 <= limit <= 7.5 or 2 * limit != int(2 * limit):
+        raise ValueError(f"game.limit: 0.5 to 7.5 in steps of 0.5, not {limit!r}")
+    return int(2 * limit)
+
+
+def blank(options: Options) -> np.void:
+    """A state that holds the options and nothing else. Raises ValueError for a bad option."""
+    state = np.zeros(1, STATE)
+    state["limit"] = limit_in_halves(options.limit)
+    return state[0]
+
+
+@njit
+def value_of(rank: int) -> int:
+    """Halves that a card is worth."""
+    return VALUES[min(rank, FACE)]
+
+
+@njit
+def begin(state: Any, player_rank: int, opponent_rank: int) -> None:
+    """Give both their first card."""
+    state.taken[:] = 0
+    state.taken[player_rank] += 1
+    state.taken[opponent_rank] += 1
+    state.hand = HAND_AFTER[0, min(player_rank, FACE)]
+    state.score = value_of(player_rank)
+    state.opponent_score = value_of(opponent_rank)
+    state.player_rank = player_rank
+    state.opponent_rank = opponent_rank
+    state.ended = 0
+    state.turn = 0
+
+
+@njit
+def deal(state: Any, seed: np.uint64) -> None:
+    """A card for each; both, and all that are drawn later, follow from `seed`."""
+    state.random = mix(seed ^ np.uint64(0x73657474656D657A))
+    state.taken[:] = 0
+    first = draw(state)
+    state.taken[first] += 1
+    begin(state, first, draw(state))
+
+
+@njit
+def draw(state: Any) -> int:
+    """The rank of the next card from the deck, every card that is left being as likely."""
+    left = RANKS * COPIES
+    for rank in range(RANKS):
+        left -= state.taken[rank]
+    state.random += GAMMA
+    place = below(mix(state.random), left)
+    rank = 0
+    while place >= COPIES - state.taken[rank]:
+        place -= COPIES - state.taken[rank]
+        rank += 1
+    return rank
+
+
+@njit
+def legal(state: Any) -> np.uint64:
+    """Hit or stick, until the game is over."""
+    return np.uint64(0) if state.ended else bit(STICK) | bit(HIT)
+
+
+@njit
+def give_player(state: Any, rank: int) -> None:
+    """The player draws this card, and loses at once when over."""
+    state.taken[rank] += 1
+    state.score += value_of(rank)
+    if state.score > MOST:
+        state.ended = 1
+    else:
+        state.hand = HAND_AFTER[state.hand, min(rank, FACE)]
+
+
+@njit
+def opponent_draws(state: Any) -> bool:
+    """Whether the opponent has not reached the limit yet."""
+    return state.opponent_score < state.limit
+
+
+@njit
+def give_opponent(state: Any, rank: int) -> None:
+    """The opponent draws this card."""
+    state.taken[rank] += 1
+    state.opponent_score += value_of(rank)
+
+
+@njit
+def apply(state: Any, action: int) -> None:
+    """Hit, or stick and let the opponent play."""
+    if action == HIT:
+        give_player(state, draw(state))
+        return
+    while opponent_draws(state):
+        give_opponent(state, draw(state))
+    state.ended = 1
+
+
+@njit
+def over(state: Any) -> bool:
+    """Whether the player is over seven and a half, or both have stopped."""
+    return state.ended != 0
+
+
+@njit
+def result(state: Any) -> int:
+    """1 when the player has won the ended game, 0 for a tie, -1 when the opponent has."""
+    if state.score > MOST:
+        return -1
+    if state.opponent_score > MOST or state.score > state.opponent_score:
+        return 1
+    return 0 if state.score == state.opponent_score else -1
+
+
+@njit
+def returns(state: Any, out: NDArray[np.float32]) -> None:
+    """1 for a win, 0 for a tie, -1 for a loss."""
+    out[0] = result(state)
+
+
+RULES = Rules(deal, legal, apply, observe, over, returns)

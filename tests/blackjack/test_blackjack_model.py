@@ -1,0 +1,294 @@
+"""The exact process of Blackjack against every order of cards, against the engine, and by hand."""
+
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from blackjack.cards import HANDS, KINDS
+from blackjack.model import model
+from blackjack.rules import HIT, STAND, Options
+from cards.game import load_game
+from cards.mdp import HandEndedError, check, legal, reachable
+from cards.play import named_player, play
+from cards.splitmix import stream
+from train.table_player import TablePlayer
+from train.tabular import (
+    evaluate_policy,
+    expected_reward,
+    outcome_probabilities,
+    policy_iteration,
+)
+
+Deck = tuple[int, ...]
+
+
+def best_sum(kinds: list[int]) -> tuple[int, bool]:
+    total = sum(kind + 1 for kind in kinds)
+    soft = 0 in kinds and total + 10 <= 21
+    return total + 10 * soft, soft
+
+
+class BruteForce:
+    """Every order of cards, in fractions. `deck[kind]`; `infinite` puts every card back."""
+
+    def __init__(self, options: Options, deck: Deck, infinite: bool) -> None:
+        self.options, self.deck, self.infinite = options, deck, infinite
+        self.gamma = Fraction(str(options.discount))
+
+    def draws(self, left: Deck) -> list[tuple[Fraction, int, Deck]]:
+        return [
+            (
+                Fraction(count, sum(left)),
+                kind,
+                left if self.infinite else tuple(n - (k == kind) for k, n in enumerate(left)),
+            )
+            for kind, count in enumerate(left)
+            if count
+        ]
+
+    def compare(self, mine: int, theirs: int) -> Fraction:
+        if theirs > 21 or theirs < mine:
+            return Fraction(1)
+        return Fraction(0 if theirs == mine and self.options.ties == "push" else -1)
+
+    def dealer(self, mine: int, cards: list[int], left: Deck) -> Fraction:
+        total, soft = best_sum(cards)
+        rests = total >= 18 or (total == 17 and not (soft and self.options.soft_17 == "hit"))
+        if (len(cards) >= 2 and (rests or total >= mine)) or not sum(left):
+            return self.compare(mine, total)
+        return sum((p * self.dealer(mine, [*cards, kind], rest) for p, kind, rest in self.draws(left)), Fraction(0))
+
+    def player(self, cards: list[int], shown: int, left: Deck) -> Fraction:
+        """The best expected result of a hand that may be played on; the hidden card is still in `left`."""
+        stand = self.dealer(best_sum(cards)[0], [shown], left)
+        if not sum(left):
+            return stand
+        hit = Fraction(0)
+        for p, kind, rest in self.draws(left):
+            total = best_sum([*cards, kind])[0]
+            if total > 21:
+                hit -= p
+            elif total == 21:
+                hit += p * self.dealer(21, [shown], rest)
+            else:
+                hit += p * self.gamma * self.player([*cards, kind], shown, rest)
+        return max(stand, hit)
+
+    def value(self) -> Fraction:
+        total = Fraction(0)
+        for p, first, one in self.draws(self.deck):
+            for q, second, two in self.draws(one):
+                for r, shown, three in self.draws(two):
+                    if best_sum([first, second])[0] == 21:
+                        dealt = sum(
+                            (s * self.compare(21, best_sum([shown, hole])[0]) for s, hole, _ in self.draws(three)),
+                            Fraction(0),
+                        )
+                    else:
+                        dealt = self.player([first, second], shown, three)
+                    total += p * q * r * dealt
+        return total
+
+
+def deck_of(**counts: int) -> Deck:
+    return tuple(
+        counts.get(name, 0) for name in ("a", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    )
+
+
+DECKS = [
+    deck_of(a=2, four=1, six=2, ten=2),
+    deck_of(a=1, two=1, five=1, seven=1, eight=1, nine=1, ten=1),
+    deck_of(a=3, three=2, six=1, ten=1),
+]
+RULES: list[dict[str, Any]] = [{}, {"soft_17": "hit", "ties": "push"}, {"discount": 0.5, "soft_17": "hit"}]
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("deck", DECKS, ids=str)
+def test_every_order_of_a_small_deck(deck: Deck, rules: dict[str, Any]) -> None:
+    options = Options(**rules)
+    exact = model(options, "value", np.array(deck))
+    check(exact.mdp)
+    found = expected_reward(exact.mdp, policy_iteration(exact.mdp).values)
+    assert abs(found - float(BruteForce(options, deck, infinite=False).value())) < 1e-12
+    assert exact.mdp.start.sum() + sum(exact.decided) == pytest.approx(1, abs=1e-12)
+
+
+class Recursion:
+    """Infinitely many decks by recursion over sums, in plain Python: a second implementation."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.chances = [1 / 13] * 9 + [4 / 13]
+        self.best = cache(self.best)  # type: ignore[method-assign]
+        self.dealer = cache(self.dealer)  # type: ignore[method-assign]
+
+    @staticmethod
+    def add(total: int, soft: bool, kind: int) -> tuple[int, bool]:
+        hard = total - 10 * soft + kind + 1
+        aces = soft or kind == 0
+        return (hard + 10, True) if aces and hard + 10 <= 21 else (hard, False)
+
+    def dealer(self, mine: int, total: int, soft: bool, cards: int) -> tuple[float, float, float]:
+        """Probabilities that the player wins, ties and loses."""
+        rests = total > 17 or (total == 17 and not (soft and self.options.soft_17 == "hit"))
+        if cards >= 2 and (total >= mine or rests):
+            return float(total > 21 or total < mine), float(total == mine), float(mine < total <= 21)
+        rows = [
+            [chance * x for x in self.dealer(mine, *self.add(total, soft, kind), min(cards + 1, 2))]
+            for kind, chance in enumerate(self.chances)
+        ]
+        win, tie, lose = (sum(column) for column in zip(*rows, strict=True))
+        return win, tie, lose
+
+    def stand(self, mine: int, shown: int) -> float:
+        win, tie, lose = self.dealer(mine, *self.add(0, False, shown), 1)
+        return win - lose - (0 if self.options.ties == "push" else tie)
+
+    def hit(self, total: int, soft: bool, shown: int) -> float:
+        value = 0.0
+        for kind, chance in enumerate(self.chances):
+            after, still = self.add(total, soft, kind)
+            if after > 21:
+                value -= chance
+            elif after == 21:
+                value += chance * self.stand(21, shown)
+            else:
+                value += chance * self.options.discount * self.best(after, still, shown)
+        return value
+
+    def best(self, total: int, soft: bool, shown: int) -> float:
+        return max(self.stand(total, shown), self.hit(total, soft, shown))
+
+
+@pytest.mark.parametrize("rules", [{}, {"soft_17": "hit"}, {"ties": "push", "discount": 1.0}], ids=str)
+def test_infinitely_many_decks_again(rules: dict[str, Any]) -> None:
+    options = Options(**rules)
+    exact = model(options, "value")
+    check(exact.mdp)
+    values = policy_iteration(exact.mdp).values
+    again = Recursion(options)
+    met = np.flatnonzero(reachable(exact.mdp, np.flatnonzero(exact.mdp.start)))
+    assert met.size == 260  # hard 4 to 20 and soft 12 to 20 against ten cards
+    for state in met.tolist():
+        kind, text = state % KINDS, exact.state_text(state).split()
+        assert abs(values[state] - again.best(int(text[1]), text[0] == "soft", kind)) < 1e-12
+
+
+def test_infinitely_many_decks_are_the_limit_of_many() -> None:
+    infinite = model(Options(), "value")
+    many = model(Options(), "value", np.array([400_000] * 9 + [1_600_000]))
+    assert many.mdp.start.size > infinite.mdp.start.size
+    for exact in (infinite, many):
+        check(exact.mdp)
+    found = [expected_reward(exact.mdp, policy_iteration(exact.mdp).values) for exact in (infinite, many)]
+    assert found[0] == pytest.approx(found[1], abs=1e-5)
+
+
+def test_by_hand() -> None:
+    exact = model(Options(), "value")
+    state = exact.locate(["10", "10"], "10")
+    # 20 against a ten: the dealer's next card makes 20 with a ten (4/13) and 21 with an ace (1/13).
+    # From 12 to 16 he draws on; at 17 to 19 he has lost.
+    drawn = {total: Recursion(Options()).dealer(20, total, False, 2) for total in range(12, 17)}
+    lose = 1 / 13 + sum(chances[2] for chances in drawn.values()) / 13
+    tie = 4 / 13 + sum(chances[1] for chances in drawn.values()) / 13
+    assert exact.mdp.probability[state, STAND, KINDS:] == pytest.approx([1 - tie - lose, tie, lose])
+    # The first 16: a 4 makes 20, a 5 makes 21, 6 to 10 go over, the rest 17 to 19.
+    assert drawn[16] == pytest.approx((11 / 13, 1 / 13, 1 / 13))
+    # A hit of hard 20 survives with an ace alone, and 21 stands by itself.
+    hit = exact.mdp.probability[state, HIT]
+    assert hit[:KINDS].sum() == 0 and hit[KINDS + 2] > 12 / 13 - 1e-12
+    # A natural is dealt with 2 * 1/13 * 4/13; it ties against an ace and a ten.
+    natural = 2 * 4 / 169
+    assert exact.decided == pytest.approx((natural * (1 - natural), natural * natural, 0))
+
+
+def test_one_deck_knows_the_cards_that_are_gone() -> None:
+    exact = model(Options(decks=1), "value")
+    state = exact.locate(["10", "6"], "10")
+    assert exact.state_text(state) == "6 10 (16) against 10"
+    hit = exact.mdp.probability[state, HIT]
+    assert hit[:4] == pytest.approx([4 / 49] * 4)
+    # Of the 49 cards left, 14 tens, 4 nines, eights and sevens each, and 3 sixes go over; a five makes 21, which
+    # the dealer can only equal.
+    assert hit[KINDS + 2] == pytest.approx((14 + 3 * 4 + 3) / 49)
+    assert hit[KINDS : KINDS + 2].sum() == pytest.approx(4 / 49)
+
+
+@pytest.mark.parametrize("rules", [{}, {"decks": 1}, {"decks": 6, "soft_17": "hit", "ties": "push"}], ids=str)
+def test_simulated_play_agrees_with_the_computed_value(rules: dict[str, Any]) -> None:
+    game = load_game("blackjack", rules)
+    # Without discount, what is computed is the mean result of the games.
+    exact = game.configure({**rules, "discount": 1.0}).model(Options(**rules, discount=1.0), "value")  # type: ignore[misc]
+    solution = policy_iteration(exact.mdp)
+    seeds = stream(23, "simulated", 0, 400_000)
+    seating = np.zeros((seeds.size, 1), np.uint8)
+    policy = np.where(solution.policy < 0, -1, exact.policies["hit_below_14"])
+    for player, values in (
+        (TablePlayer(exact.index, solution.policy), solution.values),
+        (named_player(game, "hit_below_14"), evaluate_policy(exact.mdp, policy)),
+    ):
+        results = game.returns(play(game, seeds, [player], seating)[0])
+        half_width = 1.96 * results.std() / np.sqrt(seeds.size)
+        assert abs(results.mean() - expected_reward(exact.mdp, values)) < half_width
+
+
+def test_outcomes_and_expected_reward_agree() -> None:
+    for ties, worth in (("push", 0), ("lose", -1)):
+        exact = model(Options(ties=ties, discount=1.0), "value")  # type: ignore[arg-type]
+        solution = policy_iteration(exact.mdp)
+        win, tie, lose = exact.mdp.start @ outcome_probabilities(exact, solution.policy) + exact.decided
+        assert win + tie + lose == pytest.approx(1, abs=1e-12)
+        assert expected_reward(exact.mdp, solution.values) == pytest.approx(win + worth * tie - lose, abs=1e-12)
+
+
+def test_an_engines_states_are_those_of_the_process() -> None:
+    for rules in ({}, {"decks": 2}):
+        game = load_game("blackjack", rules)
+        exact = model(Options(**rules), "value")
+        met = reachable(exact.mdp, np.flatnonzero(exact.mdp.start))
+        states = game.deal(stream(2, "index", 0, 500))
+        for _ in range(2):
+            running = states[~game.over(states)]
+            assert running.size > 50
+            for state in running:
+                at = exact.index(state)
+                assert met[at] and legal(exact.mdp)[at].all()
+                assert f"{state['sum']}" in exact.state_text(at)
+                cards = HANDS.counts[state["hand"]]
+                names = [str(k + 1) if k else "A" for k in range(KINDS) for _ in range(cards[k])]
+                shown = min(int(state["open_rank"]), 9)
+                assert exact.locate(names, str(shown + 1) if shown else "A") == at
+            running = np.flatnonzero(~game.over(states))
+            game.apply(states, np.full(running.size, HIT, np.uint8), running)
+
+
+@pytest.mark.parametrize(
+    ("player", "opponent", "error"),
+    [
+        (["A"], "2", "begins with two cards"),
+        (["A", "1"], "2", "'1' is not a card"),
+        (["A", "2"], "X", "'X' is not a card"),
+        (["2"] * 4, "2", "2: 5 of them, the shoe has 4"),
+        (["10", "A", "2"], "2", "card 3 is drawn at 21"),
+    ],
+)
+def test_impossible_cards(player: list[str], opponent: str, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        model(Options(decks=1), "value").locate(player, opponent)
+
+
+def test_hands_that_have_ended() -> None:
+    exact = model(Options(), "value")
+    for cards, end in (
+        (["A", "K"], "21 on the deal"),
+        (["9", "2", "J"], "21 stands"),
+        (["9", "3", "J"], "22: over 21"),
+    ):
+        with pytest.raises(HandEndedError, match=end):
+            exact.locate(cards, "5")

@@ -1,0 +1,288 @@
+"""The engine of Blackjack against the rules played once more in plain Python, by hand and by record."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from blackjack import GAME
+from blackjack.cards import HAND_SOFT, HAND_SUM, HANDS, parse_card
+from blackjack.observation import DEALER, OWN_CARDS, SOFT, SUM, WIDTHS
+from blackjack.rules import HIT, STAND, apply, begin, dealer_draws, give_dealer, give_player, legal, over, take
+from blackjack.rules import result as result_of
+from cards.bits import unpack
+from cards.game import load_game
+from cards.play import RandomPlayer, play
+from cards.splitmix import stream
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"decks": 1},
+    {"decks": 8, "soft_17": "hit"},
+    {"ties": "push"},
+    {"decks": 2, "soft_17": "hit", "ties": "push"},
+]
+
+
+def best_sum(cards: list[str]) -> tuple[int, bool]:
+    """The sum with one ace as 11 if that does not go over 21, and whether it does so."""
+    total = sum(1 if card == "A" else 10 if card in "10JQK" else int(card) for card in cards)
+    soft = "A" in cards and total + 10 <= 21
+    return total + 10 * soft, soft
+
+
+def referee(player: list[str], dealer: list[str], decks: Any, soft_17: str, ties: str) -> int:
+    """The rules once more: the result, after checking that every card was drawn rightly."""
+    if decks != "infinite":
+        assert all([*player, *dealer].count(card) <= 4 * decks for card in [*player, *dealer])
+    tie = 0 if ties == "push" else -1
+    mine, theirs = best_sum(player)[0], best_sum(dealer)[0]
+    if best_sum(player[:2])[0] == 21:
+        assert len(player) == len(dealer) == 2
+        return tie if theirs == 21 else 1
+    assert all(best_sum(player[:n])[0] < 21 for n in range(2, len(player)))
+    if mine > 21:
+        assert len(dealer) == 2
+        return -1
+    for n in range(2, len(dealer) + 1):
+        total, soft = best_sum(dealer[:n])
+        at_rest = total > 17 or (total == 17 and not (soft and soft_17 == "hit"))
+        assert (at_rest or total >= mine) == (n == len(dealer))
+    if theirs > 21 or theirs < mine:
+        return 1
+    return tie if theirs == mine else -1
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_random_games_follow_the_rules(options: dict[str, Any]) -> None:
+    game, count = load_game("blackjack", options), 1500
+    seeds = stream(5, "rules", 0, count)
+    starts = game.deal(seeds)
+    played: list[list[int]] = [[] for _ in range(count)]
+
+    def watch(states, running, actions, totals):
+        for k, action in zip(running.tolist(), actions.tolist(), strict=True):
+            played[k].append(action)
+
+    final, _ = play(game, seeds, [RandomPlayer(game)], np.zeros((count, 1), np.uint8), watch=watch)
+    found = set()
+    for start, actions, wanted in zip(starts, played, game.returns(final)[:, 0], strict=True):
+        record = game.record(start, actions)
+        result = referee(*(record[key] for key in ("player", "dealer", "decks", "soft_17", "ties")))
+        assert result == wanted
+        sums = [best_sum(record[side])[0] for side in ("player", "dealer")]
+        assert game.replay(record) == {"sums": sums, "result": result}
+        found.add((result, len(actions) == 0))
+    assert {(1, True), (1, False), (-1, False)} <= found
+    assert ((0, False) in found) == (options.get("ties") == "push")
+
+
+def state_with(player: str, dealer: str, **options: Any) -> np.ndarray:
+    """After the deal and further cards of the player; cards separated by blanks, the dealer's open card first."""
+    state = np.array([load_game("blackjack", options).blank])
+    first, second, *more = [parse_card(card) for card in player.split()]
+    begin(state[0], first, second, *(parse_card(card) for card in dealer.split()))
+    for rank in more:
+        give_player(state[0], rank)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("player", "dealer", "ties", "result"),
+    [
+        ("A K", "9 7", "lose", 1),
+        ("10 A", "A 6", "lose", 1),
+        ("A K", "A Q", "lose", -1),
+        ("A K", "A Q", "push", 0),
+        ("A J", "10 A", "push", 0),
+    ],
+)
+def test_21_on_the_deal_is_decided_at_once(player: str, dealer: str, ties: str, result: int) -> None:
+    state = state_with(player, dealer, ties=ties)
+    assert over(state[0]) and legal(state[0]) == 0
+    assert result_of(state[0]) == result
+
+
+def test_21_of_the_dealer_does_not_end_the_players_turn() -> None:
+    state = state_with("9 2", "A K")
+    assert not over(state[0]) and legal(state[0]) == 0b11
+    apply(state[0], STAND)
+    assert result_of(state[0]) == -1
+
+
+def test_equal_sums_lose_or_push() -> None:
+    for ties, wanted in (("lose", -1), ("push", 0)):
+        state = state_with("10 8", "9 9", ties=ties)
+        apply(state[0], STAND)
+        assert over(state[0]) and result_of(state[0]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("player", "dealer", "soft_17", "draws"),
+    [
+        ("10 9", "10 6", "stand", True),  # 16 is below both
+        ("10 9", "10 7", "stand", False),  # 17
+        ("10 2", "10 2", "stand", False),  # 12 has reached the player's 12
+        ("10 3", "10 2", "stand", True),
+        ("10 2", "10 3", "stand", False),  # 13 is more than 12
+        ("10 9", "A 6", "stand", False),  # soft 17
+        ("10 9", "A 6", "hit", True),
+        ("10 7", "A 6", "hit", False),  # soft 17 has reached 17
+        ("10 9", "A 7", "hit", False),  # soft 18
+        ("10 9", "10 7", "hit", False),  # hard 17
+        ("10 9 5", "10 2", "stand", False),  # the player is over
+    ],
+)
+def test_when_the_dealer_draws(player: str, dealer: str, soft_17: str, draws: bool) -> None:
+    assert dealer_draws(state_with(player, dealer, soft_17=soft_17)[0]) == draws
+
+
+@pytest.mark.parametrize(
+    ("cards", "total", "soft"),
+    [
+        ("A 6", 17, 1),
+        ("A A", 12, 1),
+        ("A 6 9", 16, 0),  # the ace falls back to 1
+        ("A A 9", 21, 1),
+        ("A A 10", 12, 0),
+        ("5 6 A", 12, 0),
+        ("A 2 3 4", 20, 1),
+        ("10 9 3", 22, 0),
+        ("A 9 A", 21, 1),
+    ],
+)
+def test_sums(cards: str, total: int, soft: int) -> None:
+    state = state_with(cards, "2 3")
+    assert (state["sum"][0], state["soft"][0]) == (total, soft)
+    if total <= 21:
+        assert (HAND_SUM[state["hand"][0]], HAND_SOFT[state["hand"][0]]) == (total, soft)
+    dealer = state_with("2 2", " ".join(cards.split()[:2]))
+    for card in cards.split()[2:]:
+        give_dealer(dealer[0], parse_card(card))
+    assert (dealer["dealer_sum"][0], dealer["dealer_soft"][0]) == (total, soft)
+
+
+def test_21_after_a_hit_stands_by_itself_and_over_loses_at_once() -> None:
+    seen = set()
+    for seed in range(400):
+        state = GAME.deal(np.array([seed], np.uint64))
+        before = int(state["dealer_sum"][0])
+        while not over(state[0]):
+            apply(state[0], HIT)
+            total = int(state["sum"][0])
+            assert over(state[0]) == (total >= 21)
+            if total > 21:
+                assert result_of(state[0]) == -1 and state["dealer_sum"][0] == before
+                seen.add("over")
+            elif total == 21:
+                assert state["dealer_sum"][0] >= 17
+                seen.add("21")
+    assert seen == {"over", "21"}
+
+
+def test_a_shoe_is_drawn_without_replacement_to_the_last_card() -> None:
+    state = state_with("2 2", "2 2", decks=1)
+    state["random"] = 99
+    drawn = [take(state[0]) for _ in range(52)]
+    assert np.bincount(drawn).tolist() == [4] * 13
+    assert drawn != sorted(drawn)
+
+
+def test_infinitely_many_decks_draw_every_rank_alike() -> None:
+    state = state_with("2 2", "2 2")
+    counts = np.bincount([take(state[0]) for _ in range(130_000)], minlength=13)
+    # Chi-squared with 12 degrees of freedom: 45 is beyond 1 in 100,000.
+    assert ((counts - 10_000) ** 2 / 10_000).sum() < 45
+    assert not state["taken"].any()
+
+
+def test_observation() -> None:
+    bits = unpack(GAME.observe(state_with("A 2 K 2", "Q 5")), GAME.bits)[0]
+    assert bits[SUM : SUM + 23].nonzero()[0].tolist() == [15] and bits[SOFT] == 0
+    assert bits[DEALER : DEALER + 10].nonzero()[0].tolist() == [9]
+    cards = np.split(bits[OWN_CARDS:], np.cumsum(WIDTHS)[:-1])
+    assert [int(kind.sum()) for kind in cards] == [1, 2, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert unpack(GAME.observe(state_with("A 2", "Q 5")), GAME.bits)[0, SOFT] == 1
+    # The dealer's hidden card is hidden, and tens are tens.
+    assert (GAME.observe(state_with("J 2", "Q 5")) == GAME.observe(state_with("K 2", "10 9"))).all()
+    assert unpack(GAME.observe(state_with("10 9 8", "2 2")), GAME.bits)[0, SUM + 22] == 1
+
+
+def test_hands() -> None:
+    assert len(HANDS.total) == 3083  # the sum of the numbers of partitions of 0 to 21 into parts up to 10
+    assert HANDS.total.max() == 21
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"decks": 0}, "game.decks: infinite or 1 to 8, not 0"),
+        ({"decks": 9}, "game.decks: infinite or 1 to 8, not 9"),
+        ({"decks": "two"}, "game.decks: infinite or 1 to 8, not 'two'"),
+        ({"decks": True}, "game.decks: infinite or 1 to 8, not True"),
+        ({"soft_17": True}, "game.soft_17: stand or hit, not True"),
+        ({"ties": "win"}, "game.ties: lose or push, not 'win'"),
+        ({"discount": 1.1}, "game.discount: 0 to 1, not 1.1"),
+        ({"discount": "much"}, "game.discount: 0 to 1, not 'much'"),
+        ({"deck": 1}, "game.deck: blackjack has no such option"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        load_game("blackjack", options)
+
+
+GOOD = {
+    "game": "blackjack",
+    "decks": 1,
+    "soft_17": "stand",
+    "ties": "lose",
+    "player": ["9", "2", "7"],
+    "dealer": ["6", "Q", "5"],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"decks": 12}, "decks: infinite or 1 to 8"),
+        ({"player": ["9"]}, "player: 1 cards, a hand begins with two"),
+        ({"player": ["9", "1"]}, "player: card 2: '1' is not a card"),
+        ({"player": ["9", "2", "K", "5"]}, "player: card 4 is drawn at 21"),
+        ({"player": ["A", "K", "5"]}, "player: card 3 is drawn at 21"),
+        ({"player": ["A", "K"]}, "dealer: card 3 is drawn although the deal has decided the game"),
+        ({"player": ["9", "5"]}, "dealer: card 3 is drawn at 16 against 14 of the player"),
+        ({"player": ["9", "5", "K"]}, "dealer: card 3 is drawn at 16 against 24 of the player"),
+        ({"dealer": ["6", "Q"]}, "dealer: the game is not over, the dealer must draw at 16"),
+        ({"player": ["2"] * 5}, "player, dealer: 2 is drawn 5 times of 4"),
+        ({"dealer": 5}, "dealer: not a list"),
+    ],
+)
+def test_bad_records(change: dict[str, Any], error: str) -> None:
+    assert GAME.replay(GOOD) == {"sums": [18, 21], "result": -1}
+    with pytest.raises(ValueError, match=f"^{error}"):
+        GAME.replay(GOOD | change)
+
+
+def test_a_record_of_an_infinite_deck_may_hold_any_number_of_a_card() -> None:
+    record = GOOD | {"decks": "infinite", "player": ["2"] * 9, "dealer": ["2", "K", "8"]}
+    assert GAME.replay(record) == {"sums": [18, 20], "result": -1}
+
+
+def test_rewards() -> None:
+    reward = GAME.rewards["value"]
+    for player, ties, wanted in (("10 9", "lose", 1), ("10 8", "lose", -1), ("10 8", "push", 0)):
+        state = state_with(player, "9 9", ties=ties)
+        totals = np.zeros(1, np.float32)
+        reward(state[0], STAND, state[0], totals)
+        assert totals[0] == 0
+        apply(state[0], STAND)
+        reward(state[0], STAND, state[0], totals)
+        assert totals[0] == wanted
+
+
+def test_policies() -> None:
+    for player, at_14, at_17 in (("10 3", HIT, HIT), ("10 4", STAND, HIT), ("A 6", STAND, STAND)):
+        state = state_with(player, "5 5")
+        assert GAME.policies["hit_below_14"](state[0], np.uint64(0)) == at_14
+        assert GAME.policies["hit_below_17"](state[0], np.uint64(0)) == at_17

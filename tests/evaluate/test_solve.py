@@ -1,0 +1,254 @@
+"""`python -m evaluate.solve`: what it prints, draws and asks, and the errors it names."""
+
+import builtins
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from cards.mdp import NOWHERE, Layout
+from evaluate.pictures import arranged, learning_curves, policy_heatmap, value_heatmap
+from evaluate.solve import main, with_game_options
+from train import checkpoint
+from train.__main__ import main as train
+
+
+def lines_of(capsys: pytest.CaptureFixture) -> list[str]:
+    return capsys.readouterr().out.splitlines()
+
+
+def test_every_hand_of_a_start(capsys: pytest.CaptureFixture) -> None:
+    assert main(["game=sette_mezzo", "player=2", "opponent=6", "limit=5"]) == 0
+    lines = lines_of(capsys)
+    assert lines[0] == "sette_mezzo: limit 5, reward value"
+    assert lines[2].split() == ["hand", "decision", "win", "tie", "lose", "expected", "optimal", "play"]
+    hands = [line for line in lines[3:] if line and not line.startswith("2 (2) against 6: ")]
+    assert len(hands) == len(set(hands)) == hands_with_a_two()
+    for line in hands:
+        text, numbers = line.split(" against 6 ")
+        decision, win, tie, lose, expected = numbers.split()[:5]
+        chances = [float(win), float(tie), float(lose)]
+        assert sum(chances) == pytest.approx(1, abs=2e-6) and float(expected) == pytest.approx(
+            chances[0] - chances[2], abs=2e-6
+        )
+        score = float(text[text.index("(") + 1 : text.index(")")])
+        if score > 6:
+            assert decision == "stick" and chances == [1, 0, 0]
+        elif score == 6:
+            assert decision == "stick" and chances == [0, 1, 0]
+        else:
+            assert decision == "hit"  # less than 6 loses for certain, since the opponent has stopped
+        assert ("never gets here" in line) == only_from_6_up(text)
+    assert lines[-1].startswith("2 (2) against 6: hit: win 0.27")
+
+
+def only_from_6_up(text: str) -> bool:
+    """Whether the last card of the hand, whichever it was besides the first 2, was drawn at 6 or more."""
+    cards, score = text[: text.index("(")].split(), float(text[text.index("(") + 1 : text.index(")")])
+    drawn = [{"F": 0.5, "A": 1.0}.get(card) or float(card) for card in cards]
+    drawn.remove(2.0)
+    return bool(drawn) and score - max(drawn) >= 6
+
+
+def hands_with_a_two() -> int:
+    """By brute force: multisets of at most 7.5 that hold a 2, from what is left besides the opponent's 6."""
+    copies = {0.5: 12, 1: 4, 2: 3, 3: 4, 4: 4, 5: 4, 6: 3, 7: 4}
+
+    def count(values: list[float], room: float) -> int:
+        if not values:
+            return 1
+        first, *rest = values
+        return sum(count(rest, room - n * first) for n in range(copies[first] + 1) if n * first <= room)
+
+    return count(list(copies), 5.5)
+
+
+def test_all_starts(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["game=sette_mezzo", "reward=seed", f"folder={tmp_path}"]) == 0
+    lines = lines_of(capsys)
+    assert lines[0] == "sette_mezzo: limit 5.0, reward seed"
+    decisions = [line.split() for line in lines if len(line.split()) == 11 and set(line.split()[1:]) <= {"H", "S"}]
+    assert [row[0] for row in decisions] == list("A234567FCR")
+    values = [line.split() for line in lines if len(line.split()) == 11 and line.split()[1][0] in "+-"]
+    assert [row[0] for row in values] == list("A234567FCR")
+    assert values[5][6] == "+1.000"  # 6 against 6: a tie counts as a win
+    with (tmp_path / "states.csv").open() as file:
+        rows = {row["state"]: row for row in csv.DictReader(file)}
+    assert rows["6 (6) against 6"]["expected"] == "1.0"
+    assert any(line.startswith("hit_below_5 ") for line in lines)
+    for name in ("optimal_policy_starts.png", "optimal_values_starts.png"):
+        assert imread(tmp_path / name).std() > 0.05
+
+
+def test_blackjack(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["game=blackjack", f"folder={tmp_path}"]) == 0
+    lines = lines_of(capsys)
+    start = lines.index("hard sums: decision (player's sum down, dealer's card across)")
+    rows = {line.split()[0]: line.split()[1:] for line in lines[start + 3 : start + 20]}
+    assert set(rows["20"]) == {"S"} and set(rows["11"]) == {"H"} and list(rows) == [str(n) for n in range(20, 3, -1)]
+    policies = dict(line.split() for line in lines if line.startswith("hit_below_"))
+    assert list(policies) == [f"hit_below_{n}" for n in range(4, 22)]
+    assert float(policies["hit_below_17"]) > float(policies["hit_below_14"]) > float(policies["hit_below_4"])
+    optimal = next(line for line in lines if line.startswith("optimal play over all deals"))
+    assert float(optimal.rsplit(" ", 1)[1]) > float(policies["hit_below_17"])
+    for name in ("policy_hard", "policy_soft", "values_hard", "values_soft"):
+        assert imread(tmp_path / f"optimal_{name}.png").std() > 0.05
+
+
+def test_blackjack_of_one_deck_lists_pairs(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["game=blackjack", "decks=1", f"folder={tmp_path}"]) == 0
+    lines = lines_of(capsys)
+    assert sum(line.startswith("8 8 ") for line in lines) == 2 and not any(line.startswith("A 10 ") for line in lines)
+    assert main(["game=blackjack", "decks=1", "player=[10,6]", "opponent=10"]) == 0
+    assert lines_of(capsys)[-1].startswith("6 10 (16) against 10: ")
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What the person types, one after the other; then the input ends."""
+    typed: list[str] = []
+
+    def answer(prompt: str) -> str:
+        print(prompt, end="")
+        if not typed:
+            raise EOFError
+        return typed.pop(0)
+
+    monkeypatch.setattr(builtins, "input", answer)
+    return typed
+
+
+def test_a_conversation(answers: list[str], capsys: pytest.CaptureFixture) -> None:
+    answers += ["2", "9", " 6 ", "F", "", "F", "3"]
+    assert main(["interactive=true"]) == 0
+    lines = lines_of(capsys)
+    assert [line.split(": ")[-3].split()[-1] if "win" in line else "again" for line in lines] == [
+        "again",  # 9 is no card
+        "card",
+        "drawn",
+        "again",  # nothing was typed
+        "drawn",
+        "drawn",
+    ]
+    assert lines[0].endswith("'9' is not a card (A 2 3 4 5 6 7 F C R); again, please")
+    assert "hit: win 0.273092, tie 0.181325, lose 0.545583" in lines[1]
+    assert "stick: win 0.000000, tie 1.000000" in lines[-1] and not answers
+
+
+def test_a_conversation_that_goes_over(answers: list[str], capsys: pytest.CaptureFixture) -> None:
+    answers += ["7"]
+    assert main(["interactive=true", "player=5", "opponent=7"]) == 0
+    assert lines_of(capsys)[-1] == "the card drawn: 12: over seven and a half, the game is lost"
+
+
+def test_more_copies_than_the_deck_has_are_asked_for_again(answers: list[str], capsys: pytest.CaptureFixture) -> None:
+    answers += ["F", "7", *"FFF", "F", "c"]
+    assert main(["interactive=true"]) == 0
+    lines = lines_of(capsys)
+    assert sum("F: 5 of them, the deck has 4; again, please" in line for line in lines) == 1
+    assert "hit" in lines[-2] and lines[-1] == "the card drawn: "  # the input has ended
+
+
+def test_a_conversation_of_blackjack(answers: list[str], capsys: pytest.CaptureFixture) -> None:
+    answers += ["A", "A", "6", "9"]
+    assert main(["game=blackjack", "interactive=true"]) == 0
+    assert lines_of(capsys)[-1].endswith("21 stands by itself")
+
+
+@pytest.mark.parametrize("experiment", ["blackjack_q", "blackjack_mc"])
+def test_a_learned_table(tmp_path: Path, experiment: str, capsys: pytest.CaptureFixture) -> None:
+    budget = ["episodes=400000", "log_every_episodes=100000", f"runs={tmp_path}"]
+    assert train([f"experiment={experiment}", *budget]) == 0
+    said = lines_of(capsys)
+    run = tmp_path / "blackjack" / experiment
+    assert main(["game=blackjack", f"table={run}"]) == 0
+    lines = lines_of(capsys)
+    assert lines[1 : len(said)] == said[1:]  # the same errors as at the end of the run
+    learns = experiment == "blackjack_q"
+    assert any(line.startswith("states with the optimal action: 9") for line in lines) == learns
+    expected = -0.1618 if learns else -0.258915
+    assert float(lines[-1].split()[-1]) == pytest.approx(expected, abs=1e-5)
+    names = {path.name for path in (run / "pictures").glob("*.png")}
+    assert {"learning_curves.png", "learned_values_hard.png", "error_values_soft.png"} <= names
+    assert ("learned_policy_hard.png" in names) == learns
+
+
+def test_tables_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert train(["algo=q_learning", "episodes=1000", f"runs={tmp_path}"]) == 0
+    run = tmp_path / "blackjack" / "default"
+    for more in (["game=sette_mezzo"], ["game=blackjack", "decks=1"], ["game=blackjack", "ties=push"]):
+        assert main([*more, f"table={run}"]) == 2
+        assert "was learned with" in capsys.readouterr().err
+    path = checkpoint.listed(run / "checkpoints")[0]
+    path.write_bytes(path.read_bytes()[:-4] + b"oops")
+    assert main(["game=blackjack", f"table={path}"]) == 2
+    assert capsys.readouterr().err == f"error: {path}: damaged (its checksum does not match)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["limit=8"], "game.limit: 0.5 to 7.5 in steps of 0.5, not 8"),
+        (["limit=0"], "game.limit: 0.5 to 7.5"),
+        (["game.limit=x"], "game.limit: 0.5 to 7.5"),
+        (["reward=money"], "game.reward: one of value, seed, not 'money'"),
+        (["player=8", "opponent=2"], "player, opponent: '8' is not a card"),
+        (["player=2"], "opponent: missing; give both"),
+        (["opponent=2"], "player: missing; give both"),
+        (["player=[F,F,F,F]", "opponent=F"], "player, opponent: F: 5 of them, the deck has 4"),
+        (["player=[7,7]", "opponent=F"], "player, opponent: 14: over seven and a half, the game is lost"),
+        (["game=blackjack", "player=7", "opponent=2"], "player, opponent: a hand of Blackjack begins with two cards"),
+        (["game=blackjack", "limit=5"], "limit"),
+        (["game=tressette"], "game: the states of tressette cannot be enumerated"),
+        (["game=chess"], "chess"),
+        (["table=nowhere"], "nowhere: cannot be read"),
+        (["plyer=2"], "plyer"),
+    ],
+)
+def test_errors(arguments: list[str], error: str, capsys: pytest.CaptureFixture) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and error in said and said.count("\n") == 1
+
+
+def test_settings_can_be_printed(capsys: pytest.CaptureFixture) -> None:
+    assert main(["limit=4", "--cfg"]) == 0
+    assert "  limit: 4" in lines_of(capsys)
+
+
+def test_options_of_the_game_need_no_prefix() -> None:
+    assert with_game_options(["limit=5", "reward=seed", "player=2"]) == ["game.limit=5", "game.reward=seed", "player=2"]
+    assert with_game_options(["game=blackjack", "decks=2", "limit=5"]) == ["game=blackjack", "game.decks=2", "limit=5"]
+
+
+LAYOUT = Layout("x", "x", "down", "across", ("1", "2"), ("a", "b", "c"), np.array([[2, 0, NOWHERE], [1, 1, 0]]))
+
+
+def test_arranged() -> None:
+    found = arranged(LAYOUT, np.array([5.0, 6.0, 7.0]))
+    assert np.array_equal(found, [[7, 5, np.nan], [6, 6, 5]], equal_nan=True)
+
+
+def test_pictures_show_what_they_are_given(tmp_path: Path) -> None:
+    value_heatmap(LAYOUT, np.array([-1.0, 0.0, 1.0]), "x", tmp_path / "a.png")
+    value_heatmap(LAYOUT, np.array([1.0, 0.0, -1.0]), "x", tmp_path / "b.png")
+    policy_heatmap(LAYOUT, np.array([0, 1, 0]), ["stand", "hit"], "x", tmp_path / "c.png")
+    pictures = [imread(tmp_path / f"{name}.png")[..., :3] for name in "abc"]
+    assert pictures[0].shape == pictures[1].shape and not np.array_equal(pictures[0], pictures[1])
+    # Red for -1, green for 1, and the two colours of the actions.
+    for picture, colors in zip(pictures, (("#a50026", "#006837"),) * 2 + (("#c8553d", "#588b8b"),), strict=True):
+        for color in colors:
+            wanted = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+            assert (np.abs(picture - wanted).max(axis=2) < 0.01).sum() > 500
+
+
+def test_curves_need_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    path.write_text("env_steps,loss\n10,0.5\n20,\n30,0.25\n")
+    learning_curves(tmp_path, ["loss", "other"], "x", tmp_path / "curves.png")
+    assert imread(tmp_path / "curves.png").std() > 0.05
+    with pytest.raises(ValueError, match="holds none of other"):
+        learning_curves(tmp_path, ["other"], "x", tmp_path / "none.png")

@@ -1,0 +1,10 @@
+"""What the player of Sette e mezzo cannot see: the cards to come."""
+
+import numpy as np
+
+from cards.game import States
+
+
+def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
+    """Shuffle the deck, in place."""
+    states["random"] = random.integers(0, 2**64, dtype=np.uint64)

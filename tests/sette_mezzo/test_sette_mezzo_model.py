@@ -1,0 +1,215 @@
+"""The exact process of Sette e mezzo against every order of cards, against the engine, and by hand."""
+
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+from cards.game import load_game
+from cards.mdp import HandEndedError, check, legal, reachable
+from cards.play import play
+from cards.splitmix import stream
+from sette_mezzo import GAME
+from sette_mezzo.cards import DECK, HANDS, KINDS, RANK_TEXT
+from sette_mezzo.model import locate, model, state_text
+from sette_mezzo.rules import HIT, STICK, Options
+from train.table_player import TablePlayer
+from train.tabular import evaluate_policy, expected_reward, outcome_probabilities, policy_iteration
+
+HALVES = (2, 4, 6, 8, 10, 12, 14, 1)
+REWARDS = {"value": (1, 0, -1), "seed": (1, 1, -1)}
+
+
+class BruteForce:
+    """Expected results by following every order of cards of a deck `[kind]`, in fractions, without any state."""
+
+    def __init__(self, limit: int, deck: tuple[int, ...], reward: str) -> None:
+        self.limit, self.deck, self.reward = limit, deck, REWARDS[reward]
+
+    def draws(self, left: tuple[int, ...]) -> list[tuple[Fraction, int, tuple[int, ...]]]:
+        return [
+            (Fraction(count, sum(left)), HALVES[kind], tuple(n - (k == kind) for k, n in enumerate(left)))
+            for kind, count in enumerate(left)
+            if count
+        ]
+
+    def stick(self, score: int, other: int, left: tuple[int, ...]) -> Fraction:
+        if other < self.limit and sum(left):
+            return sum((p * self.stick(score, other + v, rest) for p, v, rest in self.draws(left)), Fraction(0))
+        win, tie, lose = self.reward
+        return Fraction(win if other > 15 or other < score else tie if other == score else lose)
+
+    def best(self, score: int, other: int, left: tuple[int, ...]) -> Fraction:
+        if score > 15:
+            return Fraction(self.reward[2])
+        stick = self.stick(score, other, left)
+        if not sum(left):
+            return stick
+        return max(stick, sum((p * self.best(score + v, other, rest) for p, v, rest in self.draws(left)), Fraction(0)))
+
+    def start(self, own: int, other: int) -> Fraction:
+        left = tuple(n - (k == own) - (k == other) for k, n in enumerate(self.deck))
+        return self.best(HALVES[own], HALVES[other], left)
+
+
+DECKS = [(1, 1, 1, 0, 0, 0, 1, 2), (0, 2, 0, 1, 1, 0, 0, 3), (2, 1, 0, 0, 1, 1, 1, 1), (1, 1, 1, 1, 1, 1, 1, 1)]
+
+
+@pytest.mark.parametrize("reward", ["value", "seed"])
+@pytest.mark.parametrize(("deck", "limit"), [(DECKS[0], 10), (DECKS[1], 9), (DECKS[2], 15), (DECKS[3], 1)])
+def test_every_order_of_a_small_deck(deck: tuple[int, ...], limit: int, reward: str) -> None:
+    exact = model(Options(limit / 2), reward, np.array(deck))
+    check(exact.mdp)
+    values = policy_iteration(exact.mdp).values
+    force = BruteForce(limit, deck, reward)
+    total = Fraction(0)
+    for own in range(KINDS):
+        for other in range(KINDS):
+            pairs = deck[own] * (deck[other] - (own == other))
+            if pairs > 0:
+                wanted = force.start(own, other)
+                assert abs(values[HANDS.child[0, own] * KINDS + other] - float(wanted)) < 1e-12
+                total += Fraction(pairs, sum(deck) * (sum(deck) - 1)) * wanted
+    assert abs(expected_reward(exact.mdp, values) - float(total)) < 1e-12
+
+
+@cache
+def multiset_value(limit: int, score: int, other: int, left: tuple[int, ...]) -> float:
+    """The full deck by recursion over what is left of it, in plain Python: a second implementation."""
+    if score > 15:
+        return -1.0
+    return max(stick_value(limit, score, other, left), hit_value(limit, score, other, left))
+
+
+def hit_value(limit: int, score: int, other: int, left: tuple[int, ...]) -> float:
+    return sum(
+        count
+        / sum(left)
+        * multiset_value(limit, score + HALVES[kind], other, (*left[:kind], count - 1, *left[kind + 1 :]))
+        for kind, count in enumerate(left)
+        if count
+    )
+
+
+@cache
+def stick_value(limit: int, score: int, other: int, left: tuple[int, ...]) -> float:
+    if other >= limit:
+        return 1.0 if other > 15 or other < score else 0.0 if other == score else -1.0
+    return sum(
+        count
+        / sum(left)
+        * stick_value(limit, score, other + HALVES[kind], (*left[:kind], count - 1, *left[kind + 1 :]))
+        for kind, count in enumerate(left)
+        if count
+    )
+
+
+@pytest.mark.parametrize(("own", "other", "limit"), [("2", "6", 10), ("F", "3", 10), ("7", "A", 8), ("5", "5", 12)])
+def test_the_full_deck_again(own: str, other: str, limit: int) -> None:
+    exact = model(Options(limit / 2), "value")
+    state = exact.locate([own], other)
+    kinds = [min(RANK_TEXT.index(card), 7) for card in (own, other)]
+    left = tuple(int(n) - kinds.count(k) for k, n in enumerate(DECK))
+    wanted = multiset_value(limit, HALVES[kinds[0]], HALVES[kinds[1]], left)
+    assert abs(policy_iteration(exact.mdp).values[state] - wanted) < 1e-12
+
+
+def test_by_hand() -> None:
+    exact = model(Options(), "value")
+    chances = outcome_probabilities(exact, policy_iteration(exact.mdp).policy)
+    # The opponent's 6 stops at once, so 6 and a half wins and 6 ties for certain.
+    assert chances[exact.locate(["6", "F"], "6")].tolist() == [1, 0, 0]
+    assert chances[exact.locate(["6"], "6")].tolist() == [0, 1, 0]
+    # 6 against 7 must hit; of 38 cards, 4 aces tie at 7 and stay there, 12 faces make 6.5, which must hit again.
+    state = exact.locate(["6"], "7")
+    assert policy_iteration(exact.mdp).policy[state] == HIT
+    assert exact.mdp.probability[state, HIT, [0, 7]] == pytest.approx([4 / 38, 12 / 38])
+    assert exact.mdp.successor[state, HIT, 0] == exact.locate(["6", "A"], "7")
+    assert exact.mdp.probability[state, HIT, KINDS:].tolist() == pytest.approx([0, 0, 22 / 38])
+    # After that half, only the 11 faces left (to 7, a tie with 7) and 4 aces (to 7.5) do not go over; 37 cards left.
+    # At 7 it sticks for the tie; 7 and a half wins against 7.
+    after = exact.locate(["6", "F"], "7")
+    assert chances[after] == pytest.approx([4 / 37, 11 / 37, 22 / 37])
+    assert chances[state] == pytest.approx([12 / 38 * 4 / 37, 4 / 38 + 12 / 38 * 11 / 37, 22 / 38 + 12 / 38 * 22 / 37])
+
+
+def test_a_tie_counts_as_a_win_under_the_published_reward() -> None:
+    value, seed = model(Options(), "value"), model(Options(), "seed")
+    for exact, wanted in ((value, 0.0), (seed, 1.0)):
+        assert policy_iteration(exact.mdp).values[exact.locate(["6"], "6")] == wanted
+    for exact in (value, seed):
+        solution = policy_iteration(exact.mdp)
+        win, tie, lose = exact.mdp.start @ outcome_probabilities(exact, solution.policy)
+        assert win + tie + lose == pytest.approx(1, abs=1e-12)
+        payoff = tie if exact is seed else 0.0
+        assert expected_reward(exact.mdp, solution.values) == pytest.approx(win + payoff - lose, abs=1e-12)
+
+
+@pytest.mark.parametrize("reward", ["value", "seed"])
+def test_simulated_play_agrees_with_the_computed_value(reward: str) -> None:
+    game = load_game("sette_mezzo", {"limit": 5.5})
+    exact = model(game.options, reward)
+    solution = policy_iteration(exact.mdp)
+    player = TablePlayer(exact.index, solution.policy)
+    seeds = stream(17, "simulated", 0, 400_000)
+    _, totals = play(game, seeds, [player], np.zeros((seeds.size, 1), np.uint8), game.rewards[reward])
+    half_width = 1.96 * totals.std() / np.sqrt(seeds.size)
+    assert abs(totals.mean() - expected_reward(exact.mdp, solution.values)) < half_width
+
+
+def test_an_engines_states_are_those_of_the_process() -> None:
+    exact = model(Options(), "value")
+    states = GAME.deal(stream(2, "index", 0, 500))
+    for state in states:
+        at = exact.index(state)
+        assert exact.mdp.start[at] > 0
+        cards = RANK_TEXT[state["player_rank"]], RANK_TEXT[state["opponent_rank"]]
+        assert at == exact.locate([cards[0]], cards[1])
+    GAME.apply(states, np.full(500, HIT, np.uint8))
+    met = reachable(exact.mdp, np.flatnonzero(exact.mdp.start))
+    running = states[~GAME.over(states)]
+    assert 100 < running.size < 500
+    for state in running:
+        at = exact.index(state)
+        assert met[at] and legal(exact.mdp)[at].all()
+        assert f"({state['score'] / 2:g}) against" in state_text(at)
+
+
+def test_policies_of_the_process_and_of_the_engine_are_the_same() -> None:
+    exact = model(Options(), "value")
+    for state in GAME.deal(stream(2, "policies", 0, 200)):
+        wanted = GAME.policies["hit_below_5"](state, np.uint64(0))
+        assert exact.policies["hit_below_5"][exact.index(state)] == wanted
+    below = evaluate_policy(exact.mdp, np.where(legal(exact.mdp).any(axis=1), exact.policies["hit_below_1"], -1))
+    # Sticking with 5 against a 5, which stops at once.
+    assert below[exact.locate(["5"], "5")] == 0
+    assert exact.policies["hit_below_5"][exact.locate(["5"], "5")] == STICK
+
+
+def test_hands_have_no_more_cards_than_the_deck() -> None:
+    exact = model(Options(), "value")
+    met = reachable(exact.mdp, np.flatnonzero(exact.mdp.start))
+    hands = HANDS.counts[np.flatnonzero(met) // KINDS]
+    # Twelve face cards and an ace make seven.
+    assert (hands <= DECK).all() and hands[:, 7].max() == 12 and hands.sum(axis=1).max() == 13
+    assert state_text(exact.locate(["F", "2", "C"], "R")) == "2 F F (3) against F"
+
+
+@pytest.mark.parametrize(
+    ("player", "opponent", "error"),
+    [
+        (["8"], "2", "'8' is not a card"),
+        (["2"], "", "'' is not a card"),
+        (["F", "F", "F", "F", "F"], "2", "F: 5 of them, the deck has 4"),
+        (["F", "F", "F", "F"], "f", "F: 5 of them, the deck has 4"),
+    ],
+)
+def test_impossible_cards(player: list[str], opponent: str, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        locate(player, opponent)
+
+
+def test_a_hand_that_is_over_has_ended() -> None:
+    with pytest.raises(HandEndedError, match=r"^8: over seven and a half"):
+        locate(["7", "A"], "2")

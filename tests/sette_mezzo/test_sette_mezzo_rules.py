@@ -1,0 +1,193 @@
+"""The engine of Sette e mezzo against the rules played once more in plain Python, by hand and by record."""
+
+import numpy as np
+import pytest
+
+from cards.bits import unpack
+from cards.game import load_game
+from cards.play import RandomPlayer, play
+from cards.splitmix import stream
+from sette_mezzo import GAME
+from sette_mezzo.cards import HANDS, RANK_TEXT, VALUES, kind_of, parse_card
+from sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS
+from sette_mezzo.rules import HIT, STICK, apply, begin, deal, draw, give_player, legal, over, returns
+from sette_mezzo.rules import result as result_of
+
+
+def games(count: int, limit: float = 5.0) -> tuple[list[dict], np.ndarray]:
+    """Records of random games and what the engine says they returned."""
+    game = load_game("sette_mezzo", {"limit": limit})
+    seeds = stream(5, "rules", 0, count)
+    starts = game.deal(seeds)
+    played: list[list[int]] = [[] for _ in range(count)]
+
+    def watch(states, running, actions, totals):
+        for k, action in zip(running.tolist(), actions.tolist(), strict=True):
+            played[k].append(action)
+
+    final, _ = play(game, seeds, [RandomPlayer(game)], np.zeros((count, 1), np.uint8), watch=watch)
+    records = [game.record(start, actions) for start, actions in zip(starts, played, strict=True)]
+    return records, game.returns(final)[:, 0]
+
+
+def halves(card: str) -> int:
+    return 1 if card in "FCR" else 2 * ("A234567".index(card) + 1)
+
+
+def referee(player: list[str], opponent: list[str], limit: float) -> int:
+    """The rules once more: the result, after checking that every card was drawn rightly."""
+    for rank in RANK_TEXT:
+        assert [*player, *opponent].count(rank) <= 4
+    score = sum(map(halves, player))
+    assert sum(map(halves, player[:-1])) <= 15
+    if score > 15:
+        assert len(opponent) == 1
+        return -1
+    other = sum(map(halves, opponent))
+    assert other >= 2 * limit
+    assert len(opponent) == 1 or sum(map(halves, opponent[:-1])) < 2 * limit
+    if other > 15 or score > other:
+        return 1
+    return 0 if score == other else -1
+
+
+@pytest.mark.parametrize("limit", [0.5, 5.0, 7.5])
+def test_random_games_follow_the_rules(limit: float) -> None:
+    records, returns_ = games(1500, limit)
+    found = [referee(record["player"], record["opponent"], limit) for record in records]
+    assert found == returns_.tolist()
+    assert set(found) == {-1, 0, 1}
+    for record, wanted in zip(records, found, strict=True):
+        replayed = GAME.replay(record)
+        assert replayed["result"] == wanted
+        assert replayed["scores"] == [sum(map(halves, record[side])) / 2 for side in ("player", "opponent")]
+
+
+def state_with(player: str, opponent: str) -> np.ndarray:
+    state = np.array([GAME.blank])
+    begin(state[0], parse_card(player[0]), parse_card(opponent))
+    for card in player[1:]:
+        give_player(state[0], parse_card(card))
+    return state
+
+
+def test_by_hand() -> None:
+    state = state_with("7F", "6")
+    assert (state["score"][0], state["opponent_score"][0]) == (15, 12)
+    assert legal(state[0]) == 0b11 and not over(state[0])
+    apply(state[0], STICK)
+    # 6 is past the limit of 5: the opponent does not draw, and 7.5 beats it.
+    assert over(state[0]) and state["opponent_score"][0] == 12 and result_of(state[0]) == 1
+    assert legal(state[0]) == 0
+    out = np.zeros(1, np.float32)
+    returns(state[0], out)
+    assert out[0] == 1
+    tie = state_with("6", "6")
+    apply(tie[0], STICK)
+    assert result_of(tie[0]) == 0
+    worse = state_with("5", "6")
+    apply(worse[0], STICK)
+    assert result_of(worse[0]) == -1
+
+
+def test_over_seven_and_a_half_loses_at_once() -> None:
+    state = state_with("7A", "2")
+    assert over(state[0]) and result_of(state[0]) == -1 and state["opponent_score"][0] == 4
+
+
+def test_hitting_at_seven_and_a_half_is_allowed_and_loses() -> None:
+    state = state_with("7F", "2")
+    apply(state[0], HIT)
+    assert over(state[0]) and result_of(state[0]) == -1
+
+
+def test_every_first_pair_is_as_likely_as_the_deck_has_it() -> None:
+    states = GAME.deal(stream(3, "pairs", 0, 200_000))
+    pairs = np.zeros((10, 10))
+    np.add.at(pairs, (states["player_rank"], states["opponent_rank"]), 1)
+    wanted = 200_000 * np.where(np.eye(10) == 1, 4 * 3, 4 * 4) / (40 * 39)
+    # Chi-squared over 100 cells: 99 degrees of freedom, 170 is beyond five standard deviations.
+    assert ((pairs - wanted) ** 2 / wanted).sum() < 170
+
+
+def test_draws_are_without_replacement() -> None:
+    state = np.array([GAME.blank])
+    for seed in range(20):
+        deal(state[0], np.uint64(seed))
+        for _ in range(38):
+            rank = draw(state[0])
+            assert state["taken"][0, rank] < 4
+            state["taken"][0, rank] += 1
+        assert (state["taken"] == 4).all()
+
+
+def test_observation() -> None:
+    bits = unpack(GAME.observe(state_with("2FA", "R")), GAME.bits)[0]
+    assert bits[SCORE : SCORE + 17].nonzero()[0].tolist() == [7]
+    assert bits[OPPONENT : OPPONENT + 8].nonzero()[0].tolist() == [7]
+    cards = np.split(bits[OWN_CARDS:], np.cumsum(WIDTHS)[:-1])
+    assert [int(kind.sum()) for kind in cards] == [1, 1, 0, 0, 0, 0, 0, 1]
+    assert all((np.diff(kind) <= 0).all() for kind in cards)
+    # Of the three face cards, the player may not tell one from another: their scores are the same.
+    assert (GAME.observe(state_with("2CA", "F")) == GAME.observe(state_with("2FA", "R"))).all()
+    assert unpack(GAME.observe(state_with("77", "2")), GAME.bits)[0, SCORE + 16] == 1
+
+
+def test_kinds_of_hands() -> None:
+    for hand, total in enumerate(HANDS.total):
+        assert total == (HANDS.counts[hand] * VALUES).sum() <= 15
+    assert [kind_of(rank) for rank in range(10)] == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7]
+
+
+@pytest.mark.parametrize("limit", [0, 0.25, 8, 5.2, -1, float("nan"), True])
+def test_bad_limits(limit: float) -> None:
+    with pytest.raises(ValueError, match=r"^game\.limit: 0\.5 to 7\.5 in steps of 0\.5, not "):
+        load_game("sette_mezzo", {"limit": limit})
+
+
+def test_unknown_option() -> None:
+    with pytest.raises(ValueError, match=r"^game\.limits: sette_mezzo has no such option; it has limit$"):
+        load_game("sette_mezzo", {"limits": 5})
+
+
+GOOD = {"game": "sette_mezzo", "limit": 5, "player": ["2", "4"], "opponent": ["3", "F", "A", "F"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"limit": 9}, "limit: 0.5 to 7.5"),
+        ({"limit": "five"}, "limit: 0.5 to 7.5"),
+        ({"player": []}, "player: no card"),
+        ({"player": "2"}, "player: not a list"),
+        ({"player": ["8"]}, "player: card 1: '8' is not a card"),
+        ({"player": ["7", "7", "A"]}, "player: card 3 is drawn after going over"),
+        ({"player": ["F"] * 4}, "player, opponent: F is drawn 6 times of 4"),
+        ({"opponent": ["3", "F"]}, "opponent: the game is not over"),
+        ({"opponent": ["5", "A"]}, "opponent: card 2 is drawn although the limit is reached"),
+        ({"player": ["7", "A"], "opponent": ["3", "F"]}, "opponent: card 2 is drawn although the player is over"),
+    ],
+)
+def test_bad_records(change: dict, error: str) -> None:
+    assert GAME.replay(GOOD) == {"scores": [6.0, 5.0], "result": 1}
+    with pytest.raises(ValueError, match=f"^{error}"):
+        GAME.replay(GOOD | change)
+
+
+def test_rewards() -> None:
+    won, tied, lost, running = (state_with(*cards) for cards in (("7F", "6"), ("6", "6"), ("5", "6"), ("5", "6")))
+    wanted = {"value": [1, 0, -1, 0], "seed": [1, 1, -1, 0]}
+    for state in (won, tied, lost):
+        apply(state[0], STICK)
+    for name, reward in GAME.rewards.items():
+        for state, value in zip((won, tied, lost, running), wanted[name], strict=True):
+            totals = np.zeros(1, np.float32)
+            reward(state[0], STICK, state[0], totals)
+            assert totals[0] == value
+
+
+def test_policies() -> None:
+    for cards, below, beat in ((("4F", "2"), HIT, STICK), (("5", "2"), STICK, STICK), (("5", "6"), STICK, HIT)):
+        state = state_with(*cards)
+        assert GAME.policies["hit_below_5"](state[0], np.uint64(0)) == below
+        assert GAME.policies["beat_the_card"](state[0], np.uint64(0)) == beat

@@ -1,0 +1,290 @@
+"""Planning and tabular learning on processes whose values are known by hand, and on the small games."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cards.game import load_game
+from cards.mdp import END, Mdp, check, legal
+from cards.splitmix import stream
+from train.simulator import Simulator, of_game, of_mdp
+from train.tabular import (
+    LEARNERS,
+    Method,
+    action_values,
+    evaluate_policy,
+    expected_reward,
+    greedy,
+    learn,
+    policy_iteration,
+    value_iteration,
+)
+from train.tabular_errors import Exact
+
+
+def random_walk(discount: float = 1.0) -> Mdp:
+    """Sutton and Barto (2018), example 6.2: five states, start in the middle, 1 for leaving on the right."""
+    successor = np.full((5, 1, 2), END, np.int32)
+    for state in range(5):
+        successor[state, 0] = state - 1, state + 1 if state < 4 else END
+    reward = np.zeros((5, 1, 2))
+    reward[4, 0, 1] = 1
+    return Mdp(successor, np.full((5, 1, 2), 0.5), reward, np.eye(5)[2], 0.0, discount)
+
+
+def grid_world() -> Mdp:
+    """Sutton and Barto (2018), example 4.1: 4 by 4, the first and last corner end, each step costs 1."""
+    successor = np.full((16, 4, 1), END, np.int32)
+    probability = np.ones((16, 4, 1))
+    for cell in range(16):
+        row, column = divmod(cell, 4)
+        for action, (down, right) in enumerate(((-1, 0), (1, 0), (0, -1), (0, 1))):
+            to = 4 * min(max(row + down, 0), 3) + min(max(column + right, 0), 3)
+            successor[cell, action] = END if to in (0, 15) else to
+    probability[[0, 15]] = 0
+    start = np.full(16, 1 / 14)
+    start[[0, 15]] = 0
+    return Mdp(successor, probability, np.full((16, 4, 1), -1.0), start, 0.0, 1.0)
+
+
+def averaged(mdp: Mdp) -> Mdp:
+    """The process of the policy that takes every action alike, as one of a single action."""
+    states, actions, branches = mdp.probability.shape
+    return mdp._replace(
+        successor=mdp.successor.reshape(states, 1, actions * branches),
+        probability=mdp.probability.reshape(states, 1, actions * branches) / actions,
+        reward=mdp.reward.reshape(states, 1, actions * branches),
+    )
+
+
+def test_policy_evaluation_of_the_random_walk() -> None:
+    values = evaluate_policy(random_walk(), np.zeros(5, np.int64))
+    assert values == pytest.approx(np.arange(1, 6) / 6, abs=1e-11)
+    assert expected_reward(random_walk(), values) == pytest.approx(0.5)
+
+
+def test_policy_evaluation_of_the_published_grid_world() -> None:
+    mdp = averaged(grid_world())
+    policy = np.where(legal(mdp)[:, 0], 0, -1)
+    published = [0, -14, -20, -22, -14, -18, -20, -20, -20, -20, -18, -14, -22, -20, -14, 0]
+    assert evaluate_policy(mdp, policy) == pytest.approx(published, abs=1e-9)
+
+
+def test_policy_and_value_iteration_of_the_grid_world() -> None:
+    mdp = grid_world()._replace(discount=0.9)
+    check(mdp)
+    distance = np.array([min(sum(divmod(k, 4)), 6 - sum(divmod(k, 4))) for k in range(16)])
+    wanted = -(1 - 0.9**distance) / 0.1
+    for solution in (policy_iteration(mdp), value_iteration(mdp)):
+        assert solution.values == pytest.approx(wanted, abs=1e-11)
+        assert solution.policy[[0, 15]].tolist() == [-1, -1]
+        assert solution.policy[1] == 2 and solution.policy[4] == 0 and solution.policy[11] == 1
+        assert solution.rounds > 1
+
+
+def test_policy_evaluation_against_a_linear_solver() -> None:
+    random = np.random.default_rng(3)
+    probability = random.dirichlet(np.ones(7), (6, 2))
+    successor = np.tile(np.array([0, 1, 2, 3, 4, 5, END], np.int32), (6, 2, 1))
+    mdp = Mdp(successor, probability, random.normal(size=(6, 2, 7)), np.full(6, 1 / 6), 0.0, 0.8)
+    policy = random.integers(2, size=6)
+    chosen = probability[np.arange(6), policy]
+    immediate = (chosen * mdp.reward[np.arange(6), policy]).sum(axis=1)
+    wanted = np.linalg.solve(np.eye(6) - 0.8 * chosen[:, :6], immediate)
+    assert evaluate_policy(mdp, policy) == pytest.approx(wanted, abs=1e-10)
+    best = max(
+        (evaluate_policy(mdp, np.array(p)) for p in np.ndindex(*[2] * 6)), key=lambda values: float(values.sum())
+    )
+    assert policy_iteration(mdp).values == pytest.approx(best, abs=1e-10)
+    assert value_iteration(mdp).values == pytest.approx(best, abs=1e-10)
+
+
+def test_a_process_that_never_ends_is_an_error() -> None:
+    mdp = Mdp(np.zeros((1, 1, 1), np.int32), np.ones((1, 1, 1)), np.ones((1, 1, 1)), np.ones(1), 0.0, 1.0)
+    with pytest.raises(ValueError, match="no convergence"):
+        evaluate_policy(mdp, np.zeros(1, np.int64))
+    with pytest.raises(ValueError, match="no convergence"):
+        value_iteration(mdp)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("probability", 0.7), ("probability", -1.0), ("successor", 5), ("successor", -2)]
+)
+def test_what_is_no_process_is_an_error(field: str, value: Any) -> None:
+    mdp = random_walk()
+    getattr(mdp, field)[3, 0, 0] = value
+    with pytest.raises(ValueError, match=r"state 3, action 0: not the branches"):
+        check(mdp)
+    with pytest.raises(ValueError, match="discount"):
+        check(random_walk(discount=1.5))
+
+
+def method(**changes: Any) -> Method:
+    settings: dict[str, Any] = {"discount": 1.0, "epsilon": 0.4, "step_size": 0.0, "power": 1.0}
+    return Method(**(settings | {"policy": np.zeros(16, np.int64)} | changes))
+
+
+def run(
+    algo: str, simulator: Simulator, episodes: int, width: int, states: int, how: Method, first: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    values, visits = np.zeros((states, width)), np.zeros((states, width), np.int64)
+    learn(algo, simulator, stream(1, "episodes", first, episodes), values, visits, how)
+    return values, visits
+
+
+@pytest.mark.parametrize("algo", ["monte_carlo", "td"])
+def test_evaluation_learns_the_random_walk(algo: str) -> None:
+    # TD(0) that bootstraps from itself forgets its first values too slowly with steps of 1 / visits.
+    how = method(power=1.0 if algo == "monte_carlo" else 0.7)
+    values, visits = run(algo, of_mdp(random_walk()), 40_000, 1, 5, how)
+    assert values[:, 0] == pytest.approx(np.arange(1, 6) / 6, abs=0.02)
+    if algo == "monte_carlo":
+        assert visits[2, 0] == 40_000  # one first visit an episode
+    else:
+        assert visits[2, 0] > 80_000  # a walk comes back to the middle
+
+
+def test_q_learning_learns_the_grid_world() -> None:
+    mdp = grid_world()._replace(discount=0.9)
+    values, visits = run("q_learning", of_mdp(mdp), 20_000, 4, 16, method(discount=0.9, step_size=0.5))
+    met = legal(mdp).any(axis=1)
+    wanted = action_values(mdp, policy_iteration(mdp).values)
+    assert values[met] == pytest.approx(wanted[met], abs=1e-6)  # nothing in it is random
+    assert (visits[met] > 100).all() and not visits[~met].any()
+
+
+def test_one_episode_by_hand() -> None:
+    # A corridor 0 -> 1 -> 2 -> end with rewards 1, 2, 4.
+    mdp = Mdp(
+        np.array([1, 2, END], np.int32).reshape(3, 1, 1),
+        np.ones((3, 1, 1)),
+        np.array([1.0, 2, 4]).reshape(3, 1, 1),
+        np.eye(3)[0],
+        0.0,
+        0.5,
+    )
+    how = method(discount=0.5)
+    assert run("monte_carlo", of_mdp(mdp), 1, 1, 3, how)[0][:, 0].tolist() == [1 + 0.5 * (2 + 0.5 * 4), 4, 4]
+    assert run("td", of_mdp(mdp), 1, 1, 3, how)[0][:, 0].tolist() == [1, 2, 4]
+    # The second episode: means of 1 and 1 + 2/2, of 2 and 2 + 4/2, of 4 and 4.
+    assert run("td", of_mdp(mdp), 2, 1, 3, how)[0][:, 0].tolist() == [1.5, 3, 4]
+    # A constant step goes half of the way each time.
+    constant = method(discount=0.5, step_size=0.5)
+    assert run("td", of_mdp(mdp), 1, 1, 3, constant)[0][:, 0].tolist() == [0.5, 1, 2]
+    assert run("td", of_mdp(mdp), 2, 1, 3, constant)[0][:, 0].tolist() == [1, 2, 3]
+    # 1 / visits ** power.
+    powered = method(discount=0.5, power=0.6)
+    wanted = 4 + 2**-0.6 * (4 - 4)
+    assert run("td", of_mdp(mdp), 2, 1, 3, powered)[0][2, 0] == pytest.approx(wanted)
+    assert run("td", of_mdp(mdp), 2, 1, 3, powered)[0][1, 0] == pytest.approx(2 + 2**-0.6 * (2 + 0.5 * 4 - 2))
+
+
+def test_monte_carlo_counts_the_first_visit_alone() -> None:
+    # One state that stays with 1/2: an episode of n steps earns n, on the first visit.
+    mdp = Mdp(
+        np.array([0, END], np.int32).reshape(1, 1, 2),
+        np.full((1, 1, 2), 0.5),
+        np.ones((1, 1, 2)),
+        np.ones(1),
+        0.0,
+        1.0,
+    )
+    values, visits = run("monte_carlo", of_mdp(mdp), 50_000, 1, 1, method())
+    assert visits[0, 0] == 50_000
+    assert values[0, 0] == pytest.approx(2, abs=4 * np.sqrt(2 / 50_000))
+
+
+def test_episodes_longer_than_the_first_buffer() -> None:
+    steps = 300
+    successor = np.append(np.arange(1, steps), END).astype(np.int32).reshape(steps, 1, 1)
+    mdp = Mdp(successor, np.ones((steps, 1, 1)), np.ones((steps, 1, 1)), np.eye(steps)[0], 0.0, 1.0)
+    how = method(policy=np.zeros(steps, np.int64))
+    assert run("monte_carlo", of_mdp(mdp), 1, 1, steps, how)[0][:, 0].tolist() == list(range(steps, 0, -1))
+
+
+def test_a_sampled_process_takes_its_branches_as_often_as_they_are_probable() -> None:
+    game = load_game("blackjack")
+    model = game.model(game.options, "value")  # type: ignore[misc]
+    simulator, policy = of_mdp(model.mdp), model.policies["hit_below_14"]
+    how = method(discount=0.95, policy=policy)
+    values, visits = run("monte_carlo", simulator, 300_000, 1, model.states, how)
+    # First states are never met again in a hand, and hard 20 is met in no other way as often.
+    wanted = Exact(model, policy).values
+    often = visits[:, 0] > 300
+    spread = np.sqrt((1 - wanted**2).clip(0.01) / visits[:, 0].clip(1))
+    scores = ((values[:, 0] - wanted) / spread)[often]
+    assert often.sum() > 150 and np.abs(scores).max() < 5
+    # What is decided on the deal is no episode with a decision.
+    assert model.mdp.start.sum() < 0.96
+
+
+@pytest.mark.parametrize("algo", LEARNERS)
+def test_batches_do_not_matter(algo: str) -> None:
+    game = load_game("sette_mezzo")
+    model = game.model(game.options, "value")  # type: ignore[misc]
+    width = 2 if algo == "q_learning" else 1
+    simulator = of_game(game, "value", model.index)
+    how = method(policy=model.policies["hit_below_5"])
+    once = run(algo, simulator, 3000, width, model.states, how)
+    values, visits = np.zeros_like(once[0]), np.zeros_like(once[1])
+    for first, count in ((0, 1), (1, 1499), (1500, 1500)):
+        learn(algo, simulator, stream(1, "episodes", first, count), values, visits, how)
+    assert (values == once[0]).all() and (visits == once[1]).all() and visits.sum() > 3000
+
+
+@pytest.mark.parametrize("algo", ["monte_carlo", "td"])
+@pytest.mark.parametrize("rules", [{}, {"decks": 1, "ties": "push"}], ids=str)
+def test_evaluation_of_blackjack_agrees_with_the_exact_values(algo: str, rules: dict[str, Any]) -> None:
+    game = load_game("blackjack", rules)
+    model = game.model(game.options, "value")  # type: ignore[misc]
+    policy = model.policies["hit_below_14"]
+    how = method(discount=0.95, policy=policy)
+    values, visits = run(algo, of_game(game, "value", model.index), 3_000_000, 1, model.states, how)
+    exact = Exact(model, policy)
+    errors = exact.errors(values, visits, 10_000)
+    often = visits[:, 0] >= 10_000
+    assert errors.states == often.sum() >= 100
+    # Results are at most 1 apart from their mean, so that five standard deviations are below this.
+    assert (np.abs(values[:, 0] - exact.values)[often] < 5 / np.sqrt(visits[often, 0])).all()
+    assert errors.mean < 0.008 and np.isnan(errors.loss)
+
+
+def test_q_learning_of_blackjack_finds_the_optimal_play() -> None:
+    game = load_game("blackjack")
+    model = game.model(game.options, "value")  # type: ignore[misc]
+    values, visits = run(
+        "q_learning", of_game(game, "value", model.index), 5_000_000, 2, model.states, method(discount=0.95)
+    )
+    errors = Exact(model).errors(values, visits, 10_000)
+    assert 0 <= errors.loss < 0.001 and errors.optimal_share > 0.98 and errors.greatest < 0.03
+
+
+def test_errors_of_tables_made_by_hand() -> None:
+    mdp = grid_world()._replace(discount=0.9)
+    game = load_game("sette_mezzo")
+    model = replace(game.model(game.options, "value"), mdp=mdp)  # type: ignore[misc]
+    exact = Exact(model)
+    values = np.where(legal(mdp), action_values(mdp, exact.values), 0.0)
+    visits = np.full((16, 4), 3)
+    right = exact.errors(values, visits, 12)
+    assert (right.states, right.optimal_share, right.loss) == (14, 1.0, 0.0) and right.greatest < 1e-12
+    visits[5] = 2
+    values[5] += 0.25
+    assert exact.errors(values, visits, 12).greatest < 1e-12  # visited too seldom
+    few = exact.errors(values, visits, 8)
+    assert few.greatest == pytest.approx(0.25) and few.mean == pytest.approx(0.25 / 14) and few.optimal_share == 1
+    assert np.isnan(exact.errors(values, visits, 100).greatest)
+    # From cell 1 to the right, then back by the second row: five steps away from the corner instead of one.
+    values[1] = 0
+    values[1, 1] = 1
+    wrong = exact.errors(values, visits, 8)
+    assert wrong.optimal_share == pytest.approx(13 / 14)
+    worse = evaluate_policy(mdp, greedy(np.where(legal(mdp), values, -np.inf)))
+    assert wrong.loss == pytest.approx((exact.values - worse).sum() / 14) and wrong.loss > 0
+
+
+def test_games_of_many_seats_are_refused() -> None:
+    with pytest.raises(ValueError, match="tressette has 4 seats"):
+        of_game(load_game("tressette"), "points", lambda state: 0)

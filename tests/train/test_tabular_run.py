@@ -1,0 +1,176 @@
+"""Runs of tabular learning from the command line: tables, curves, resuming, errors."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from train import checkpoint
+from train.__main__ import main
+from train.config import compose
+from train.run_folder import RunFolder
+from train.tabular_config import TabularSettings
+from train.tabular_run import SCALARS, TabularTrainer, load_table
+
+
+def arguments(runs: Path, *more: str) -> list[str]:
+    small = ["episodes=30000", "log_every_episodes=10000", "checkpoint.every_episodes=8000", "least_visits=100"]
+    return [*small, f"runs={runs}", "name=small", *more]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "algo", "width"),
+    [("blackjack_mc", "monte_carlo", 1), ("blackjack_td", "td", 1), ("blackjack_q", "q_learning", 2)],
+)
+def test_experiments(tmp_path: Path, experiment: str, algo: str, width: int, capsys: pytest.CaptureFixture) -> None:
+    assert main([f"experiment={experiment}", *arguments(tmp_path)]) == 0
+    run = tmp_path / "blackjack" / "small"
+    said = capsys.readouterr().out
+    assert said.startswith(f"{algo}: 30,000 episodes") and "greatest error: 0." in said
+    assert ("loss of expected reward" in said) == (algo == "q_learning")
+    with (run / "metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["rollout/episodes"]) for row in rows] == [10000, 20000, 30000]
+    assert list(rows[0]) == ["env_steps", *SCALARS]
+    assert float(rows[-1]["error/greatest"]) > float(rows[-1]["error/mean"]) > 0
+    board = EventAccumulator(str(run / "tensorboard")).Reload()
+    assert [event.step for event in board.Scalars("error/mean")] == [int(row["env_steps"]) for row in rows]
+    results = json.loads((run / "results.json").read_text())
+    assert results["episodes"] == 30000 and results["env_steps"] == int(rows[-1]["env_steps"])
+    table = load_table(run)
+    assert table.values.shape[1] == table.visits.shape[1] == width
+    if algo != "monte_carlo":  # which counts first visits, and they are all of the decisions here too
+        assert table.visits.sum() == results["env_steps"]
+    assert len(checkpoint.listed(run / "checkpoints")) == 3
+
+
+def test_a_resumed_run_has_the_same_table(tmp_path: Path) -> None:
+    assert main(["experiment=blackjack_q", *arguments(tmp_path / "whole")]) == 0
+    assert main(["experiment=blackjack_q", *arguments(tmp_path / "parts"), "episodes=9000"]) == 0
+    assert main(["experiment=blackjack_q", *arguments(tmp_path / "parts")]) == 0
+    whole, parts = (load_table(tmp_path / name / "blackjack" / "small") for name in ("whole", "parts"))
+    assert (whole.values == parts.values).all() and (whole.visits == parts.visits).all()
+    rows = [(tmp_path / name / "blackjack/small/metrics.csv").read_text().splitlines() for name in ("whole", "parts")]
+    without_time = [[line.rsplit(",", 1)[0] for line in lines] for lines in rows]
+    assert without_time[0] == without_time[1]
+
+
+def test_a_stopped_run_leaves_a_checkpoint(tmp_path: Path) -> None:
+    settings = compose(TabularSettings, "tabular", arguments(tmp_path))
+    looks = []
+    with RunFolder(settings) as folder:
+        trainer = TabularTrainer(settings, folder)
+        assert not trainer.run(lambda counters: looks.append(counters.episodes), lambda: len(looks) == 2)
+    assert looks == [8000, 10000]  # batches end at checkpoints and log rows
+    assert checkpoint.listed(folder.checkpoints)[0] == checkpoint.path_for(folder.checkpoints, 10000)
+    with RunFolder(settings) as folder:
+        again = TabularTrainer(settings, folder)
+        assert again.resumed_from is not None and again.counters.episodes == 10000
+        assert (again.values == trainer.values).all()
+
+
+def test_minutes_end_a_run(tmp_path: Path) -> None:
+    settings = compose(TabularSettings, "tabular", arguments(tmp_path, "minutes=0.0000001"))
+    with RunFolder(settings) as folder:
+        trainer = TabularTrainer(settings, folder)
+        assert trainer.run(lambda counters: None, lambda: False)
+    assert 0 < trainer.counters.episodes < settings.episodes
+
+
+def test_a_damaged_newest_checkpoint_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert main(["experiment=blackjack_td", *arguments(tmp_path)]) == 0
+    folder = tmp_path / "blackjack" / "small"
+    newest, before, *_ = checkpoint.listed(folder / "checkpoints")
+    newest.write_bytes(newest.read_bytes()[:-1])
+    assert (load_table(folder).values == load_table(before).values).all()
+    assert "damaged" in caplog.text
+    for path in checkpoint.listed(folder / "checkpoints"):
+        path.write_bytes(b"nothing")
+    with pytest.raises(checkpoint.CheckpointError, match=r"no checkpoint in .* can be used"):
+        load_table(folder)
+    assert main(["experiment=blackjack_td", *arguments(tmp_path)]) == 2
+
+
+def test_tables_that_are_none(tmp_path: Path) -> None:
+    assert main(["algo=q_learning", "game=sette_mezzo", *arguments(tmp_path), "episodes=100"]) == 0
+    good = checkpoint.load(checkpoint.listed(tmp_path / "sette_mezzo/small/checkpoints")[0])
+    broken = [
+        good | {"values": good["values"][:-1]},
+        good | {"visits": good["visits"][:, :1]},
+        good | {"values": good["values"] + float("nan")},
+        {key: value for key, value in good.items() if key != "visits"},
+        good | {"settings": {"game": {"name": "chess"}}},
+        good | {"settings": 5},
+        {"acting": torch.zeros(3)},
+    ]
+    for number, state in enumerate(broken):
+        path = tmp_path / f"{number}.pt"
+        checkpoint.save(path, state)
+        with pytest.raises(checkpoint.CheckpointError, match=str(path)):
+            load_table(path)
+    with pytest.raises(checkpoint.CheckpointError, match="holds no checkpoint; train it first"):
+        load_table(tmp_path)
+    with pytest.raises(checkpoint.CheckpointError, match="cannot be read"):
+        load_table(tmp_path / "nothing.pt")
+
+
+def test_sette_mezzo_learns_its_published_reward(tmp_path: Path) -> None:
+    more = ["game=sette_mezzo", "game.reward=seed", "game.limit=4", "episodes=1000000", "log_every_episodes=500000"]
+    assert main(["algo=q_learning", *arguments(tmp_path), *more, "checkpoint.every_episodes=500000"]) == 0
+    results = json.loads((tmp_path / "sette_mezzo/small/results.json").read_text())
+    assert 0 <= results["loss"] < 0.002 and results["mean"] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        (["algo=q_learning", "game=tressette"], "algo: q_learning needs a game whose states can be enumerated"),
+        (["algo=q_learning", "epsilon=1.5"], "epsilon: 0 to 1, not 1.5"),
+        (["algo=q_learning", "policy=hit_below_14"], "policy: q_learning finds its own"),
+        (["algo=q_learning", "step_size=0"], "step_size: more than 0, at most 1, or null, not 0"),
+        (["algo=q_learning", "step_power=0.5"], "step_power: more than 0.5"),
+        (["algo=q_learning", "episodes=0"], "episodes: more than 0"),
+        (["algo=q_learning", "game.reward=money"], "game.reward: one of value, not 'money'"),
+        (["algo=q_learning", "game.decks=9"], "game.decks: infinite or 1 to 8, not 9"),
+        (["algo=td", "policy=null"], "policy: td evaluates a policy"),
+        (["algo=td", "policy=hit_below_3"], "policy: blackjack has no policy 'hit_below_3'; it has hit_below_4"),
+        (["algo=td", "rollout=local"], "rollout"),
+        (["algo=td", "epsilons=0.1"], "epsilons"),
+        (["experiment=blackjack_z"], "blackjack_z"),
+    ],
+)
+def test_bad_settings(tmp_path: Path, more: list[str], error: str, capsys: pytest.CaptureFixture) -> None:
+    assert main([*more, f"runs={tmp_path}"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and error in said and said.count("\n") == 1
+
+
+def test_other_settings_in_the_same_folder(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["algo=q_learning", *arguments(tmp_path)]) == 0
+    assert main(["algo=q_learning", *arguments(tmp_path), "epsilon=0.1"]) == 2
+    assert "epsilon: the run in" in capsys.readouterr().err
+
+
+def test_settings_can_be_printed(capsys: pytest.CaptureFixture) -> None:
+    assert main(["experiment=blackjack_mc", "--cfg"]) == 0
+    said = capsys.readouterr().out
+    assert "algo: monte_carlo" in said and "policy: hit_below_14" in said and "decks: infinite" in said
+
+
+@pytest.mark.parametrize("game", ["blackjack", "sette_mezzo"])
+def test_networks_learn_the_small_games(tmp_path: Path, game: str) -> None:
+    small = ["rollout=local", "rollout.batch=256", "episodes=4096", "network.hidden=[32]", "learner.min_replay=500"]
+    more = [
+        "evaluation.deals=64",
+        "evaluation.final_deals=64",
+        "evaluation.every_episodes=2048",
+        "learner.batch_size=64",
+    ]
+    assert main([*small, *more, f"game={game}", f"runs={tmp_path}", "name=dqn"]) == 0
+    results = json.loads((tmp_path / game / "dqn" / "results.json").read_text())
+    won = results["random"]["win_rate"][0]
+    assert 0.5 < won < 0.9 and np.isfinite(results["random"]["wins"]).all()

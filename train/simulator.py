@@ -1,0 +1,137 @@
+"""A game or an exact process as compiled functions on one record, for learning loops that know neither."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.batch import Rules
+from cards.bits import bit
+from cards.game import Game
+from cards.mdp import END, Mdp
+from cards.splitmix import GAMMA, mix, uniform
+
+
+class Functions(NamedTuple):
+    """Compiled; `data` is whatever the simulator keeps beside its record."""
+
+    begin: Callable[..., None]  # (data, state, seed)
+    over: Callable[..., bool]  # (data, state)
+    index: Callable[..., int]  # (data, state) -> number of the state, from 0
+    legal: Callable[..., np.uint64]  # (data, state) -> bit mask of actions
+    step: Callable[..., float]  # (data, state, action) -> reward
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """One episode at a time: the functions, their data, and the record `state[1]` that they work on."""
+
+    functions: Functions
+    data: Any
+    state: NDArray[np.void]
+
+
+def of_game(game: Game, reward: str, index: Callable[..., int]) -> Simulator:
+    """A game of one seat, with the named training signal and the function that numbers its states."""
+    if game.seats != 1:
+        raise ValueError(f"{game.name} has {game.seats} seats; tabular learning is for one")
+    state = np.array([game.blank])
+    return Simulator(
+        _game_functions(game.rules, game.rewards[reward], index), (state.copy(), np.zeros(1, np.float32)), state
+    )
+
+
+@cache
+def _game_functions(rules: Rules, reward: Callable[..., None], number: Callable[..., int]) -> Functions:
+    deal, legal_of, apply, _, over_of, _ = rules
+
+    @njit
+    def begin(data: Any, state: Any, seed: np.uint64) -> None:
+        deal(state, seed)
+
+    @njit
+    def over(data: Any, state: Any) -> bool:
+        return over_of(state)
+
+    @njit
+    def index(data: Any, state: Any) -> int:
+        return number(state)
+
+    @njit
+    def legal(data: Any, state: Any) -> np.uint64:
+        return legal_of(state)
+
+    @njit
+    def step(data: Any, state: Any, action: int) -> float:
+        before, totals = data
+        before[0] = state
+        totals[0] = 0.0
+        apply(state, action)
+        reward(before[0], action, state, totals)
+        return totals[0]
+
+    return Functions(begin, over, index, legal, step)
+
+
+_POSITION = np.dtype([("random", np.uint64), ("at", np.int64)], align=True)
+
+
+def of_mdp(mdp: Mdp) -> Simulator:
+    """An exact process, sampled from its probabilities."""
+    return Simulator(_MDP_FUNCTIONS, (mdp, np.cumsum(mdp.start)), np.zeros(1, _POSITION))
+
+
+@njit
+def _begin(data: Any, state: Any, seed: np.uint64) -> None:
+    _, bounds = data
+    state.random = mix(seed)
+    first = np.searchsorted(bounds, uniform(state.random), side="right")
+    # Past the last bound lie the processes that end before any decision.
+    state.at = first if first < bounds.size else END
+
+
+@njit
+def _over(data: Any, state: Any) -> bool:
+    return state.at == END
+
+
+@njit
+def _index(data: Any, state: Any) -> int:
+    return state.at
+
+
+@njit
+def _legal(data: Any, state: Any) -> np.uint64:
+    mdp, _ = data
+    mask = np.uint64(0)
+    for action in range(mdp.probability.shape[1]):
+        if mdp.probability[state.at, action].max() > 0:
+            mask |= bit(action)
+    return mask
+
+
+@njit
+def _step(data: Any, state: Any, action: int) -> float:
+    mdp, _ = data
+    state.random += GAMMA
+    rest, chosen = uniform(mix(state.random)), 0
+    for branch in range(mdp.probability.shape[2]):
+        chance = mdp.probability[state.at, action, branch]
+        if chance > 0:
+            # Rounding may leave a rest past the last branch, which then is the one.
+            chosen = branch
+            if rest < chance:
+                break
+            rest -= chance
+    reward = mdp.reward[state.at, action, chosen]
+    state.at = mdp.successor[state.at, action, chosen]
+    return reward
+
+
+_MDP_FUNCTIONS = Functions(_begin, _over, _index, _legal, _step)
