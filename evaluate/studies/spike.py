@@ -80,9 +80,9 @@ _EXPLANATION = """\
 ## Where ours differ, and why
 
 - **Exploration and folding.** Our runs draw from all legal actions when they explore. The `no fold` columns repeat
-  them with exploration that never draws folding, and nothing else changed. Against iteration {intermediate}, against the
-  other reward and at two seats their shares of hands come nearer to the published ones, against `random` and `initial`
-  they go further away: exploration that never tried folding is one difference that would be consistent with this.
+  them with exploration that never draws folding, and nothing else changed. Against iteration {intermediate}, against
+  the other reward and at two seats their shares of hands come nearer to the published ones; against `random` and
+  `initial` they go further away. Exploration that never tried folding would be consistent with the former alone.
 - **Against `initial` and `random`.** Shares of hands agree with the published ones; our credits are higher in both
   columns, and nothing in the published description accounts for that.
 - **Two- and four-player policies.** A pool of four players never holds less than 8 credits, so the four-player policy
