@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# Training in a job: Ray on its nodes, signals to the trainer, and back into the queue when time is up.
+# shellcheck source=slurm/lib/job.sh
+source slurm/lib/job.sh
+# shellcheck source=slurm/lib/ray.sh
+source slurm/lib/ray.sh
+
+CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, with a checkpoint, and worth going on with
+trainer='' signals=0 requeue=''
+
+# USR1, shortly before the time limit or a preemption: checkpoint, and back into the queue. TERM, of scancel, or when
+# preemption comes without USR1: checkpoint only. A cancelled job must not come back, a preempted one is requeued by Slurm.
+on_signal() { # NAME NUMBER
+    signals=$((signals + 1)) requeue=
+    [[ $1 == USR1 ]] && requeue=1
+    say "SIG$1: the trainer is to write a checkpoint"
+    [[ $trainer ]] && deliver "$1" "$2"
+}
+
+# USR1 would kill a Python that has not come so far as to handle it; TERM may, there is nothing to save yet.
+deliver() { # NAME NUMBER
+    local caught
+    while [[ $1 == USR1 ]] && kill -0 "$trainer" 2>/dev/null; do
+        caught=$(awk '/^SigCgt/ {print $2}' "/proc/$trainer/status" 2>/dev/null)
+        ((16#${caught:-0} >> ($2 - 1) & 1)) && break
+        sleep 0.2
+    done
+    kill "-$1" "$trainer" 2>/dev/null
+}
+
+train() { # OVERRIDES...: ends the job
+    local before code
+    trap 'stop_ray; remove_tmp' EXIT
+    trap 'on_signal USR1 10' USR1
+    trap 'on_signal TERM 15' TERM
+    say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m train $*"
+    start_ray || exit 2
+    if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
+    # In the background, because a trap waits for a command in the foreground.
+    "${python[@]}" -m train "$@" &
+    trainer=$!
+    if [[ $requeue ]]; then deliver USR1 10; elif ((signals)); then deliver TERM 15; fi
+    while :; do # a signal ends `wait` early
+        before=$signals
+        wait "$trainer"
+        code=$?
+        ((signals == before)) && break
+    done
+    trainer=
+    say "the trainer ended with exit code $code"
+    ((code == 2)) && name_missing_nodes
+    trap - EXIT
+    stop_ray
+    remove_tmp
+    if [[ $requeue ]] && ((code == CHECKPOINTED)); then back_into_the_queue; fi
+    exit "$code"
+}
+
+back_into_the_queue() {
+    # The last task of an array has the array's own job id: that would requeue all of them.
+    local self=$SLURM_JOB_ID
+    [[ ${SLURM_ARRAY_TASK_ID:-} ]] && self=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+    trap - USR1 TERM # else this shell keeps the node until Slurm kills it
+    say "job $self goes back into the queue"
+    scontrol requeue "$self" && sleep 600 # Slurm ends this shell here
+    printf 'error: Slurm did not requeue job %s; submit the same command again to go on\n' "$self" >&2
+}
