@@ -17,7 +17,7 @@
 #SBATCH --time=01:00:00
 #SBATCH --output=slurm/logs/%x-%j.out
 
-cd "${SLURM_SUBMIT_DIR:-.}" || exit 2 # $0 is a copy in Slurm's spool
+# Slurm starts a copy of this file in the folder of sbatch.
 if [[ ! -f slurm/lib/job.sh ]]; then
     echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/evaluate.sh" >&2
     exit 2

@@ -24,7 +24,7 @@
 #SBATCH --open-mode=append
 #SBATCH --output=slurm/logs/%x-%A_%a.out
 
-cd "${SLURM_SUBMIT_DIR:-.}" || exit 2 # $0 is a copy in Slurm's spool
+# Slurm starts a copy of this file in the folder of sbatch.
 if [[ ! -f slurm/lib/job.sh ]]; then
     echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/sweep.sh" >&2
     exit 2

@@ -9,7 +9,7 @@
 #SBATCH --time=00:10:00
 #SBATCH --output=slurm/logs/%x-%j.out
 
-cd "${SLURM_SUBMIT_DIR:-.}" || exit 2 # $0 is a copy in Slurm's spool
+# Slurm starts a copy of this file in the folder of sbatch.
 if [[ ! -f slurm/lib/job.sh ]]; then
     echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/sweep_table.sh" >&2
     exit 2

@@ -52,8 +52,9 @@ wait_for_head() { # sets RAY_ADDRESS
 
 # A Ray node for as long as the job trains. When it ends (killed, out of memory, the node is gone) it is started again:
 # training goes on without it, and with it when it is back.
-keep_node() ( # NODE CPUS
-    step='' stop='' log=$(ray_log "$1")
+keep_node() { # NODE CPUS; to be run in the background
+    local step='' stop='' log
+    log=$(ray_log "$1")
     trap 'stop=1; [[ $step ]] && kill -USR1 "$step" 2>/dev/null' USR1
     trap '' TERM # scancel: the trainer first
     trap - EXIT
@@ -69,7 +70,7 @@ keep_node() ( # NODE CPUS
             wait $!
         fi
     done
-)
+}
 
 stop_ray() { # on every node; each removes its temporary folder
     [[ $ray_head ]] || return 0

@@ -23,12 +23,16 @@ def test_there_are_scripts() -> None:
 
 def test_submitted_from_elsewhere(cluster: Cluster) -> None:
     """With an output that can be written, the job says why; without, Slurm cannot even start it."""
-    script, home = str(cluster.home / "slurm" / "train_dqn.sh"), cluster.home.parent
-    told = cluster.sbatch(f"--chdir={home}", f"--output={home}/told.out", script)
-    untold = cluster.sbatch(f"--chdir={home}", script)
+    script, home = str(cluster.home / "slurm" / "train_dqn.sh"), str(cluster.home.parent)
+    told = cluster.run("env", "-C", home, "sbatch", "--parsable", "--output=told.out", script)
+    untold = cluster.run("env", "-C", home, "sbatch", "--parsable", script)
     cluster.ended(told, "FAILED", 20)
-    assert "is not the root of busso; submit from there: sbatch slurm/train_dqn.sh" in (home / "told.out").read_text()
-    assert cluster.ended(untold, "FAILED", 20).fields["ExitCode"] == "0:53"
+    assert (
+        f"{home} is not the root of busso; submit from there: sbatch slurm/train_dqn.sh"
+        in (cluster.home.parent / "told.out").read_text()
+    )
+    job = cluster.ended(untold, "FAILED", 20)
+    assert (job.fields["ExitCode"], job.fields["Reason"]) == ("0:53", "JobLaunchFailure")
 
 
 def test_before_make_install(cluster: Cluster) -> None:
