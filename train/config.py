@@ -273,6 +273,8 @@ def combinations(overrides: list[str]) -> list[dict[str, str]]:
     with _naming(overrides):
         swept = [each for each in OverridesParser.create().parse_overrides(overrides) if each.is_sweep_override()]
         for each in swept:
+            once = sum(other.get_key_element() == each.get_key_element() for other in swept) == 1
+            require(once, each.get_key_element(), "swept once", each.input_line)
             require(each.is_discrete_sweep(), each.get_key_element(), "a list of values, as 1,2,3", each.input_line)
         choices = {each.get_key_element(): list(each.sweep_string_iterator()) for each in swept}
     return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
