@@ -9,11 +9,12 @@ ray_head='' ray_keepers=() ray_nodes=()
 ray_log() { echo "slurm/logs/ray-$SLURM_JOB_ID-$1.log"; } # NODE
 
 start_ray() {
-    ((SLURM_JOB_NUM_NODES > 1)) || return 0
-    local k cpus
     # A token of the job's own: another user on these nodes cannot join, and no file in $HOME decides how Ray behaves.
     RAY_AUTH_TOKEN=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
-    export RAY_AUTH_MODE=token RAY_AUTH_TOKEN BUSSO_TMP_OF_JOB=$tmp BUSSO_PYTHON="${python[*]}"
+    export RAY_AUTH_MODE=token RAY_AUTH_TOKEN
+    ((SLURM_JOB_NUM_NODES > 1)) || return 0
+    local k cpus
+    export BUSSO_TMP_OF_JOB=$tmp BUSSO_PYTHON="${python[*]}"
     mapfile -t ray_nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
     mapfile -t cpus < <(cpus_of_nodes)
     slurm/lib/ray-node head "${cpus[0]}" </dev/null >"$(ray_log "${ray_nodes[0]}")" 2>&1 &

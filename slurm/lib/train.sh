@@ -6,40 +6,46 @@ source slurm/lib/job.sh
 source slurm/lib/ray.sh
 
 CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, with a checkpoint, and worth going on with
-trainer='' signals=0 requeue=''
+trainer='' signals=0 signal='' told='' requeue=''
 
 # USR1, shortly before the time limit or a preemption: checkpoint, and back into the queue. TERM, of scancel, or when
 # preemption comes without USR1: checkpoint only. A cancelled job must not come back, a preempted one is requeued by Slurm.
-on_signal() { # NAME NUMBER
-    signals=$((signals + 1)) requeue=
-    [[ $1 == USR1 ]] && requeue=1
-    say "SIG$1: the trainer is to write a checkpoint"
-    [[ $trainer ]] && deliver "$1" "$2"
+# The trainer is told once: a second signal would end it in the middle of its checkpoint.
+on_signal() { # NAME
+    signals=$((signals + 1))
+    if [[ $1 == TERM ]]; then requeue=no; elif [[ ! $requeue ]]; then requeue=yes; fi
+    say "SIG$1"
+    signal=${signal:-$1}
+    [[ $trainer ]] && tell
 }
 
 # USR1 would kill a Python that has not come so far as to handle it; TERM may, there is nothing to save yet.
-deliver() { # NAME NUMBER
-    local caught
-    while [[ $1 == USR1 ]] && kill -0 "$trainer" 2>/dev/null; do
+tell() {
+    [[ $told ]] && return
+    told=1
+    local caught number
+    number=$(kill -l "$signal")
+    while [[ $signal == USR1 ]] && kill -0 "$trainer" 2>/dev/null; do
         caught=$(awk '/^SigCgt/ {print $2}' "/proc/$trainer/status" 2>/dev/null)
-        ((16#${caught:-0} >> ($2 - 1) & 1)) && break
+        ((16#${caught:-0} >> (number - 1) & 1)) && break
         sleep 0.2
     done
-    kill "-$1" "$trainer" 2>/dev/null
+    kill "-$signal" "$trainer" 2>/dev/null
 }
 
 train() { # OVERRIDES...: ends the job
     local before code
     trap 'stop_ray; remove_tmp' EXIT
-    trap 'on_signal USR1 10' USR1
-    trap 'on_signal TERM 15' TERM
+    trap 'on_signal USR1' USR1
+    trap 'on_signal TERM' TERM
     say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m train $*"
     start_ray || exit 2
     if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
+    [[ $signal == TERM ]] && exit 143
     # In the background, because a trap waits for a command in the foreground.
     "${python[@]}" -m train "$@" &
     trainer=$!
-    if [[ $requeue ]]; then deliver USR1 10; elif ((signals)); then deliver TERM 15; fi
+    [[ $signal ]] && tell # the signal came while Ray started
     while :; do # a signal ends `wait` early
         before=$signals
         wait "$trainer"
@@ -52,7 +58,7 @@ train() { # OVERRIDES...: ends the job
     trap - EXIT
     stop_ray
     remove_tmp
-    if [[ $requeue ]] && ((code == CHECKPOINTED)); then back_into_the_queue; fi
+    if [[ $requeue == yes ]] && ((code == CHECKPOINTED)); then back_into_the_queue; fi
     exit "$code"
 }
 
