@@ -54,7 +54,7 @@ wait_for_head() { # sets RAY_ADDRESS
 # A Ray node for as long as the job trains. When it ends (killed, out of memory, the node is gone) it is started again:
 # training goes on without it, and with it when it is back.
 keep_node() { # NODE CPUS; to be run in the background
-    local step='' stop='' log
+    local step='' stop='' log joined=0 before
     log=$(ray_log "$1")
     trap 'stop=1; [[ $step ]] && kill -USR1 "$step" 2>/dev/null' USR1
     trap '' TERM # scancel: the trainer first
@@ -64,12 +64,12 @@ keep_node() { # NODE CPUS; to be run in the background
             --kill-on-bad-exit=0 slurm/lib/ray-node "$RAY_ADDRESS" "$2" </dev/null >>"$log" 2>&1 &
         step=$!
         while wait "$step"; kill -0 "$step" 2>/dev/null; do :; done
-        step=
-        if [[ ! $stop ]]; then
-            say "Ray on $1 ended, see $log; it is started again every 10 s"
-            sleep 10 &
-            wait $!
-        fi
+        step= before=$joined
+        joined=$(grep -c 'Ray runtime started' "$log")
+        [[ $stop ]] && return
+        ((joined > before)) && say "Ray on $1 ended, see $log; it is started again, if it can be"
+        sleep 10 &
+        wait $!
     done
 }
 

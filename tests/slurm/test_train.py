@@ -145,17 +145,18 @@ def test_scancel_cleans_both_nodes(cluster: Cluster) -> None:
 
 def test_node_that_does_not_join(cluster: Cluster) -> None:
     number = int(cluster.sbatch("--output=/dev/null", "--wrap=true")) + 1
-    cluster.run("touch", f"/tmp/busso-{number}", node="node2")
-    cluster.run("chattr", "+i", f"/tmp/busso-{number}", node="node2")
+    folder = f"/tmp/busso-{number}"
+    cluster.run("mkdir", folder, node="node2")
+    cluster.run("mount", "-t", "tmpfs", "busy", folder, node="node2")  # can be neither removed nor made
     try:
         job = submit(cluster, "alone", "-N2", ENDLESS, "rollout.join_seconds=8")
         assert job == str(number)
         cluster.ended(job, "FAILED", 90)
     finally:
-        cluster.run("chattr", "-i", f"/tmp/busso-{number}", node="node2")
-        cluster.run("rm", f"/tmp/busso-{number}", node="node2")
+        cluster.run("umount", folder, node="node2")
+        cluster.run("rmdir", folder, node="node2")
     assert f"error: node node2 did not join Ray, see slurm/logs/ray-{job}-node2.log" in cluster.log(job)
-    assert f"cannot make /tmp/busso-{number} on node2" in cluster.log(job)
+    assert f"cannot make {folder} on node2" in cluster.log(job)
     assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
 
 
