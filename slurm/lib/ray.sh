@@ -64,7 +64,7 @@ keep_node() { # NODE CPUS; to be run in the background
             --kill-on-bad-exit=0 slurm/lib/ray-node "$RAY_ADDRESS" "$2" </dev/null >>"$log" 2>&1 &
         step=$!
         while wait "$step"; kill -0 "$step" 2>/dev/null; do :; done
-        step= before=$joined
+        step='' before=$joined
         joined=$(grep -c 'Ray runtime started' "$log")
         [[ $stop ]] && return
         ((joined > before)) && say "Ray on $1 ended, see $log; it is started again, if it can be"
