@@ -19,15 +19,16 @@ on_signal() { # NAME
     [[ $trainer ]] && tell
 }
 
-# USR1 would kill a Python that has not come so far as to handle it; TERM may, there is nothing to save yet.
+# USR1 would kill a Python that does not yet catch or block it; TERM may, there is nothing to save yet.
 tell() {
     [[ $told ]] && return
     told=1
-    local caught number
-    number=$(kill -l "$signal")
+    local bit mask
+    bit=$(($(kill -l "$signal") - 1))
     while [[ $signal == USR1 ]] && kill -0 "$trainer" 2>/dev/null; do
-        caught=$(awk '/^SigCgt/ {print $2}' "/proc/$trainer/status" 2>/dev/null)
-        ((16#${caught:-0} >> (number - 1) & 1)) && break
+        for mask in $(awk '/^Sig(Blk|Cgt)/ {print $2}' "/proc/$trainer/status" 2>/dev/null); do
+            ((16#$mask >> bit & 1)) && break 2
+        done
         sleep 0.2
     done
     kill "-$signal" "$trainer" 2>/dev/null
