@@ -23,10 +23,11 @@ on_signal() { # NAME
 tell() {
     [[ $told ]] && return
     told=1
-    local bit mask
+    local bit mask masks
     bit=$(($(kill -l "$signal") - 1))
     while [[ $signal == USR1 ]] && kill -0 "$trainer" 2>/dev/null; do
-        for mask in $(awk '/^Sig(Blk|Cgt)/ {print $2}' "/proc/$trainer/status" 2>/dev/null); do
+        mapfile -t masks < <(awk '/^Sig(Blk|Cgt)/ {print $2}' "/proc/$trainer/status" 2>/dev/null)
+        for mask in "${masks[@]}"; do
             ((16#$mask >> bit & 1)) && break 2
         done
         sleep 0.2

@@ -94,7 +94,7 @@ def _interrupt(cluster: Cluster, job: str, preempt: bool) -> float:
     return round(time.monotonic() - start, 1)
 
 
-def test_two_nodes_through_the_loss_of_ray_and_of_a_node(cluster: Cluster) -> None:
+def test_loss_of_ray_on_a_node_and_of_the_node(cluster: Cluster) -> None:
     """Ray killed on a node comes back; a node that is gone is gone, and the job goes on."""
     submitted = time.monotonic()
     job = submit(cluster, "nodes", "-N2", ENDLESS)
@@ -143,7 +143,7 @@ def test_scancel_cleans_both_nodes(cluster: Cluster) -> None:
     assert checkpoint.load(newest)["counters"]["episodes"] >= 64
 
 
-def test_node_that_does_not_join(cluster: Cluster) -> None:
+def test_node_that_stays_away(cluster: Cluster) -> None:
     number = int(cluster.sbatch("--output=/dev/null", "--wrap=true")) + 1
     folder = f"/tmp/busso-{number}"
     cluster.run("mkdir", folder, node="node2")
