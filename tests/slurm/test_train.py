@@ -15,6 +15,7 @@ SMALL = (
     "network.hidden=[32]",
     "learner.min_replay=1000",
     "learner.batch_size=64",
+    "learner.samples_per_insert=2",
     "learner.target_sync=10",
     "exploration.updates=40",
     "log_every_episodes=64",
@@ -59,10 +60,8 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
     job = submit(cluster, "interrupted", "--nodelist=node1", games)
     beside = submit(cluster, "beside", "--nodelist=node1", games)
     begun = plays_on(cluster, "interrupted", job)
-    intruder = submit(cluster, "interrupted", "--nodelist=node2", games)
-    cluster.ended(intruder, "FAILED", 60)
-    errors = [line for line in cluster.log(intruder).splitlines() if line.startswith("error:")]
-    assert len(errors) == 1 and "another process is using this run" in errors[0]
+    cluster.until("the other job plays", lambda: played(cluster, "beside") > 0, 60, beside)
+    intruder = submit(cluster, "beside", "--nodelist=node2", games)
     stops, stood = [], []
     for interruption in range(3):
         if interruption:
@@ -72,6 +71,9 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
         cluster.start_now(job)
     assert cluster.ended(job, "COMPLETED", 120).restarts == 3
     cluster.ended(beside, "COMPLETED", 120)
+    cluster.ended(intruder, "FAILED", 60)
+    errors = [line for line in cluster.log(intruder).splitlines() if line.startswith("error:")]
+    assert len(errors) == 1 and "another process is using this run" in errors[0]
     assert counters(cluster, "interrupted") == counters(cluster, "beside")
     assert counters(cluster, "interrupted")["env_steps"] == 6400 * 40
     rows = episodes(cluster.home / "runs" / "tressette" / "interrupted")
