@@ -86,7 +86,7 @@ def test_tensorboard_says_how_to_reach_it(cluster: Cluster) -> None:
     page = f"import urllib.request; print(urllib.request.urlopen('http://{node}:{port}/', timeout=5).status)"
     cluster.until("the page", lambda: _answers(cluster, page), 60, job)
     cluster.run("scancel", job)
-    cluster.until("a clean node", lambda: cluster.left_behind(node) == [], 15, job)
+    cluster.until("a clean node", lambda: cluster.left_behind(node) == [], 15)
 
 
 def _answers(cluster: Cluster, page: str) -> bool:

@@ -58,7 +58,7 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
     """Two jobs side by side on one node; one is preempted once and told twice that its time is up."""
     games = "episodes=6400"
     job = submit(cluster, "interrupted", "--nodelist=node1", games)
-    beside = submit(cluster, "beside", "--nodelist=node1", games)
+    beside = submit(cluster, "beside", "--nodelist=node1", "--partition=urgent", games)  # not to be preempted
     begun = plays_on(cluster, "interrupted", job)
     cluster.until("the other job plays", lambda: played(cluster, "beside") > 0, 60, beside)
     intruder = submit(cluster, "beside", "--nodelist=node2", games)
@@ -85,11 +85,11 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
 
 
 def _interrupt(cluster: Cluster, job: str, preempt: bool) -> float:
-    """By a job that wants all the node's memory, or by the signal that comes before the time limit."""
+    """By a job that wants the CPUs of this one, or by the signal that comes before the time limit."""
     start = time.monotonic()
     if preempt:
-        urgent = ["--partition=urgent", "--nodelist=node1", "--exclusive", "--output=/dev/null", "--wrap=sleep 2"]
-        cluster.sbatch(*urgent)
+        most = ["--cpus-per-task=13", "--mem=1G", "--nodelist=node1", "--partition=urgent", "--output=/dev/null"]
+        cluster.sbatch(*most, "--wrap=sleep 2")
     else:
         cluster.usr1(job)
     cluster.until("back in the queue", lambda: cluster.job(job).state == "PENDING", 60, job)
@@ -105,6 +105,7 @@ def test_loss_of_ray_on_a_node_and_of_the_node(cluster: Cluster) -> None:
     assert _workers(cluster, "node1") >= 1 and _workers(cluster, "node2") >= 1
     print(f"two nodes: first row of metrics {first_games:.0f} s after submission")
     cluster.run("pkill", "-KILL", "raylet", node="node2")
+    cluster.until("its workers are gone", lambda: _workers(cluster, "node2") == 0, 20, job)
     plays_on(cluster, "nodes", job)
     back = cluster.until("Ray on node2 again", lambda: _workers(cluster, "node2") >= 1, 90, job)
     print(f"raylet of node2 killed: workers there again after {back:.0f} s")
@@ -112,7 +113,7 @@ def test_loss_of_ray_on_a_node_and_of_the_node(cluster: Cluster) -> None:
     cluster.kill_host("node2")
     try:
         plays_on(cluster, "nodes", job, games=512)
-        down = cluster.until("Slurm misses node2", lambda: "DOWN" in cluster.run("sinfo", "-hNn", "node2"), 60, job)
+        down = cluster.until("Slurm misses node2", lambda: "down" in cluster.run("sinfo", "-hNn", "node2"), 60, job)
         plays_on(cluster, "nodes", job)
         assert cluster.job(job).state == "RUNNING"
         print(f"node2 killed: Slurm saw it after {down:.0f} s, job on {cluster.job(job).fields['NodeList']} goes on")
@@ -124,12 +125,12 @@ def test_loss_of_ray_on_a_node_and_of_the_node(cluster: Cluster) -> None:
 
 
 def _workers(cluster: Cluster, node: str) -> int:
-    return cluster.run("ps", "-e", "-o", "args=", node=node).count("ray::")
+    return cluster.run("ps", "-e", "-o", "args=", node=node).count("ray::WorkerActor")
 
 
 def _cancel(cluster: Cluster, job: str, *nodes: str) -> None:
     cluster.run("scancel", job)
-    took = cluster.until("clean nodes", lambda: not any(cluster.left_behind(node) for node in nodes), 15, job)
+    took = cluster.until("clean nodes", lambda: not any(cluster.left_behind(node) for node in nodes), 15)
     state = cluster.ended(job, "CANCELLED", 15)
     assert state.restarts == 0 and "goes back into the queue" not in cluster.log(job)
     time.sleep(2)
