@@ -173,7 +173,7 @@ def learn_in_batches(settings: BatchQSettings, folder: RunFolder) -> int:
         finished = trainer.run(show, lambda: stop.signal is not None)
     if not finished:
         print(f"stopped after {trainer.iteration} iterations; the same command goes on", file=sys.stderr)
-        return 128 + (stop.signal or 0)
+        return stop.exit_code()
     print(f"{settings.folder}: {_status(trainer.rows[-1])}, {trainer.rows[-1].seconds:.1f} s")
     return 0
 

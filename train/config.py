@@ -115,18 +115,23 @@ class PhaseSettings:
 
 @dataclass
 class RolloutSettings:
-    """Who plays the games. `batch` games are one unit of work."""
+    """Who plays the games. `batch` games are one unit of work; no `workers`: one for every CPU but the learner's."""
 
     kind: str = "local"
     batch: int = 512
-    workers: int = 1
+    workers: int | None = None
     in_flight: int = 2
     gpus_per_worker: float = 0.0
     threads: int = 1
+    max_weights_age: int = 10_000
+    heartbeat_seconds: float = 60.0
+    nodes: int = 1
+    join_seconds: float = 120.0
 
     def __post_init__(self) -> None:
         one_of("rollout.kind", self.kind, "local", "ray")
-        positive("rollout", self, "batch", "workers", "in_flight")
+        require(self.workers is None or self.workers > 0, "rollout.workers", "more than 0, or null", self.workers)
+        positive("rollout", self, "batch", "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds")
         check_range("rollout.threads", self.threads, 1, MOST_THREADS)
         fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)

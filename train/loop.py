@@ -70,6 +70,7 @@ class Trainer:
     def run(self, rollouts: Rollouts, display: Display, stop_requested: Callable[[], bool]) -> bool:
         """Train until the budget is spent; returns whether it is. Leaves a checkpoint either way, and on an error."""
         self._started = time.perf_counter()
+        before = self._progress()
         self.rollouts = rollouts
         self._folder.write_settings()
         evaluations, self._evaluating = self._evaluating, {}
@@ -87,10 +88,14 @@ class Trainer:
                 self._last_evaluation(display)
         finally:
             # Whatever went wrong, what was learned is kept.
+            self.counters.idle_starts = self.counters.idle_starts + 1 if self._progress() == before else 0
             self._save_checkpoint()
             self._writer.wait()
             self.metrics.close()
         return self.finished()
+
+    def _progress(self) -> tuple[int, int]:
+        return self.counters.episodes, self.learner.updates
 
     def _step(self, display: Display) -> None:
         self._feed()
@@ -146,14 +151,18 @@ class Trainer:
         return epsilon(self.learner.updates, explore.start, explore.end, explore.updates)
 
     def _updates_ahead(self) -> float:
-        """How many updates may be due while more games are played: none locally, else what is in flight."""
-        if self.settings.rollout.kind == "local" or not self.counters.tickets:
+        """How many updates may be due while more games are played: those that one ticket of each worker pays for."""
+        if not self.counters.tickets:
             return 0
         per_ticket = self.counters.env_steps / self.counters.tickets * self._updates_per_insert()
-        return per_ticket * self.settings.rollout.workers
+        return per_ticket * self.rollouts.workers()
 
     def _insert(self, rollout: Rollout) -> None:
-        del self._in_flight[rollout.ticket.first]
+        ticket = self._in_flight.pop(rollout.ticket.first)
+        if self.learner.updates - rollout.weights_version > self.settings.rollout.max_weights_age:
+            self._unplayed.append(ticket)
+            self.counters.too_old += 1
+            return
         self.replay.add(rollout.transitions)
         self.counters.count(rollout, self.learner.updates)
 

@@ -15,6 +15,7 @@ SCALARS = (
     "rollout/episode_return",
     "rollout/epsilon",
     "rollout/episodes",
+    "rollout/too_old",
     "train/loss",
     "train/q_mean",
     "train/td_error",

@@ -76,6 +76,8 @@ class RunFolder:
             for key, values in differences(before, asdict(self._settings)).items()
             if key not in CHANGEABLE and not key.startswith(CHANGEABLE_GROUPS)
         }
+        if "game.name" in changed:
+            changed = {"game.name": changed["game.name"]}  # the rest follows from it
         if changed:
             key, (old, new) = next(iter(changed.items()))
             more = f" (and {len(changed) - 1} more: {', '.join(list(changed)[1:])})" if len(changed) > 1 else ""

@@ -245,7 +245,7 @@ def train_table(settings: TabularSettings, folder: RunFolder) -> int:
         finished = trainer.run(show, lambda: stop.signal is not None)
     if not finished:
         print(f"stopped after {trainer.counters.episodes:,} episodes; the same command goes on", file=sys.stderr)
-        return 128 + (stop.signal or 0)
+        return stop.exit_code()
     _report(trainer, folder.path)
     return 0
 
