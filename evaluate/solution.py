@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cards.game import Game
 from cards.mdp import END, NOWHERE, Layout, Model, reachable
 from train.checks import SettingsError
-from train.config import load_configured_game
+from train.run_config import load_configured_game
 from train.tabular import (
     Solution,
     evaluate_policy,

@@ -21,7 +21,6 @@ from cards.tables import Policy, numbering_of, save_policy
 from train import checkpoint
 from train.batch_q import greedy, mark_tried, play_batch, sweep, untried_values, visited
 from train.batch_q_config import BatchQSettings
-from train.checkpoint import CheckpointError
 from train.run_folder import RunFolder
 from train.signals import StopRequest
 
@@ -64,7 +63,7 @@ class BatchQTrainer:
         self.policy: Policy = self._numbering.initial.copy()
         self.rows: list[Progressed] = []
         (folder.path / POLICIES).mkdir(exist_ok=True)
-        self.resumed_from = self._resume()
+        self.resumed_from = folder.resume(self.load_state_dict)
         folder.write_settings()
 
     @property
@@ -142,20 +141,6 @@ class BatchQTrainer:
         self.values = values.copy()
         self.rows = [Progressed(**row) for row in state["rows"]]
         self.policy = greedy(self.values, self._numbering.legal, self._numbering.initial)
-
-    def _resume(self) -> Path | None:
-        found = self._folder.resume()
-        if found is None:
-            return None
-        for problem in found.problems.values():
-            log.warning("%s; the one before is used", problem)
-        try:
-            self.load_state_dict(found.state)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CheckpointError(
-                f"{found.path}: does not fit this run ({error}); start another with name=..."
-            ) from None
-        return found.path
 
 
 def learn_in_batches(settings: BatchQSettings, folder: RunFolder) -> int:
