@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cards.tables import numbering_of
 from train.checks import MOST_DEALS, SettingsError, check_range, require, share
 from train.run_config import RunSettings
 
@@ -21,6 +22,7 @@ class BatchQSettings(RunSettings):
     unexplored: list[int] = field(default_factory=list)
     step_size: float = 0.1
     discount: float = 1.0
+    whole_games: bool = False
     save_every: int = 5
 
     def __post_init__(self) -> None:
@@ -32,5 +34,7 @@ class BatchQSettings(RunSettings):
         game = self.load_game()
         actions = all(0 <= action < game.actions for action in self.unexplored)
         require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))
-        if game.numbering is None:
-            raise SettingsError(f"algo: q_learning needs numbered states, and {game.name} has none")
+        try:
+            numbering_of(game)
+        except ValueError as error:
+            raise SettingsError(f"algo: {error}") from None
