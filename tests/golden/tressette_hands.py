@@ -1,11 +1,6 @@
-"""Hands of Tressette as readable text, so that a change of rule or of observation shows as a readable difference.
-
-`tests/golden/*.txt` hold what `transcript` gives, and a test compares. After a change that is meant, write them anew
-with `python -m tests.golden.transcripts` and read the difference before it is committed.
-"""
+"""Hands of Tressette as readable text; see `tests.golden.transcripts`."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +13,6 @@ from tressette import observation
 from tressette.cards import CARDS, RANKS, SUIT_NAMES, SUITS, card_text
 from tressette.rules import legal, points, winning_seat
 
-FOLDER = Path(__file__).parent
 RELATIVE = ("own", "next", "partner", "previous")
 SIGNALS = ("busso", "striscio", "volo")
 
@@ -113,13 +107,3 @@ def _listed(cards: list[int]) -> str:
     """Cards by suit, from the weakest up, suits apart by a wider space."""
     suits = [[card_text(c) for c in range(RANKS * s, RANKS * (s + 1)) if cards[c]] for s in range(SUITS)]
     return "  ".join(" ".join(suit) for suit in suits if suit) or "nothing"
-
-
-def main() -> None:
-    """Write every transcript anew."""
-    for name, script in SCRIPTS.items():
-        (FOLDER / f"{name}.txt").write_text(transcript(script))
-
-
-if __name__ == "__main__":
-    main()
