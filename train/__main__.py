@@ -22,12 +22,13 @@ from train.batch_q_run import learn_in_batches
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
 from train.command_line import parse, run_command
-from train.config import TrainSettings, as_yaml, chosen_algo_and_game, compose, load_configured_game
+from train.config import TrainSettings, as_yaml, chosen_algo_and_game, compose
 from train.device import choose_device
 from train.loop import Trainer
 from train.metrics import logged
 from train.progress import Display, result_console, results_table
 from train.rollout import Evaluator, LocalRollouts, Rollouts
+from train.run_config import load_configured_game
 from train.run_folder import RunFolder
 from train.tabular_config import ALGORITHMS, TabularSettings
 from train.tabular_run import train_table

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -56,8 +55,14 @@ class Trainer:
         self._started = time.perf_counter()
         self._shown = 0.0
         self._passed = {"log": 0, "evaluation": 0, "checkpoint": 0}
-        self.resumed_from: Path | None = None
-        self._resume()
+        self.resumed_from = folder.resume(self.load_state_dict)
+        if self.resumed_from is not None:
+            log.info(
+                "resumed from %s: %d episodes, %d updates",
+                self.resumed_from,
+                self.counters.episodes,
+                self.learner.updates,
+            )
         self._best = Best(settings, folder.checkpoints, self._writer)
         self._rates = Rates(self.counters.env_steps, self.learner.updates)
 
@@ -291,19 +296,3 @@ class Trainer:
         self._passed = dict(state["passed"])
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
-
-    def _resume(self) -> None:
-        found = self._folder.resume()
-        if found is None:
-            return
-        for problem in found.problems.values():
-            log.warning("%s; the one before is used, this one is renamed", problem)
-        try:
-            self.load_state_dict(found.state)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-            raise checkpoint.CheckpointError(
-                f"{found.path}: does not fit this run ({reason}); start another with name=..."
-            ) from None
-        log.info("resumed from %s: %d episodes, %d updates", found.path, self.counters.episodes, self.learner.updates)
-        self.resumed_from = found.path

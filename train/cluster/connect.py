@@ -12,7 +12,7 @@ import ray
 
 from train import resources
 from train.checks import SettingsError
-from train.config import RolloutSettings
+from train.setting_groups import RolloutSettings
 
 CONNECT_SECONDS = 5.0
 
