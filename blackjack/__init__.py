@@ -1,11 +1,5 @@
 """Blackjack: one player against the dealer; its exact values can be computed."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
 from blackjack.model import model
 from blackjack.observation import BITS
 from blackjack.players import POLICIES
@@ -14,15 +8,9 @@ from blackjack.rewards import REWARDS
 from blackjack.rules import ACTION_TEXT, RULES, Options, blank
 from cards.game import Game
 
-
-def _configure(options: Mapping[str, Any]) -> Game:
-    chosen = Options(**options)
-    return replace(GAME, options=chosen, blank=blank(chosen))
-
-
 GAME = Game(
     name="blackjack",
-    blank=blank(Options()),
+    blank_for=blank,
     options=Options(),
     rules=RULES,
     seats=1,
@@ -34,7 +22,6 @@ GAME = Game(
     rewards=REWARDS,
     policies=POLICIES,
     action_text=ACTION_TEXT.__getitem__,
-    configure_options=_configure,
     replay=replay,
     record=record,
     model=model,

@@ -7,6 +7,7 @@ while that does not go over 21, and is then called soft.
 import numpy as np
 
 from cards.multisets import multisets
+from cards.records import parse_rank
 
 RANK_TEXT = ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K")
 KIND_TEXT = RANK_TEXT[:10]
@@ -26,10 +27,7 @@ HAND_SUM = HANDS.total + 10 * HAND_SOFT
 
 def parse_card(text: object) -> int:
     """`K` -> 12. Raises ValueError naming a text that is no card."""
-    name = str(text).strip().upper() if isinstance(text, str | int) and not isinstance(text, bool) else ""
-    if name in RANK_TEXT:
-        return RANK_TEXT.index(name)
-    raise ValueError(f"{text!r} is not a card (A 2 3 4 5 6 7 8 9 10 J Q K)")
+    return parse_rank(text, RANK_TEXT)
 
 
 def kind_of(rank: int) -> int:

@@ -20,7 +20,7 @@ from blackjack.rules import (
     result,
     take,
 )
-from cards.records import field, list_of
+from cards.records import check_copies, field, hand_of
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
@@ -56,8 +56,9 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
         state = np.array([blank(options)])
     except ValueError as error:
         raise ValueError(str(error).removeprefix("game.")) from None
-    player, dealer = _cards(record, "player"), _cards(record, "dealer")
-    _check_copies([*player, *dealer], options)
+    player, dealer = (hand_of(record, name, 2, parse_card) for name in ("player", "dealer"))
+    if options.decks != "infinite":
+        check_copies("player, dealer", [*player, *dealer], COPIES * options.decks, RANK_TEXT)
     begin(state[0], player[0], player[1], dealer[0], dealer[1])
     for number, rank in enumerate(player[2:], start=3):
         if state[0]["sum"] >= MOST:
@@ -82,26 +83,3 @@ def _play_dealer(state: Any, cards: list[int]) -> None:
         give_dealer(state[0], rank)
     if not decided and dealer_draws(state[0]):
         raise ValueError(f"dealer: the game is not over, the dealer must draw at {state[0]['dealer_sum']}")
-
-
-def _cards(record: dict[str, Any], name: str) -> list[int]:
-    texts = list_of(field(record, name), name, None)
-    if len(texts) < 2:
-        raise ValueError(f"{name}: {len(texts)} cards, a hand begins with two")
-    return [_card(text, f"{name}: card {number}") for number, text in enumerate(texts, start=1)]
-
-
-def _card(text: object, where: str) -> int:
-    try:
-        return parse_card(text)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-
-
-def _check_copies(drawn: list[int], options: Options) -> None:
-    if options.decks == "infinite":
-        return
-    copies = COPIES * options.decks
-    for rank in drawn:
-        if drawn.count(rank) > copies:
-            raise ValueError(f"player, dealer: {RANK_TEXT[rank]} is drawn {drawn.count(rank)} times of {copies}")

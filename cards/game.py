@@ -31,9 +31,9 @@ class UnknownGameError(ValueError):
 class Game:
     """A game with its options chosen.
 
-    `blank` is a state record that holds the options and nothing else; its dtype has the field `turn`, the seat to
-    move. With a field `players`, only the first so many of `seats` are taken in a game; the others never move and
-    their result is 0. The rules are compiled scalar functions on one record:
+    `blank_for(options)` is a state record that holds the options and nothing else (ValueError for a bad option); its
+    dtype has the field `turn`, the seat to move. With a field `players`, only the first so many of `seats` are taken
+    in a game; the others never move and their result is 0. The rules are compiled scalar functions on one record:
 
     - `deal(state, seed)`: a new game under the options in `state`; all chance in it follows from `seed`;
     - `legal(state)`: bit mask over the actions (at most 64) of the seat to move, 0 when over;
@@ -46,12 +46,13 @@ class Game:
     `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`.
     `total` is the sum of the returns over the seats when the game conserves it. `model(options, reward)` is the exact
     process of a game of one seat whose states can be enumerated.
-    `numbering(options)` are its decisions as numbered states, for a game whose policies fit a table.
+    `numbering(options)` are its decisions as numbered states, for a game whose policies fit a table. `varying(options)`
+    are the fields of this record that follow from the options, such as `seats`.
     """
 
     name: str
-    blank: np.void
     options: Any
+    blank_for: Callable[[Any], np.void]
     rules: Rules
     seats: int
     teams: tuple[tuple[int, ...], ...]
@@ -62,11 +63,16 @@ class Game:
     rewards: Mapping[str, Callable[..., None]]
     policies: Mapping[str, Callable[..., int]]
     action_text: Callable[[int], str]
-    configure_options: Callable[[Mapping[str, Any]], Game]
     replay: Callable[[dict[str, Any]], dict[str, Any]]
     record: Callable[[np.void, list[int]], dict[str, Any]]
     numbering: Callable[[Any], Numbering] | None = None
     model: Callable[[Any, str], Model] | None = None
+    varying: Callable[[Any], Mapping[str, Any]] | None = None
+
+    @cached_property
+    def blank(self) -> np.void:
+        """A state record that holds the options and nothing else."""
+        return self.blank_for(self.options)
 
     @property
     def words(self) -> int:
@@ -89,7 +95,10 @@ class Game:
         for key in options:
             if key not in known:
                 raise ValueError(f"game.{key}: {self.name} has no such option; it has {', '.join(sorted(known))}")
-        return self.configure_options(options)
+        chosen = type(self.options)(**options)
+        changed = dataclasses.replace(self, options=chosen, **(self.varying(chosen) if self.varying else {}))
+        _ = changed.blank  # bad options are found here
+        return changed
 
     def deal(self, seeds: NDArray[np.uint64]) -> States:
         """New games, one per seed."""

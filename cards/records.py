@@ -1,9 +1,11 @@
 """Games as JSON Lines: reading a file of records, and checking the fields of one."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | ValueError]]:
@@ -55,6 +57,37 @@ def integer(record: dict[str, Any], name: str, low: int, high: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise ValueError(f"{name}: {value!r} is not an integer from {low} to {high}")
     return value
+
+
+def parse_rank(text: object, ranks: Sequence[str]) -> int:
+    """The place of a card's text among the `ranks` of a game without suits. Raises ValueError for another text."""
+    name = str(text).strip().upper() if isinstance(text, str | int) and not isinstance(text, bool) else ""
+    if name not in list(ranks):
+        raise ValueError(f"{text!r} is not a card ({' '.join(ranks)})")
+    return list(ranks).index(name)
+
+
+def parse_at(where: str, parse: Callable[[Any], T], text: object) -> T:
+    """`parse(text)`. Raises ValueError that begins with `where` for a text that `parse` refuses."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def hand_of(record: dict[str, Any], name: str, least: int, parse: Callable[[Any], T]) -> list[T]:
+    """A field that lists at least so many cards in the order drawn. Raises ValueError naming field and card."""
+    texts = list_of(field(record, name), name, None)
+    if len(texts) < least:
+        raise ValueError(f"{name}: {len(texts)} cards, a hand begins with {least}")
+    return [parse_at(f"{name}: card {number}", parse, text) for number, text in enumerate(texts, start=1)]
+
+
+def check_copies(where: str, drawn: Sequence[int], copies: int, ranks: Sequence[str]) -> None:
+    """Raise ValueError when a rank is drawn more often than there are copies of it."""
+    for rank in drawn:
+        if drawn.count(rank) > copies:
+            raise ValueError(f"{where}: {ranks[rank]} is drawn {drawn.count(rank)} times of {copies}")
 
 
 def list_of(value: object, name: str, length: int | None) -> list[Any]:

@@ -70,10 +70,10 @@ def _lookup_loop(number: Callable[[Any], int]) -> Callable[..., None]:
 
 
 class TablePlayer:
-    """Plays the action that a table has for the state; see `cards.play.Player`."""
+    """Plays `policy[number(state)]`, with the compiled function that numbers the states; see `cards.play.Player`."""
 
-    def __init__(self, numbering: Numbering, policy: Policy) -> None:
-        self._look_up = _lookup_loop(numbering.number)
+    def __init__(self, number: Callable[[Any], int], policy: NDArray[np.integer[Any]]) -> None:
+        self._look_up = _lookup_loop(number)
         self._policy = policy
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:

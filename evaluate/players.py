@@ -31,7 +31,7 @@ def load_player(game: Game, spec: str, device: torch.device) -> Player:
     if spec == "random" or spec in game.policies:
         return named_player(game, spec)
     path = Path(spec)
-    tables = sorted(path.glob("policies/*.npz"))
+    tables = sorted(path.glob("policies/*.npz"), key=lambda table: (len(table.name), table.name))
     if tables or path.suffix in (".json", ".npz"):
         return _table_player(game, tables[-1] if tables else path)
     if spec and path.is_dir():
@@ -48,7 +48,7 @@ def load_player(game: Game, spec: str, device: torch.device) -> Player:
 
 def _table_player(game: Game, path: Path) -> TablePlayer:
     try:
-        return TablePlayer(numbering_of(game), load_policy(path, game))
+        return TablePlayer(numbering_of(game).number, load_policy(path, game))
     except PolicyFileError as error:
         raise CheckpointError(str(error)) from None
     except ValueError as error:

@@ -26,9 +26,10 @@ from cards.splitmix import stream
 from evaluate.players import load_player
 from train.checks import MOST_DEALS, MOST_SEED, MOST_THREADS, SettingsError, check_range
 from train.command_line import parse, run_command
-from train.config import as_yaml, compose, load_configured_game
+from train.config import as_yaml, compose
 from train.device import choose_device
 from train.progress import result_console
+from train.run_config import load_configured_game
 
 
 @dataclass

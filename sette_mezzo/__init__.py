@@ -1,11 +1,5 @@
 """Sette e mezzo: one player against an opponent with a fixed rule; its exact values can be computed."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
 from cards.game import Game
 from sette_mezzo.model import model
 from sette_mezzo.observation import BITS
@@ -14,15 +8,9 @@ from sette_mezzo.records import record, replay
 from sette_mezzo.rewards import REWARDS
 from sette_mezzo.rules import ACTION_TEXT, RULES, Options, blank
 
-
-def _configure(options: Mapping[str, Any]) -> Game:
-    chosen = Options(**options)
-    return replace(GAME, options=chosen, blank=blank(chosen))
-
-
 GAME = Game(
     name="sette_mezzo",
-    blank=blank(Options()),
+    blank_for=blank,
     options=Options(),
     rules=RULES,
     seats=1,
@@ -34,7 +22,6 @@ GAME = Game(
     rewards=REWARDS,
     policies=POLICIES,
     action_text=ACTION_TEXT.__getitem__,
-    configure_options=_configure,
     replay=replay,
     record=record,
     model=model,

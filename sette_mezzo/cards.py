@@ -7,6 +7,7 @@ kind, the face cards are the kind FACE.
 import numpy as np
 
 from cards.multisets import multisets
+from cards.records import parse_rank
 
 RANK_TEXT = "A234567FCR"
 RANKS = 10
@@ -23,10 +24,7 @@ HAND_AFTER = HANDS.child
 
 def parse_card(text: object) -> int:
     """`A` -> 0. Raises ValueError naming a text that is no card."""
-    name = str(text).strip().upper() if isinstance(text, str | int) and not isinstance(text, bool) else ""
-    if len(name) == 1 and name in RANK_TEXT:
-        return RANK_TEXT.index(name)
-    raise ValueError(f"{text!r} is not a card (A 2 3 4 5 6 7 F C R)")
+    return parse_rank(text, RANK_TEXT)
 
 
 def kind_of(rank: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cards.records import field, list_of
+from cards.records import check_copies, field, hand_of
 from sette_mezzo.cards import COPIES, MOST, RANK_TEXT, parse_card
 from sette_mezzo.rules import (
     HIT,
@@ -55,8 +55,8 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
         state = np.array([blank(Options(field(record, "limit")))])
     except ValueError as error:
         raise ValueError(str(error).removeprefix("game.")) from None
-    player, opponent = _cards(record, "player"), _cards(record, "opponent")
-    _check_copies([*player, *opponent])
+    player, opponent = (hand_of(record, name, 1, parse_card) for name in ("player", "opponent"))
+    check_copies("player, opponent", [*player, *opponent], COPIES, RANK_TEXT)
     begin(state[0], player[0], opponent[0])
     for number, rank in enumerate(player[1:], start=2):
         if over(state[0]):
@@ -79,23 +79,3 @@ def _play_opponent(state: Any, cards: list[int]) -> None:
         give_opponent(state[0], rank)
     if not busted and opponent_draws(state[0]):
         raise ValueError("opponent: the game is not over, the opponent must draw below the limit")
-
-
-def _cards(record: dict[str, Any], name: str) -> list[int]:
-    texts = list_of(field(record, name), name, None)
-    if not texts:
-        raise ValueError(f"{name}: no card")
-    return [_card(text, f"{name}: card {number}") for number, text in enumerate(texts, start=1)]
-
-
-def _card(text: object, where: str) -> int:
-    try:
-        return parse_card(text)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-
-
-def _check_copies(drawn: list[int]) -> None:
-    for rank in drawn:
-        if drawn.count(rank) > COPIES:
-            raise ValueError(f"player, opponent: {RANK_TEXT[rank]} is drawn {drawn.count(rank)} times of {COPIES}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from cards.game import Game
@@ -17,22 +16,18 @@ from spike.rules import RULES
 from spike.state import Options, blank
 
 
-def _configure(options: Mapping[str, Any]) -> Game:
-    chosen = Options(**options)
-    return replace(
-        GAME,
-        options=chosen,
-        blank=blank(chosen),
-        seats=chosen.seats,
-        teams=tuple((seat,) for seat in range(chosen.seats)),
+def _varying(options: Options) -> Mapping[str, Any]:
+    return {
+        "seats": options.seats,
+        "teams": tuple((seat,) for seat in range(options.seats)),
         # What lies in the second pot after the last hand belongs to nobody.
-        total=None if chosen.sabacc_pot else 0.0,
-    )
+        "total": None if options.sabacc_pot else 0.0,
+    }
 
 
 GAME = Game(
     name="spike",
-    blank=blank(Options()),
+    blank_for=blank,
     options=Options(),
     rules=RULES,
     seats=Options.seats,
@@ -44,7 +39,7 @@ GAME = Game(
     rewards=REWARDS,
     policies=POLICIES,
     action_text=action_text,
-    configure_options=_configure,
+    varying=_varying,
     replay=replay,
     record=record,
     numbering=numbering,

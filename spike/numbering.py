@@ -24,6 +24,7 @@ _FIRST_BLOCK = SUMS * LEVELS * LEVELS
 _BLOCK = SUMS * FACES * LEVELS * LEVELS
 TERMINAL = _FIRST_BLOCK + ROUNDS * DECISIONS * _BLOCK
 STATES = TERMINAL + 1
+PUBLISHED_CREDITS = 50
 _TERMINAL_TEXT = "00000000"
 
 
@@ -116,7 +117,14 @@ def _listings() -> tuple[NDArray[np.int64], ...]:
 
 
 def numbering(options: Options) -> Numbering:
-    """The states of the study for games under these options; see `cards.tables.Numbering`."""
+    """The states of the study for games under these options; see `cards.tables.Numbering`.
+
+    Raises ValueError for options under which the legal actions do not follow from the state.
+    """
+    if options.raise_cap is not None:
+        raise ValueError("game.raise_cap: no numbered state tells how many raises there were; leave it null for tables")
     legal, initial = _by_decision()
-    listed = enumerate_states(options.seats)
+    # As many credits as this many players of the study have.
+    players = -(-options.seats * options.credits // PUBLISHED_CREDITS)
+    listed = enumerate_states(min(max(players, 2), MOST_SEATS))
     return Numbering(number, episode, TERMINAL, legal, initial, text, parse, listed, _listings())

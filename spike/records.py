@@ -187,7 +187,8 @@ def _parse_deck(record: dict[str, Any]) -> list[int]:
             raise ValueError(f"deck: card {position}: {value!r} is not a value from {LEAST} to {GREATEST}")
         drawn[value] = drawn.get(value, 0) + 1
         if drawn[value] > copies(value):
-            raise ValueError(f"deck: card {position}: {value} is drawn twice, there are only {copies(value)} of it")
+            drawings = f"{value} is drawn {drawn[value]} times"
+            raise ValueError(f"deck: card {position}: {drawings}, but there are only {copies(value)} of it")
         deck.append(first[value] + drawn[value] - 1)
     return deck
 

@@ -1,4 +1,4 @@
-"""`python -m train [key=value ...]`: train a run, or go on with it."""
+"""`python -m train [key=value ...]`: train a run, or go on with it. `python -m train doctor`: look before you do."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from train.signals import EXIT_REQUEUE, StopRequest, hold_usr1
+
+if __name__ == "__main__":
+    hold_usr1()  # before the imports that take seconds
+
 import torch
 
 from train import checkpoint
@@ -17,18 +22,20 @@ from train.batch_q_run import learn_in_batches
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
 from train.command_line import parse, run_command
-from train.config import TrainSettings, as_yaml, chosen_algo_and_game, compose, load_configured_game
+from train.config import TrainSettings, as_yaml, chosen_algo_and_game, compose
 from train.device import choose_device
 from train.loop import Trainer
 from train.metrics import logged
 from train.progress import Display, result_console, results_table
 from train.rollout import Evaluator, LocalRollouts, Rollouts
+from train.run_config import load_configured_game
 from train.run_folder import RunFolder
-from train.signals import StopRequest
 from train.tabular_config import ALGORITHMS, TabularSettings
 from train.tabular_run import train_table
 
 log = logging.getLogger("train")
+
+IDLE_STARTS = 2  # in a row; then the same job again would do no better
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,6 +44,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["doctor"]:
+        return examine(arguments[1:])
     options = parse("python -m train", "train", arguments)
     settings = settings_of(options.overrides)
     if options.print_config:
@@ -46,6 +55,21 @@ def _main(arguments: Sequence[str]) -> int:
         if isinstance(settings, BatchQSettings):
             return learn_in_batches(settings, folder)
         return train_table(settings, folder) if isinstance(settings, TabularSettings) else train(settings, folder)
+
+
+def examine(arguments: Sequence[str]) -> int:
+    """`python -m train doctor`: say what a run would get. Returns 0 if it would start, else 2."""
+    from train import doctor
+
+    options = parse("python -m train doctor", "train", arguments)
+    settings = settings_of(options.overrides)
+    if not isinstance(settings, TrainSettings):
+        raise SettingsError(f"doctor: looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray")
+    findings = doctor.examine(settings)
+    starts = doctor.would_start(findings)
+    for table in doctor.screen(findings, doctor.rates(settings) if starts else []):
+        result_console().print(table)
+    return 0 if starts else 2
 
 
 def settings_of(overrides: list[str]) -> TrainSettings | BatchQSettings | TabularSettings:
@@ -76,7 +100,7 @@ def train(settings: TrainSettings, folder: RunFolder) -> int:
         finally:
             rollouts.close()
         if not finished:
-            return _interrupted(trainer, stop.signal)
+            return _interrupted(trainer, stop)
     _report(settings, folder, device)
     return 0
 
@@ -105,14 +129,18 @@ def _greet(trainer: Trainer, rollouts: Rollouts, display: Display, device: torch
     display.say(f"watch it: tensorboard --logdir {settings.runs}")
 
 
-def _interrupted(trainer: Trainer, number: int | None) -> int:
-    name = signal.Signals(number).name if number is not None else "a request"
+def _interrupted(trainer: Trainer, stop: StopRequest) -> int:
+    name = signal.Signals(stop.signal).name if stop.signal is not None else "a request"
+    counters = trainer.counters
     print(
-        f"stopped by {name} after {trainer.counters.episodes:,} episodes; a checkpoint is in "
+        f"stopped by {name} after {counters.episodes:,} episodes; a checkpoint is in "
         f"{trainer.settings.folder / 'checkpoints'}; the same command goes on from there",
         file=sys.stderr,
     )
-    return 128 + (number or 0)
+    if stop.exit_code() == EXIT_REQUEUE and counters.idle_starts >= IDLE_STARTS:
+        print(f"error: {counters.idle_starts} starts in a row played no batch: give the job more time", file=sys.stderr)
+        return 1
+    return stop.exit_code()
 
 
 def _report(settings: TrainSettings, folder: RunFolder, device: torch.device) -> None:

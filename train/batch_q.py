@@ -7,6 +7,7 @@ looks at it, and a state in which nothing was tried keeps the initial action.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -90,6 +91,16 @@ def play_batch(
     drawn = np.uint64(sum(1 << action for action in range(game.actions) if action not in unexplored))
     rows, batch = loop(one, seeds, policy, epsilon, drawn, game.seats, numbering.terminal)
     return Batch(*(column[:rows] for column in batch))
+
+
+def by_whole_games(numbering: Numbering) -> Numbering:
+    """The same states, a whole game being one episode."""
+    return replace(numbering, episode=_no_episode_ends)
+
+
+@njit
+def _no_episode_ends(state: Any) -> int:
+    return 0
 
 
 def mark_tried(values: Values, batch: Batch) -> None:

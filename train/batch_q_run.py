@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from cards.splitmix import stream
-from cards.tables import Policy, numbering_of, save_policy
+from cards.tables import Numbering, Policy, numbering_of, save_policy
 from train import checkpoint
-from train.batch_q import greedy, mark_tried, play_batch, sweep, untried_values, visited
+from train.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, untried_values, visited
 from train.batch_q_config import BatchQSettings
-from train.checkpoint import CheckpointError
+from train.config import as_yaml
+from train.metrics import Metrics
 from train.run_folder import RunFolder
 from train.signals import StopRequest
 
@@ -29,21 +29,27 @@ log = logging.getLogger("train")
 
 POLICIES = "policies"
 TEXT_FORM = "policy.json"
-ITERATIONS = "iterations.csv"
+SCALARS = (
+    "rollout/iteration",
+    "rollout/epsilon",
+    "rollout/episode_return",  # of one seat in one episode of the numbering, as a hand
+    "train/updates",
+    "table/visited",  # states in which some action was tried
+    "table/unvisited",  # listed states in which none was
+    "table/changed",  # states whose greedy action is another than before the iteration
+    "time/env_steps_per_second",
+    "time/updates_per_second",
+)
 
 
 @dataclass
-class Progressed:
-    """Row of iterations.csv: where a run stands after an iteration."""
+class Counters:
+    """Where a run stands; saved with every checkpoint."""
 
     iteration: int = 0
-    epsilon: float = 0.0  # of the iteration's self-play
-    transitions: int = 0  # of the iteration
-    updates: int = 0  # so far
-    visited: int = 0  # states in which some action was tried
-    unvisited: int = 0  # listed states in which none was
-    changed: int = 0  # states whose greedy action is another than before the iteration
-    seconds: float = 0.0  # of learning so far
+    env_steps: int = 0  # decisions
+    updates: int = 0
+    seconds: float = 0.0  # of learning, over all starts of the run
 
 
 def policy_path(folder: Path, iteration: int) -> Path:
@@ -58,80 +64,96 @@ class BatchQTrainer:
         self.settings = settings
         self._folder = folder
         self._game = settings.load_game()
-        self._numbering = numbering_of(self._game)
+        numbering = numbering_of(self._game)
+        self._numbering = by_whole_games(numbering) if settings.whole_games else numbering
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         self.values = untried_values(self._numbering)
         self.policy: Policy = self._numbering.initial.copy()
-        self.rows: list[Progressed] = []
+        self.counters = Counters()
         (folder.path / POLICIES).mkdir(exist_ok=True)
-        self.resumed_from = self._resume()
+        self.resumed_from = folder.resume(self.load_state_dict)
         folder.write_settings()
+        self._metrics = Metrics(folder.path, (), as_yaml(settings), self.counters.env_steps, scalars=SCALARS)
 
-    @property
-    def iteration(self) -> int:
-        """Iterations done so far."""
-        return self.rows[-1].iteration if self.rows else 0
-
-    def run(self, show: Callable[[Progressed], None], stop_requested: Callable[[], bool]) -> bool:
+    def run(self, show: Callable[[Mapping[str, float]], None], stop_requested: Callable[[], bool]) -> bool:
         """Learn until all iterations are done; returns whether they are. Leaves a checkpoint either way."""
-        if not self.rows:
-            self._save_policy()
-        while self.iteration < self.settings.iterations and not stop_requested():
-            self.rows.append(self._iterate())
-            log.info("%s", self.rows[-1])
-            if self.iteration % self.settings.save_every == 0:
+        try:
+            if not self.counters.iteration:
                 self._save_policy()
-                self._save_checkpoint()
-            show(self.rows[-1])
-        self._save_checkpoint()
-        if self.iteration < self.settings.iterations:
+            while not self.finished() and not stop_requested():
+                row = self._iterate()
+                self._metrics.write(self.counters.env_steps, row)
+                log.info("iteration %d: %s", self.counters.iteration, row)
+                if self.counters.iteration % self.settings.save_every == 0:
+                    self._save_policy()
+                    self._save_checkpoint()
+                show(row)
+            self._save_checkpoint()
+        finally:
+            self._metrics.close()
+        if not self.finished():
             return False
         self._save_policy()
         save_policy(self._folder.path / TEXT_FORM, self._game, self.policy)
         return True
 
-    def _iterate(self) -> Progressed:
-        settings, number, started = self.settings, self.iteration, time.perf_counter()
+    def finished(self) -> bool:
+        """Whether all iterations are done."""
+        return self.counters.iteration >= self.settings.iterations
+
+    def _iterate(self) -> dict[str, float]:
+        """Play, sweep and take the greedy policy; returns the row of metrics."""
+        settings, counters, started = self.settings, self.counters, time.perf_counter()
+        number = counters.iteration
         epsilon = settings.epsilon * settings.epsilon_decay**number
         seeds = stream(settings.seed, "episodes", number * settings.games, settings.games)
         batch = play_batch(self._game, self._numbering, self._reward, seeds, self.policy, epsilon, settings.unexplored)
+        played = time.perf_counter()
         mark_tried(self.values, batch)
         sweep(self.values, batch, settings.passes, settings.step_size, settings.discount)
-        policy = greedy(self.values, self._numbering.legal, self._numbering.initial)
-        changed = int((policy != self.policy).sum())
-        self.policy = policy
-        seen = visited(self.values)[self._numbering.listed]
-        before = self.rows[-1] if self.rows else Progressed()
-        return Progressed(
-            number + 1,
-            epsilon,
-            batch.state.size,
-            before.updates + batch.state.size * settings.passes,
-            int(visited(self.values).sum()),
-            int((~seen).sum()),
-            changed,
-            before.seconds + time.perf_counter() - started,
-        )
+        swept = time.perf_counter()
+        before, self.policy = self.policy, self._greedy()
+        counters.iteration += 1
+        counters.env_steps += batch.state.size
+        counters.updates += batch.state.size * settings.passes
+        counters.seconds += time.perf_counter() - started
+        return self._table_row(before) | {
+            "rollout/iteration": counters.iteration,
+            "rollout/epsilon": epsilon,
+            "rollout/episode_return": float(batch.reward.sum(dtype=np.float64)) / _episodes(batch, self._numbering),
+            "train/updates": counters.updates,
+            "time/env_steps_per_second": batch.state.size / (played - started),
+            "time/updates_per_second": batch.state.size * settings.passes / (swept - played),
+        }
+
+    def _greedy(self) -> Policy:
+        return greedy(self.values, self._numbering.legal, self._numbering.initial)
+
+    def _table_row(self, before: Policy) -> dict[str, float]:
+        """What metrics say of the table after an iteration that began with the policy `before`."""
+        seen = visited(self.values)
+        return {
+            "table/visited": int(seen.sum()),
+            "table/unvisited": int((~seen[self._numbering.listed]).sum()),
+            "table/changed": int((self.policy != before).sum()),
+        }
 
     # ------------------------------------------------------------------ files
 
     def _save_policy(self) -> None:
-        save_policy(policy_path(self._folder.path, self.iteration), self._game, self.policy)
+        save_policy(policy_path(self._folder.path, self.counters.iteration), self._game, self.policy)
 
     def _save_checkpoint(self) -> None:
-        checkpoint.save(checkpoint.path_for(self._folder.checkpoints, self.iteration), self.state_dict())
+        path = checkpoint.path_for(self._folder.checkpoints, self.counters.iteration)
+        checkpoint.save(path, self.state_dict())
         checkpoint.prune(self._folder.checkpoints, 1)
-        with (self._folder.path / ITERATIONS).open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(asdict(Progressed())))
-            writer.writeheader()
-            writer.writerows(asdict(row) for row in self.rows)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on."""
         return {
             "settings": asdict(self.settings),
             "values": torch.from_numpy(self.values),
-            "rows": [asdict(row) for row in self.rows],
+            "counters": asdict(self.counters),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -140,46 +162,39 @@ class BatchQTrainer:
         if values.shape != self.values.shape or values.dtype != np.float32:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values = values.copy()
-        self.rows = [Progressed(**row) for row in state["rows"]]
-        self.policy = greedy(self.values, self._numbering.legal, self._numbering.initial)
-
-    def _resume(self) -> Path | None:
-        found = self._folder.resume()
-        if found is None:
-            return None
-        for problem in found.problems.values():
-            log.warning("%s; the one before is used", problem)
-        try:
-            self.load_state_dict(found.state)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CheckpointError(
-                f"{found.path}: does not fit this run ({error}); start another with name=..."
-            ) from None
-        return found.path
+        self.counters = Counters(**state["counters"])
+        self.policy = self._greedy()
 
 
 def learn_in_batches(settings: BatchQSettings, folder: RunFolder) -> int:
     """Learn in the folder until all iterations are done or a signal comes; returns the exit code."""
     with StopRequest() as stop, _progress_bar() as progress:
         trainer = BatchQTrainer(settings, folder)
+        counters = trainer.counters
         if trainer.resumed_from is not None:
-            print(f"resumed from {trainer.resumed_from}: {trainer.iteration} iterations", file=sys.stderr)
+            print(f"resumed from {trainer.resumed_from}: {counters.iteration} iterations", file=sys.stderr)
         title = f"{settings.game_name}/{settings.name}"
-        task = progress.add_task(title, total=settings.iterations, completed=trainer.iteration, what="")
+        task = progress.add_task(title, total=settings.iterations, completed=counters.iteration, what="")
 
-        def show(row: Progressed) -> None:
-            progress.update(task, completed=row.iteration, what=_status(row))
+        def show(row: Mapping[str, float]) -> None:
+            progress.update(task, completed=counters.iteration, what=_status(row))
 
         finished = trainer.run(show, lambda: stop.signal is not None)
     if not finished:
-        print(f"stopped after {trainer.iteration} iterations; the same command goes on", file=sys.stderr)
-        return 128 + (stop.signal or 0)
-    print(f"{settings.folder}: {_status(trainer.rows[-1])}, {trainer.rows[-1].seconds:.1f} s")
+        print(f"stopped after {counters.iteration} iterations; the same command goes on", file=sys.stderr)
+        return stop.exit_code()
+    states = int(visited(trainer.values).sum())
+    print(f"{settings.folder}: {counters.updates:,} updates, {states:,} states visited, {counters.seconds:.1f} s")
     return 0
 
 
-def _status(row: Progressed) -> str:
-    return f"{row.updates:,} updates, {row.visited:,} states visited, {row.changed:,} actions changed"
+def _episodes(batch: Batch, numbering: Numbering) -> int:
+    """Episodes of a batch, counted once for each seat that decided in them."""
+    return int((batch.next_state == numbering.terminal).sum())
+
+
+def _status(row: Mapping[str, float]) -> str:
+    return f"{row['table/visited']:,} states visited, {row['table/changed']:,} actions changed"
 
 
 def _progress_bar() -> Progress:

@@ -30,15 +30,15 @@ def check_range(key: str, value: int, least: int, most: int) -> None:
     require(least <= value <= most, key, f"{least} to {most}", value)
 
 
-def positive(prefix: str, settings: Any, *names: str) -> None:
-    """Raise SettingsError unless all of these settings are finite and more than 0."""
+def positive(group: str, settings: Any, *names: str) -> None:
+    """Raise SettingsError unless all of these settings of a group ("": the top level) are finite and more than 0."""
     for name in names:
         value = getattr(settings, name)
-        require(math.isfinite(value) and value > 0, f"{prefix}.{name}", "more than 0", value)
+        require(math.isfinite(value) and value > 0, f"{group}.{name}".lstrip("."), "more than 0", value)
 
 
-def share(prefix: str, settings: Any, *names: str) -> None:
-    """Raise SettingsError unless all of these settings are 0 to 1."""
+def share(group: str, settings: Any, *names: str) -> None:
+    """Raise SettingsError unless all of these settings of a group ("": the top level) are 0 to 1."""
     for name in names:
         value = getattr(settings, name)
-        require(0 <= value <= 1, f"{prefix}.{name}", "0 to 1", value)
+        require(0 <= value <= 1, f"{group}.{name}".lstrip("."), "0 to 1", value)

@@ -23,6 +23,8 @@ class Counters:
     return_count: int = 0
     lag_sum: int = 0  # how many updates old the weights of rollouts were, since the last log row
     lag_count: int = 0
+    too_old: int = 0  # tickets whose rollouts were thrown away because of their weights, to be played again
+    idle_starts: int = 0  # in a row, that ended before anything was played or learned
 
     def count(self, rollout: Rollout, updates: int) -> None:
         """Add a rollout that came back after `updates` updates."""
@@ -39,6 +41,7 @@ class Counters:
         row = {
             "rollout/episode_return": _ratio(self.return_sum, self.return_count),
             "rollout/episodes": float(self.episodes),
+            "rollout/too_old": float(self.too_old),
             "time/weights_lag": _ratio(self.lag_sum, self.lag_count),
         }
         self.return_sum, self.return_count, self.lag_sum, self.lag_count = 0.0, 0, 0, 0

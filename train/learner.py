@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from train.checks import SettingsError
-from train.config import LearnerSettings
 from train.network import QNetwork, legal_tensor
 from train.replay import Batch, ReplayBuffer
+from train.setting_groups import LearnerSettings
 
 
 def td_target(n_step_return: Tensor, discount: Tensor, next_value: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -56,8 +55,14 @@ class Trainer:
         self._started = time.perf_counter()
         self._shown = 0.0
         self._passed = {"log": 0, "evaluation": 0, "checkpoint": 0}
-        self.resumed_from: Path | None = None
-        self._resume()
+        self.resumed_from = folder.resume(self.load_state_dict)
+        if self.resumed_from is not None:
+            log.info(
+                "resumed from %s: %d episodes, %d updates",
+                self.resumed_from,
+                self.counters.episodes,
+                self.learner.updates,
+            )
         self._best = Best(settings, folder.checkpoints, self._writer)
         self._rates = Rates(self.counters.env_steps, self.learner.updates)
 
@@ -70,6 +75,7 @@ class Trainer:
     def run(self, rollouts: Rollouts, display: Display, stop_requested: Callable[[], bool]) -> bool:
         """Train until the budget is spent; returns whether it is. Leaves a checkpoint either way, and on an error."""
         self._started = time.perf_counter()
+        before = self._progress()
         self.rollouts = rollouts
         self._folder.write_settings()
         evaluations, self._evaluating = self._evaluating, {}
@@ -87,10 +93,14 @@ class Trainer:
                 self._last_evaluation(display)
         finally:
             # Whatever went wrong, what was learned is kept.
+            self.counters.idle_starts = self.counters.idle_starts + 1 if self._progress() == before else 0
             self._save_checkpoint()
             self._writer.wait()
             self.metrics.close()
         return self.finished()
+
+    def _progress(self) -> tuple[int, int]:
+        return self.counters.episodes, self.learner.updates
 
     def _step(self, display: Display) -> None:
         self._feed()
@@ -146,14 +156,18 @@ class Trainer:
         return epsilon(self.learner.updates, explore.start, explore.end, explore.updates)
 
     def _updates_ahead(self) -> float:
-        """How many updates may be due while more games are played: none locally, else what is in flight."""
-        if self.settings.rollout.kind == "local" or not self.counters.tickets:
+        """How many updates may be due while more games are played: those that one ticket of each worker pays for."""
+        if not self.counters.tickets:
             return 0
         per_ticket = self.counters.env_steps / self.counters.tickets * self._updates_per_insert()
-        return per_ticket * self.settings.rollout.workers
+        return per_ticket * self.rollouts.workers()
 
     def _insert(self, rollout: Rollout) -> None:
-        del self._in_flight[rollout.ticket.first]
+        ticket = self._in_flight.pop(rollout.ticket.first)
+        if self.learner.updates - rollout.weights_version > self.settings.rollout.max_weights_age:
+            self._unplayed.append(ticket)
+            self.counters.too_old += 1
+            return
         self.replay.add(rollout.transitions)
         self.counters.count(rollout, self.learner.updates)
 
@@ -282,19 +296,3 @@ class Trainer:
         self._passed = dict(state["passed"])
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
-
-    def _resume(self) -> None:
-        found = self._folder.resume()
-        if found is None:
-            return
-        for problem in found.problems.values():
-            log.warning("%s; the one before is used, this one is renamed", problem)
-        try:
-            self.load_state_dict(found.state)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-            raise checkpoint.CheckpointError(
-                f"{found.path}: does not fit this run ({reason}); start another with name=..."
-            ) from None
-        log.info("resumed from %s: %d episodes, %d updates", found.path, self.counters.episodes, self.learner.updates)
-        self.resumed_from = found.path

@@ -15,6 +15,7 @@ SCALARS = (
     "rollout/episode_return",
     "rollout/epsilon",
     "rollout/episodes",
+    "rollout/too_old",
     "train/loss",
     "train/q_mean",
     "train/td_error",
@@ -68,6 +69,7 @@ class Metrics:
         self._file.flush()
         for name, value in known.items():
             self._board.add_scalar(name, value, env_steps)
+        self._board.flush()  # a run that is killed goes on from its checkpoint, and no point before that may be missing
 
     def close(self) -> None:
         """Everything to disk."""

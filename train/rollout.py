@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from cards.duplicate import Duel, duel
-from cards.game import Game
-from cards.play import Player, named_player, play
+from cards.game import Game, Games, States
+from cards.play import Actions, Player, named_player, play
 from cards.splitmix import stream
 from train.config import TrainSettings
 from train.learner import choose_precision
@@ -25,11 +27,15 @@ Weights = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Ticket:
-    """One unit of work: play the episodes `first .. first + count - 1` of the run with this exploration."""
+    """One unit of work: play the episodes `first .. first + count - 1` of the run with this exploration.
+
+    Each `attempt` at them deals other games: what ended one worker shall not end the next.
+    """
 
     first: int
     count: int
     epsilon: float
+    attempt: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,7 @@ class RolloutWorker:
         others = [named_player(self._game, name) for name in self._names[1:]]
         self._players: list[Player] = [self._player, *others]
         self._version = -1
+        self.rounds = 0  # of moves, in all batches so far: whether a worker gets on
 
     def load(self, version: int, weights: Weights) -> None:
         """Play with these weights from now on; the same version again costs nothing."""
@@ -80,11 +87,17 @@ class RolloutWorker:
         """Play a ticket to the end. The same ticket with the same weights gives the same rollout."""
         started = time.perf_counter()
         settings, learner = self._settings, self._settings.learner
-        seeds = stream(settings.seed, "episodes", ticket.first, ticket.count)
+        name = f"episodes, attempt {ticket.attempt}" if ticket.attempt else "episodes"
+        seeds = stream(settings.seed, name, ticket.first, ticket.count)
         seats = seating(settings.behaviour, self._names, ticket.first, seeds, self._game.seats)
         self._player.epsilon = ticket.epsilon
         recorder = Recorder(self._game)
-        _, totals = play(self._game, seeds, self._players, seats, self._reward, recorder.watch)
+
+        def watch(states: States, games: Games, actions: Actions, earned: NDArray[np.float32]) -> None:
+            self.rounds += 1
+            recorder.watch(states, games, actions, earned)
+
+        _, totals = play(self._game, seeds, self._players, seats, self._reward, watch)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
         own = totals[seats == 0]
         episode_return = float(own.mean() if own.size else totals.mean())
@@ -113,6 +126,9 @@ class Rollouts(Protocol):
 
     def publish(self, version: int, weights: Weights) -> None:
         """Tickets submitted from now on are played with these weights."""
+
+    def workers(self) -> int:
+        """How many play beside the learner."""
 
     def room(self) -> int:
         """How many more tickets may be submitted now."""
@@ -149,6 +165,10 @@ class LocalRollouts:
     def publish(self, version: int, weights: Weights) -> None:
         """See `Rollouts`."""
         self._worker.load(version, weights)
+
+    def workers(self) -> int:
+        """See `Rollouts`."""
+        return 0
 
     def room(self) -> int:
         """See `Rollouts`."""

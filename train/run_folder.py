@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from train import checkpoint
-from train.batch_q_config import BatchQSettings
 from train.checks import SettingsError
-from train.config import TrainSettings, as_yaml, differences
-from train.tabular_config import TabularSettings
+from train.config import as_yaml, differences
+from train.run_config import RunSettings
+
+log = logging.getLogger("train")
 
 # What may be another way when a run goes on: how far it goes, who plays, and how often it is looked at.
 CHANGEABLE = ("episodes", "minutes", "runs", "device", "log_every_episodes", "learner.threads", "iterations")
@@ -21,7 +25,7 @@ CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 class RunFolder:
     """runs/<game>/<name>, held by one process at a time. Use as a context."""
 
-    def __init__(self, settings: TrainSettings | BatchQSettings | TabularSettings) -> None:
+    def __init__(self, settings: RunSettings) -> None:
         self.path = settings.folder
         self.checkpoints = self.path / "checkpoints"
         self._settings = settings
@@ -46,10 +50,11 @@ class RunFolder:
         if self._lock is not None:
             self._lock.release()
 
-    def resume(self) -> checkpoint.Found | None:
-        """The newest good checkpoint of the run, or None when there is none; damaged newer ones are set aside.
+    def resume(self, load_state_dict: Callable[[dict[str, Any]], None]) -> Path | None:
+        """Load the newest good checkpoint of the run and return its path, None when there is none.
 
-        Raises SettingsError when the run was started with other settings, CheckpointError when no checkpoint is whole.
+        Damaged newer ones are renamed, with a warning. Raises SettingsError when the run was started with other
+        settings, CheckpointError when no checkpoint is whole or the newest that is does not fit.
         """
         found = checkpoint.load_newest(self.checkpoints)
         # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
@@ -59,9 +64,17 @@ class RunFolder:
         if not isinstance(started_with, dict):
             raise checkpoint.CheckpointError(f"{found.path}: holds no settings")
         self._compare(started_with)
-        for path in found.problems:
+        for path, problem in found.problems.items():
             checkpoint.set_aside(path)
-        return found
+            log.warning("%s; the one before is used, this one is renamed", problem)
+        try:
+            load_state_dict(found.state)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise checkpoint.CheckpointError(
+                f"{found.path}: does not fit this run ({reason}); start another with name=..."
+            ) from None
+        return found.path
 
     def write_settings(self) -> None:
         """Keep the settings of the newest start in config.yaml."""
@@ -76,6 +89,8 @@ class RunFolder:
             for key, values in differences(before, asdict(self._settings)).items()
             if key not in CHANGEABLE and not key.startswith(CHANGEABLE_GROUPS)
         }
+        if "game.name" in changed:
+            changed = {"game.name": changed["game.name"]}  # the rest follows from it
         if changed:
             key, (old, new) = next(iter(changed.items()))
             more = f" (and {len(changed) - 1} more: {', '.join(list(changed)[1:])})" if len(changed) > 1 else ""

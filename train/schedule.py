@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cards.splitmix import derive
 
 if TYPE_CHECKING:
-    from train.config import PhaseSettings
+    from train.setting_groups import PhaseSettings
 
 _SEATING = 0x5EA7
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks for a checkpoint and an orderly end, a second ends the process at once."""
+"""Signals that ask a run to end in order: with a checkpoint."""
 
 from __future__ import annotations
 
@@ -7,32 +7,51 @@ import signal
 from types import FrameType, TracebackType
 from typing import Any
 
+# What `sysexits.h` calls a temporary failure: the same command goes on from the checkpoint. Job scripts requeue on it.
+EXIT_REQUEUE = 75
+
 
 class StopRequest:
-    """Use as a context; `signal` is the number of the signal that came, or None.
+    """Use as a context; `signal` is the number of the first signal that came, or None.
 
-    Enter it after Ray has started: Ray installs handlers of its own, which abort the process.
+    Ctrl-C, SIGTERM (`scancel`) and SIGUSR1 (the time limit is near, or the job is preempted) ask for an end. A
+    SIGTERM that follows does no harm: schedulers send it while the checkpoint is being written. A second Ctrl-C ends
+    the process at once. Enter it after Ray has started: Ray installs handlers of its own, which abort the process.
     """
 
-    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
     def __init__(self) -> None:
         self.signal: int | None = None
         self._before: dict[int, Any] = {}
+        self._mask: set[signal.Signals | int] = set()
 
     def __enter__(self) -> StopRequest:
         self._before = {number: signal.signal(number, self._handle) for number in self.SIGNALS}
+        self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})  # one that came before comes now
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def exit_code(self) -> int:
+        """For a process that ended because of the signal: 75 asks a job script to start it again."""
+        return EXIT_REQUEUE if self.signal == signal.SIGUSR1 else 128 + (self.signal or 0)
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.signal is not None:
-            os._exit(128 + number)
+            if number == signal.SIGINT:
+                os._exit(128 + number)
+            return
         self.signal = number
         # Not print, which may be in the middle of a line of its own.
-        os.write(2, b"\nstopping with a checkpoint; a second signal ends at once\n")
+        os.write(2, b"\nstopping with a checkpoint; Ctrl-C now ends at once\n")
+
+
+def hold_usr1() -> None:
+    """Let SIGUSR1 wait for `StopRequest`: until then its default would end the process without a word."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})

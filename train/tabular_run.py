@@ -127,7 +127,9 @@ class TabularTrainer:
         # Compiled before the clock starts.
         learn(settings.algo, self._simulator, np.empty(0, np.uint64), self.values, self.visits, self._method)
         self._passed = {"log": 0, "checkpoint": 0}
-        self.resumed_from = self._resume()
+        self.resumed_from = folder.resume(self.load_state_dict)
+        if self.resumed_from is not None:
+            log.info("resumed from %s: %d episodes", self.resumed_from, self.counters.episodes)
         self._metrics = Metrics(folder.path, (), as_yaml(settings), self.counters.env_steps, scalars=SCALARS)
         self._rate = (time.perf_counter(), self.counters.env_steps)
 
@@ -213,20 +215,6 @@ class TabularTrainer:
         self.counters = Counters(**state["counters"])
         self._passed = dict(state["passed"])
 
-    def _resume(self) -> Path | None:
-        found = self._folder.resume()
-        if found is None:
-            return None
-        for problem in found.problems.values():
-            log.warning("%s; the one before is used, this one is renamed", problem)
-        try:
-            self.load_state_dict(found.state)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            reason = f"{found.path}: does not fit this run ({error})"
-            raise CheckpointError(f"{reason}; start another with name=...") from None
-        log.info("resumed from %s: %d episodes", found.path, self.counters.episodes)
-        return found.path
-
 
 def train_table(settings: TabularSettings, folder: RunFolder) -> int:
     """Learn in the folder until the budget is spent or a signal comes, then say how far the table is."""
@@ -245,7 +233,7 @@ def train_table(settings: TabularSettings, folder: RunFolder) -> int:
         finished = trainer.run(show, lambda: stop.signal is not None)
     if not finished:
         print(f"stopped after {trainer.counters.episodes:,} episodes; the same command goes on", file=sys.stderr)
-        return 128 + (stop.signal or 0)
+        return stop.exit_code()
     _report(trainer, folder.path)
     return 0
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from cards.bits import bit
-from cards.records import field, integer, list_of
+from cards.records import field, integer, list_of, parse_at
 from tressette.cards import CARDS, RANKS, SUIT_NAMES, card_text, parse_card
 from tressette.rules import SEATS, STATE, TRICKS, apply, begin, legal, points
 
@@ -51,7 +51,7 @@ def _hands(record: dict[str, Any]) -> list[int]:
     hands = [0] * SEATS
     for seat, cards in enumerate(list_of(field(record, "hands"), "hands", SEATS)):
         for text in list_of(cards, f"hands: seat {seat}", TRICKS):
-            card = _card(text, f"hands: seat {seat}")
+            card = parse_at(f"hands: seat {seat}", parse_card, text)
             if card in owner:
                 raise ValueError(f"hands: {text} is dealt twice, to seat {owner[card]} and seat {seat}")
             owner[card] = seat
@@ -60,7 +60,7 @@ def _hands(record: dict[str, Any]) -> list[int]:
 
 
 def _play(state: Any, number: int, text: object) -> None:
-    card = _card(text, f"play {number}")
+    card = parse_at(f"play {number}", parse_card, text)
     seat = int(state[0]["turn"])
     if not int(state[0]["hands"][seat]) >> card & 1:
         raise ValueError(f"play {number}: seat {seat} does not hold {text}")
@@ -68,10 +68,3 @@ def _play(state: Any, number: int, text: object) -> None:
         led = int(state[0]["trick"][state[0]["leader"]])
         raise ValueError(f"play {number}: seat {seat} must follow {SUIT_NAMES[led // RANKS]}, played {text}")
     apply(state[0], card)
-
-
-def _card(text: object, where: str) -> int:
-    try:
-        return parse_card(text)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None

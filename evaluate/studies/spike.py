@@ -17,34 +17,22 @@ from cards.play import Player, named_player, play
 from cards.splitmix import derive, stream
 from cards.tables import TablePlayer, load_policy, numbering_of
 from evaluate.studies._spike_figures import draw_actions, draw_unvisited
-from train.batch_q_run import ITERATIONS, policy_path
+from evaluate.studies._spike_published import (
+    AGAINST_OTHERS,
+    EXPLANATION,
+    HEAD,
+    INTERMEDIATE,
+    RUNS,
+    TWO_AND_FOUR,
+    Pair,
+)
+from train.batch_q_run import policy_path
 from train.checks import SettingsError
 
-INTERMEDIATE, LAST = 25, 50
-RUNS = ("report_2p_credits", "report_2p_weighted", "report_4p_weighted")
+LAST = 50
 NO_FOLD = "_no_fold"
+METRICS = "metrics.csv"
 _SEATING = 0x5EA7
-
-
-@dataclass(frozen=True)
-class Published:
-    """What the study says of a pair; None where it does not say. Hands are shares of the hands played."""
-
-    first_credits: float | None = None
-    second_credits: float | None = None
-    first_hands: float | None = None
-    second_hands: float | None = None
-    busts: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A line of a table: who plays whom at how many seats."""
-
-    first: str
-    second: str
-    seats: int
-    published: Published
 
 
 @dataclass(frozen=True)
@@ -58,51 +46,10 @@ class Result:
     busts: tuple[int, int]
 
 
-CREDITS, WEIGHTED, FOUR = RUNS
-AGAINST_OTHERS = (
-    Pair(CREDITS, "random", 2, Published(35.6, None, 0.90, None, (0, 499))),
-    Pair(CREDITS, "initial", 2, Published(-2.4, None, 0.64, None, (17, 0))),
-    Pair(CREDITS, f"{CREDITS}@{INTERMEDIATE}", 2, Published(1.0, None, 0.49)),
-    Pair(CREDITS, "cautious", 2, Published()),
-    Pair(WEIGHTED, "random", 2, Published(38.4, None, 0.95)),
-    Pair(WEIGHTED, "initial", 2, Published(-0.1, None, 0.63)),
-    Pair(WEIGHTED, f"{WEIGHTED}@{INTERMEDIATE}", 2, Published(-0.8, None, 0.49)),
-    Pair(WEIGHTED, CREDITS, 2, Published(0.6, None, 0.54)),
-    Pair(WEIGHTED, "cautious", 2, Published()),
-)
-TWO_AND_FOUR = (
-    Pair(WEIGHTED, FOUR, 2, Published(18.3, -18.3, 0.64, 0.36)),
-    Pair(WEIGHTED, FOUR, 4, Published(1.7, -1.6, 0.27, 0.26)),
-    Pair(WEIGHTED, FOUR, 8, Published(-1.2, 1.0, 0.12, 0.14)),
-)
-
-_EXPLANATION = """\
-## Where ours differ, and why
-
-- **Exploration and folding.** Our runs draw from all legal actions when they explore. The `no fold` columns repeat
-  them with exploration that never draws folding, and nothing else changed. Against iteration {intermediate}, against
-  the other reward and at two seats their shares of hands come nearer to the published ones; against `random` and
-  `initial` they go further away. Exploration that never tried folding would be consistent with the former alone.
-- **Against `initial` and `random`.** Shares of hands agree with the published ones; our credits are higher in both
-  columns, and nothing in the published description accounts for that.
-- **Two- and four-player policies.** A pool of four players never holds less than 8 credits, so the four-player policy
-  has never met the pool of 4 with which two players begin, and plays the initial policy there. At 4 seats the
-  published shares of a seat, 27% and 26%, add up to more than all hands, so they were not measured as ours are; in
-  ours the four-player policy is the better one at 4 seats as it is, in both, at 8.
-- **Chance.** Intervals are 95% over games. Runs with other seeds differ by more than that, because the greedy policy
-  still changes in thousands of states with every iteration.
-"""
-
-
 def write(runs: Path, folder: Path, games: int, seed: int) -> None:
     """Write report.md with its tables as CSV and its figures as PNG. Raises SettingsError when a run is missing."""
     bench = Bench(runs, games, seed)
-    sections = [
-        f"# Corellian Spike: the published study and our runs of it\n\n{games:,} games of ten hands for each pair, "
-        "players seated at random. Credits are won per game and seat, with 95% intervals; hands are the share of all "
-        f"hands that a seat wins; busts are games in which a seat of that side lost all. `@{INTERMEDIATE}` is the "
-        "policy after so many iterations, and `no fold` our runs whose exploration never folds.\n"
-    ]
+    sections = [HEAD.format(games=games, intermediate=INTERMEDIATE, seeds=len(bench.copies()))]
     for name, title, pairs in (
         ("against_others", "Two-player policies", AGAINST_OTHERS),
         ("two_and_four", "The two-player against the four-player policy", TWO_AND_FOUR),
@@ -110,7 +57,7 @@ def write(runs: Path, folder: Path, games: int, seed: int) -> None:
         rows = [_row(bench, pair) for pair in pairs]
         _write_csv(folder / f"{name}.csv", rows)
         sections.append(f"## {title}\n\n{_markdown(rows)}\n")
-    sections.append(_EXPLANATION.format(intermediate=INTERMEDIATE))
+    sections.append(EXPLANATION.format(intermediate=INTERMEDIATE))
     sections += [_actions_section(bench, folder, run) for run in bench.available()]
     sections.append(_unvisited_section(bench, folder))
     (folder / "report.md").write_text("\n".join(sections))
@@ -127,30 +74,40 @@ class Bench:
             self._require(run)
 
     def _require(self, run: str) -> None:
-        for file in (policy_path(self.runs / run, LAST), self.runs / run / ITERATIONS):
+        for file in (policy_path(self.runs / run, LAST), self.runs / run / METRICS):
             if not file.exists():
                 command = f"python -m train algo=q_learning game=spike experiment={run}"
                 raise SettingsError(f"runs: {file} is missing; run {command} first, or name the folder with runs=...")
 
     def available(self) -> list[str]:
         """The runs of the study that are finished, those without folding too."""
-        more = [run + NO_FOLD for run in RUNS if policy_path(self.runs / (run + NO_FOLD), LAST).exists()]
+        more = [run + NO_FOLD for run in RUNS if self._finished(run + NO_FOLD)]
         return [*RUNS, *more]
 
     def player(self, game: Game, name: str) -> Player:
         """The player of that name."""
         run, _, iteration = name.partition("@")
-        if not run.startswith("report_"):
+        if not _is_run(name):
             return named_player(game, name)
         policy = load_policy(policy_path(self.runs / run, int(iteration or LAST)), game)
-        return TablePlayer(numbering_of(game), policy)
+        return TablePlayer(numbering_of(game).number, policy)
 
-    def without_folding(self, name: str) -> str | None:
-        """The same player from the run whose exploration never folds; None when that is not there."""
-        run, at, iteration = name.partition("@")
-        if not run.startswith("report_"):
-            return name
-        return run + NO_FOLD + at + iteration if run + NO_FOLD in self.available() else None
+    def copies(self) -> list[str]:
+        """The endings of the names of finished runs: none for the first seed, then `_seed2` and so on."""
+        found = (path.name.removeprefix(RUNS[0]) for path in self.runs.glob(f"{RUNS[0]}_seed*"))
+        return ["", *sorted(ending for ending in found if self._finished(RUNS[0] + ending))]
+
+    def results(self, pair: Pair, variant: str) -> list[Result]:
+        """Play the pair with the runs of each seed; none where a run of the variant is not there."""
+        found = []
+        for copy in self.copies():
+            first, second = (_renamed(name, variant + copy) for name in (pair.first, pair.second))
+            if self._finished(first) and self._finished(second):
+                found.append(self.result(first, second, pair.seats))
+        return found
+
+    def _finished(self, name: str) -> bool:
+        return not _is_run(name) or policy_path(self.runs / name.partition("@")[0], LAST).exists()
 
     def result(self, first: str, second: str, seats: int) -> Result:
         """Play the pair, each in every other of the seats shuffled for each game."""
@@ -192,33 +149,50 @@ def _share(hands: NDArray[np.uint8], side: NDArray[np.bool_], played: NDArray[np
 
 
 def _row(bench: Bench, pair: Pair) -> dict[str, str]:
-    said, ours = pair.published, bench.result(pair.first, pair.second, pair.seats)
-    row = {
+    said, ours, no_fold = pair.published, bench.results(pair, ""), bench.results(pair, NO_FOLD)
+    return {
         "first": pair.first,
         "second": pair.second,
         "seats": str(pair.seats),
         "published credits": _both(said.first_credits, said.second_credits, "{:+.1f}"),
         "our credits": _credits(ours),
-        "no fold credits": "",
+        "no fold credits": _credits(no_fold),
         "published hands": _both(said.first_hands, said.second_hands, "{:.0%}"),
-        "our hands": f"{ours.first_hands:.1%} / {ours.second_hands:.1%}",
-        "no fold hands": "",
+        "our hands": _spread([result.first_hands for result in ours], "{:.1%}"),
+        "no fold hands": _spread([result.first_hands for result in no_fold], "{:.1%}"),
         "published busts": "" if said.busts is None else f"{said.busts[0]} / {said.busts[1]}",
-        "our busts": f"{ours.busts[0]} / {ours.busts[1]}",
-        "no fold busts": "",
+        "our busts": _busts(ours),
+        "no fold busts": _busts(no_fold),
     }
-    first, second = (bench.without_folding(name) for name in (pair.first, pair.second))
-    if first is not None and second is not None:
-        other = bench.result(first, second, pair.seats)
-        row["no fold credits"] = _credits(other)
-        row["no fold hands"] = f"{other.first_hands:.1%} / {other.second_hands:.1%}"
-        row["no fold busts"] = f"{other.busts[0]} / {other.busts[1]}"
-    return row
 
 
-def _credits(result: Result) -> str:
-    first = result.first_credits
-    return f"{first.mean:+.1f} ± {first.half_width:.1f} / {result.second_credits.mean:+.1f}"
+def _credits(results: Sequence[Result]) -> str:
+    if len(results) == 1:
+        only = results[0].first_credits
+        return f"{only.mean:+.1f} ± {only.half_width:.1f}"
+    return _spread([result.first_credits.mean for result in results], "{:+.1f}")
+
+
+def _spread(values: Sequence[float], form: str) -> str:
+    """The mean over the runs of each seed and, of several, the least and the greatest."""
+    if not values:
+        return ""
+    mean, least, greatest = (form.format(value) for value in (np.mean(values), min(values), max(values)))
+    return mean if len(values) == 1 else f"{mean} ({least} to {greatest})"
+
+
+def _busts(results: Sequence[Result]) -> str:
+    return " / ".join(f"{np.mean(side):.0f}" for side in zip(*(result.busts for result in results), strict=True))
+
+
+def _is_run(name: str) -> bool:
+    return name.startswith("report_")
+
+
+def _renamed(name: str, ending: str) -> str:
+    """The same player from another run of its experiment; players that are no runs keep their name."""
+    run, at, iteration = name.partition("@")
+    return run + ending + at + iteration if _is_run(name) else name
 
 
 def _both(first: float | None, second: float | None, form: str) -> str:
@@ -255,7 +229,7 @@ def _actions_section(bench: Bench, folder: Path, run: str) -> str:
 
 
 def _unvisited_section(bench: Bench, folder: Path) -> str:
-    curves = {run: list(_unvisited(bench.runs / run / ITERATIONS)) for run in bench.available()}
+    curves = {run: list(_unvisited(bench.runs / run / METRICS)) for run in bench.available()}
     length = max(len(curve) for curve in curves.values())
     rows = [
         {"iteration": str(k + 1)} | {run: str(curve[k]) if k < len(curve) else "" for run, curve in curves.items()}
@@ -270,4 +244,4 @@ def _unvisited_section(bench: Bench, folder: Path) -> str:
 def _unvisited(path: Path) -> Iterable[int]:
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
-            yield int(row["unvisited"])
+            yield int(float(row["table/unvisited"]))

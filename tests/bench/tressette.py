@@ -19,11 +19,12 @@ from cards.bits import unpack
 from cards.play import RandomPlayer, play
 from cards.splitmix import stream
 from tests.bench.timing import report, seconds
-from train.config import LearnerSettings, TrainSettings, compose
+from train.config import TrainSettings, compose
 from train.learner import Learner, choose_precision
 from train.network import Linear, QNetwork
 from train.replay import ReplayBuffer
 from train.rollout import RolloutWorker, Ticket, acting_network
+from train.setting_groups import LearnerSettings
 from train.transitions import Recorder, Transitions
 from tressette import GAME
 

@@ -14,7 +14,7 @@ from cards.game import load_game
 from cards.mdp import HandEndedError, check, legal, reachable
 from cards.play import named_player, play
 from cards.splitmix import stream
-from train.table_player import TablePlayer
+from cards.tables import TablePlayer
 from train.tabular import (
     evaluate_policy,
     expected_reward,

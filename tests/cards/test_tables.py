@@ -54,7 +54,7 @@ def test_text_form(text_file: Path, policy: np.ndarray) -> None:
 def test_player_of_the_initial_table_plays_like_initial() -> None:
     seeds = stream(1, "table", 0, 100)
     seating = np.zeros((100, 2), np.uint8)
-    ours, _ = play(GAME, seeds, [TablePlayer(NUMBERING, NUMBERING.initial)], seating)
+    ours, _ = play(GAME, seeds, [TablePlayer(NUMBERING.number, NUMBERING.initial)], seating)
     other, _ = play(GAME, seeds, [named_player(GAME, "initial")], seating)
     assert np.array_equal(ours, other)
 

@@ -5,7 +5,6 @@ point, so a game shares out three. Nobody sees the other's hand.
 """
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -108,13 +107,13 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
     return {"points": state[0]["points"].tolist()}
 
 
-def configure(options: Mapping[str, Any]) -> Game:
-    return TOY
+def blank_for(options: Options) -> np.void:
+    return np.zeros(1, STATE)[0]
 
 
 TOY = Game(
     name="toy",
-    blank=np.zeros(1, STATE)[0],
+    blank_for=blank_for,
     options=Options(),
     rules=Rules(deal, legal, apply, observe, over, returns),
     seats=2,
@@ -126,7 +125,6 @@ TOY = Game(
     rewards={"pair": by_pair},
     policies={"lowest": lowest_card},
     action_text=str,
-    configure_options=configure,
     replay=replay,
     record=record,
 )

@@ -1,124 +1,28 @@
-"""Hands of Tressette as readable text, so that a change of rule or of observation shows as a readable difference.
+"""Games as readable text, so that a change of rule or of observation shows as a readable difference.
 
 `tests/golden/*.txt` hold what `transcript` gives, and a test compares. After a change that is meant, write them anew
 with `python -m tests.golden.transcripts` and read the difference before it is committed.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cards.bits import unpack
-from cards.game import States, load_game
-from cards.play import named_player, play
-from tressette import observation
-from tressette.cards import CARDS, RANKS, SUIT_NAMES, SUITS, card_text
-from tressette.rules import legal, points, winning_seat
+from tests.golden import spike_hands, tressette_hands
 
 FOLDER = Path(__file__).parent
-RELATIVE = ("own", "next", "partner", "previous")
-SIGNALS = ("busso", "striscio", "volo")
+NAMES = (*tressette_hands.SCRIPTS, *spike_hands.SCRIPTS)
 
 
-class Script(NamedTuple):
-    """A hand to write down: seed, options, and who plays in seats 0 to 3."""
-
-    seed: int
-    options: dict[str, Any]
-    players: tuple[str, str, str, str]
-
-
-SCRIPTS = {
-    "random": Script(1, {}, ("random",) * 4),
-    "greedy_against_random": Script(2, {}, ("greedy", "random") * 2),
-    "signals": Script(3, {"signals": True, "first_leader": "four_of_denari"}, ("seed_heuristic", "greedy") * 2),
-}
-
-
-def transcript(script: Script) -> str:
-    """One hand: what was dealt, each play with the legal cards and what its seat knew, each trick, and the points."""
-    game = load_game("tressette", script.options)
-    players = [named_player(game, name) for name in script.players]
-    lines: list[str] = []
-
-    def watch(states: States, running: NDArray[np.int64], actions: NDArray[np.uint8], totals: Any) -> None:
-        if not lines:
-            lines.extend(_deal(script, states[0]))
-        lines.extend(_play(states, int(actions[0]), game.observe(states)))
-
-    seats = np.arange(4, dtype=np.uint8)[None]
-    final, _ = play(game, np.array([script.seed], np.uint64), players, seats, watch=watch)
-    return "\n".join([*lines, "", *_end(final[0])]) + "\n"
-
-
-def _deal(script: Script, state: np.void) -> Iterator[str]:
-    yield f"seed {script.seed}, options {script.options or 'as they come'}"
-    for seat in range(4):
-        yield f"seat {seat} ({script.players[seat]}): {_cards(int(state['hands'][seat]))}"
-    yield f"seat {state['leader']} leads"
-
-
-def _play(states: States, action: int, seen: NDArray[np.uint64]) -> Iterator[str]:
-    state = states[0]
-    seat = int(state["turn"])
-    if seat == state["leader"]:
-        yield ""
-        yield f"trick {state['plays'] // 4 + 1}: thirds {_pair(state['thirds'])}, tricks {_pair(state['tricks'])}"
-    yield f"  seat {seat} plays {card_text(action)} of {_cards(int(legal(state)))}"
-    yield from (f"      {line}" for line in knowledge(unpack(seen, observation.BITS)[0]))
-    if state["plays"] % 4 == 3:
-        closed = states.copy()
-        closed[0]["trick"][seat] = action
-        yield f"  seat {winning_seat(closed[0])} takes the trick"
-
-
-def knowledge(bits: NDArray[np.float32]) -> Iterator[str]:
-    """What an observation says, in words; nothing of what is empty."""
-    own = [int(bit) for bit in bits]
-    yield f"hand {_listed(own[observation.HAND : observation.TRICK])}"
-    for k, whose in enumerate(RELATIVE):
-        played = own[observation.PLAYED + CARDS * k :][:CARDS]
-        lying = own[observation.TRICK + CARDS * (k - 1) :][:CARDS] if k else []
-        voids = own[observation.VOIDS + SUITS * k :][:SUITS]
-        said = own[observation.SIGNALS + 12 * k :][:12]
-        words = [f"played {_listed(played)}"] if any(played) else []
-        words += [f"lies {_listed(lying)}"] if any(lying) else []
-        words += [f"no {SUIT_NAMES[suit]}" for suit in range(SUITS) if voids[suit]]
-        words += [f"{SIGNALS[i % 3]} in {SUIT_NAMES[i // 3]}" for i in range(12) if said[i]]
-        if words:
-            yield f"{whose}: {'; '.join(words)}"
-    thirds = [sum(own[start:][:32]) for start in (observation.OWN_THIRDS, observation.OTHER_THIRDS)]
-    trick = own[observation.TRICK_NUMBER : observation.LEADER].index(1) + 1
-    leader = RELATIVE[own[observation.LEADER :].index(1)]
-    yield f"thirds {_pair(thirds)} (own, other); trick {trick}; leader: {leader}"
-
-
-def _end(state: np.void) -> Iterator[str]:
-    yield f"thirds {_pair(state['thirds'])}, last trick to team {int(state['last_taker']) % 2}"
-    yield f"points {_pair([points(state, team) for team in (0, 1)])}"
-
-
-def _pair(both: Any) -> str:
-    return f"{int(both[0])} : {int(both[1])}"
-
-
-def _cards(cards: int) -> str:
-    return _listed([cards >> card & 1 for card in range(CARDS)])
-
-
-def _listed(cards: list[int]) -> str:
-    """Cards by suit, from the weakest up, suits apart by a wider space."""
-    suits = [[card_text(c) for c in range(RANKS * s, RANKS * (s + 1)) if cards[c]] for s in range(SUITS)]
-    return "  ".join(" ".join(suit) for suit in suits if suit) or "nothing"
+def transcript(name: str) -> str:
+    """The text of the transcript of that name."""
+    if name in spike_hands.SCRIPTS:
+        return spike_hands.transcript(spike_hands.SCRIPTS[name])
+    return tressette_hands.transcript(tressette_hands.SCRIPTS[name])
 
 
 def main() -> None:
     """Write every transcript anew."""
-    for name, script in SCRIPTS.items():
-        (FOLDER / f"{name}.txt").write_text(transcript(script))
+    for name in NAMES:
+        (FOLDER / f"{name}.txt").write_text(transcript(name))
 
 
 if __name__ == "__main__":

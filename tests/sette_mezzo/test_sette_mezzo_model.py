@@ -10,11 +10,11 @@ from cards.game import load_game
 from cards.mdp import HandEndedError, check, legal, reachable
 from cards.play import play
 from cards.splitmix import stream
+from cards.tables import TablePlayer
 from sette_mezzo import GAME
 from sette_mezzo.cards import DECK, HANDS, KINDS, RANK_TEXT
 from sette_mezzo.model import locate, model, state_text
 from sette_mezzo.rules import HIT, STICK, Options
-from train.table_player import TablePlayer
 from train.tabular import evaluate_policy, expected_reward, outcome_probabilities, policy_iteration
 
 HALVES = (2, 4, 6, 8, 10, 12, 14, 1)

@@ -47,9 +47,9 @@ def test_texts_of_no_state(written: str) -> None:
         parse(written)
 
 
-@pytest.mark.parametrize("seats", [2, 4])
-def test_numbers_against_the_definition(seats: int) -> None:
-    game = load_game("spike", {"seats": seats})
+@pytest.mark.parametrize(("seats", "credits"), [(2, 50), (4, 50), (2, 100), (3, 12)])
+def test_numbers_against_the_definition(seats: int, credits: int) -> None:
+    game = load_game("spike", {"seats": seats, "credits": credits, "sabacc_pot": credits != 50})
     numbering = numbering_of(game)
     listed = set(numbering.listed.tolist())
 
@@ -62,6 +62,16 @@ def test_numbers_against_the_definition(seats: int) -> None:
             assert numbering.legal[found] == game.legal(states[k : k + 1])[0]
 
     play(game, np.arange(40, dtype=np.uint64), [RandomPlayer(game)], np.zeros((40, seats), np.uint8), watch=watch)
+
+
+def test_more_credits_have_more_states() -> None:
+    sizes = [numbering_of(load_game("spike", {"credits": credits})).listed.size for credits in (12, 50, 100, 2000)]
+    assert sizes == [231_041, 231_041, 361_001, 361_001]
+
+
+def test_a_raise_cap_has_no_numbered_states() -> None:
+    with pytest.raises(ValueError, match=r"game\.raise_cap: no numbered state tells"):
+        numbering_of(load_game("spike", {"raise_cap": 2}))
 
 
 def slow_text(state: np.void) -> str:

@@ -65,7 +65,7 @@ def test_a_reshuffled_hand_replays() -> None:
 def test_cards_drawn_too_often() -> None:
     cards = deck(5, 0, 0)
     cards[7] = 0
-    assert error(hand(deck=cards)) == "deck: card 8: 0 is drawn twice, there are only 2 of it"
+    assert error(hand(deck=cards)) == "deck: card 8: 0 is drawn 3 times, but there are only 2 of it"
     assert error(hand(deck=deck()[:-1])) == "deck: 61 entries where 62 belong"
     assert error(hand(deck=[11, *deck()[1:]])) == "deck: card 1: 11 is not a value from -10 to 10"
     assert error(hand(deck=[True, *deck()[1:]])) == "deck: card 1: True is not a value from -10 to 10"

@@ -1,19 +1,27 @@
 """Batch Q-learning: sweeps worked by hand, transitions against play, and a run that stops and goes on."""
 
+import csv
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from cards.game import Game, load_game
 from cards.splitmix import stream
 from cards.tables import load_policy, numbering_of
 from train.__main__ import main
-from train.batch_q import Batch, greedy, mark_tried, play_batch, sweep, visited
+from train.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, visited
+from train.batch_q_config import BatchQSettings
+from train.batch_q_run import SCALARS, BatchQTrainer
+from train.config import compose
+from train.run_folder import RunFolder
 
 GAME = load_game("spike")
 NUMBERING = numbering_of(GAME)
 NEVER = -np.inf
+SMALL = ["algo=q_learning", "game=spike", "experiment=report_2p_credits", "games=40", "save_every=2"]
 
 
 def batch(*rows: tuple[int, int, float, int]) -> Batch:
@@ -65,6 +73,17 @@ def test_initial_policy_without_exploration_plays_quiet_hands() -> None:
     ends = rows.reward[rows.next_state == NUMBERING.terminal].reshape(-1, 2)
     assert (np.sort(ends, axis=1) == [0.0, 4.0]).all()
     assert (rows.reward[rows.next_state != NUMBERING.terminal] == 0).all()
+
+
+def test_whole_games_as_episodes() -> None:
+    seeds = stream(1, "quiet", 0, 50)
+    numbering = by_whole_games(NUMBERING)
+    rows = play_batch(GAME, numbering, GAME.rewards["credits"], seeds, numbering.initial, 0.0)
+    assert (rows.next_state == NUMBERING.terminal).sum() == 50 * 2
+    round_of = np.array([int(NUMBERING.text(state)[0]) for state in range(NUMBERING.terminal + 1)])
+    # From the last decision of nine hands to the first of the next, and of the tenth to the end.
+    assert ((round_of[rows.state] == 3) & (round_of[rows.next_state] == 0)).sum() == 50 * 2 * (9 + 1)
+    assert rows.reward.sum() == 50 * 10 * 4
 
 
 def some_policy(random: np.random.Generator) -> np.ndarray:
@@ -125,8 +144,7 @@ def test_unexplored_actions_are_not_drawn() -> None:
 
 
 def run(folder: Path, name: str, *more: str) -> int:
-    small = ["algo=q_learning", "game=spike", "experiment=report_2p_credits", "games=40", "save_every=2", "passes=3"]
-    return main([*small, f"runs={folder}", f"name={name}", *more])
+    return main([*SMALL, "passes=3", f"runs={folder}", f"name={name}", *more])
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -141,10 +159,36 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
         "policy.json",
     ):
         assert np.array_equal(load_policy(whole / name, GAME), load_policy(parts / name, GAME))
-    one, other = ((folder / "iterations.csv").read_text().splitlines() for folder in (whole, parts))
-    assert [line.rsplit(",", 1)[0] for line in one] == [line.rsplit(",", 1)[0] for line in other]
-    assert len(one) == 5
+    one, other = (rows_without_times(folder) for folder in (whole, parts))
+    assert one == other and [row["rollout/iteration"] for row in one] == ["1", "2", "3", "4"]
     assert not np.array_equal(load_policy(whole / "policy.json", GAME), NUMBERING.initial)
+
+
+def rows_without_times(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open() as file:
+        return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in csv.DictReader(file)]
+
+
+def test_curves_have_no_row_twice_and_none_is_lost_when_a_run_is_cut_off(tmp_path: Path) -> None:
+    small = [*SMALL, "iterations=4", "passes=2", f"runs={tmp_path}"]
+    settings = compose(BatchQSettings, "batch_q", [*small, "name=cut"])
+
+    def cut_off(row: Mapping[str, float]) -> None:
+        if row["rollout/iteration"] == 3:  # one after the newest checkpoint
+            raise RuntimeError("power failure")
+
+    with RunFolder(settings) as folder, pytest.raises(RuntimeError, match="power failure"):
+        BatchQTrainer(settings, folder).run(cut_off, lambda: False)
+    cut = tmp_path / "spike" / "cut"
+    assert [row["rollout/iteration"] for row in rows_without_times(cut)] == ["1", "2", "3"]
+    assert main([*small, "name=cut"]) == 0 and main([*small, "name=whole"]) == 0
+    rows = rows_without_times(cut)
+    assert rows == rows_without_times(tmp_path / "spike" / "whole")
+    assert list(rows[0]) == ["env_steps", *(name for name in SCALARS if not name.startswith("time/"))]
+    board = EventAccumulator(str(cut / "tensorboard")).Reload()
+    assert set(board.Tags()["scalars"]) == set(SCALARS)
+    points = [(str(event.step), event.value) for event in board.Scalars("table/unvisited")]
+    assert points == [(row["env_steps"], float(row["table/unvisited"])) for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +198,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
         ("epsilon=2", "epsilon: 0 to 1, not 2.0"),
         ("game.seats=9", "game.seats: a whole number from 2 to 8, not 9"),
         ("game.reward=gold", "game.reward: one of stack, credits, weighted, not 'gold'"),
+        ("game.raise_cap=2", "algo: game.raise_cap: no numbered state tells how many raises there were"),
         ("unexplored=[9]", "unexplored: actions from 0 to 8, not [9]"),
         ("lr=1", "lr"),
     ],

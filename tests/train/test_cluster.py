@@ -1,17 +1,26 @@
 """Small runs with Ray: from games to a checkpoint, resumed, and with a worker that dies."""
 
+import copy
 import os
 import signal
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import ray
+import torch
 
+from cards.splitmix import stream
 from tests.train.runs import settings, small
 from tests.train.test_command import start
 from train import checkpoint
 from train.__main__ import main
 from train.checks import SettingsError
-from train.rollout import Rollout, Ticket, acting_network
+from train.cluster import RayRollouts
+from train.config import TrainSettings
+from train.rollout import LocalRollouts, Rollout, Ticket, Weights, acting_network
+from train.signals import EXIT_REQUEUE
 
 pytestmark = pytest.mark.ray
 
@@ -29,13 +38,13 @@ def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.Captur
     assert state["open_tickets"] == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_leaves_a_checkpoint(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGUSR1, EXIT_REQUEUE)])
+def test_signal_leaves_a_checkpoint(tmp_path: Path, number: int, code: int) -> None:
     """Ray installs signal handlers of its own, which abort the process."""
     process = start(tmp_path, "rollout=ray", "rollout.batch=32")
     process.send_signal(number)
     _, text = process.communicate(timeout=120)
-    assert process.returncode == 128 + number and "a checkpoint is in" in text
+    assert process.returncode == code and "a checkpoint is in" in text
     (newest, *_) = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
     state = checkpoint.load(newest)
     played = state["counters"]["episodes"] + sum(count for _, count in state["open_tickets"])
@@ -50,63 +59,118 @@ def test_cluster_that_is_not_there(
     assert "RAY_ADDRESS: no cluster answers at 127.0.0.1:1" in capsys.readouterr().err
 
 
-def test_workers_play_what_a_local_worker_plays_and_survive_a_death(tmp_path: Path) -> None:
-    """Every ticket comes back once, whoever dies; the same ticket and weights give the same transitions."""
-    import ray
-    import torch
-
-    from train.cluster import RayRollouts
-    from train.rollout import LocalRollouts
-
-    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=2", "rollout.batch=32")
-    weights = acting_network(chosen.load_game(), chosen, torch.device("cpu")).state_dict()
-    rollouts = RayRollouts(chosen)
-    try:
-        # Asked before the tickets, because a worker does one thing after another.
-        victims = ray.get([worker.pid.remote() for worker in rollouts._workers])
-        rollouts.publish(0, weights)
-        assert rollouts.room() == 4
-        for k in range(4):
-            rollouts.submit(Ticket(32 * k, 32, 0.5))
-        assert rollouts.room() == 0
-        os.kill(victims[0], signal.SIGKILL)
-        done: list[Rollout] = []
-        while len(done) < 4:
-            done += rollouts.ready(wait=True)
-        assert sorted(rollout.ticket.first for rollout in done) == [0, 32, 64, 96]
-        assert ray.get(rollouts._workers[0].pid.remote()) != victims[0]
-        local = LocalRollouts(chosen, torch.device("cpu"))
-        local.publish(0, weights)
-        for rollout in done:
-            local.submit(rollout.ticket)
-            (own,) = local.ready(wait=True)
-            for a, b in zip(own.transitions, rollout.transitions, strict=True):
-                assert (a == b).all()
-        rollouts.evaluate(7, weights)
-        ray.kill(rollouts._evaluator)
-        ((tag, duels),) = rollouts.evaluated(wait=True)
-        assert tag == 7 and duels["random"].wins.size == chosen.evaluation.deals
-    finally:
-        rollouts.close()
-
-
-def test_workers_that_cannot_start_end_the_run(tmp_path: Path) -> None:
-    """Not for ever one after another: here the game of their settings is gone."""
-    from train.cluster import RayRollouts
-
-    rollouts = RayRollouts(settings(tmp_path, "rollout=ray", "rollout.workers=2"))
-    try:
-        rollouts._settings.game["name"] = "nothing"
-        rollouts._workers = [rollouts._worker_class.remote(rollouts._settings) for _ in range(2)]
-        rollouts.publish(0, {})
-        rollouts.submit(Ticket(0, 1, 0.0))
-        with pytest.raises(SettingsError, match="actors die one after another"):
-            for _ in range(100):
-                rollouts.ready(wait=True)
-    finally:
-        rollouts.close()
-
-
 def test_more_gpus_than_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(small(tmp_path, "rollout=ray", "rollout.gpus_per_worker=99")) == 2
     assert "rollout.gpus_per_worker" in capsys.readouterr().err
+
+
+def weights_of(chosen: TrainSettings) -> Weights:
+    return acting_network(chosen.load_game(), chosen, torch.device("cpu")).state_dict()
+
+
+def until(rollouts: RayRollouts, condition: Callable[[], bool]) -> None:
+    """Look after the workers until the condition holds; no tickets are out."""
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end
+        assert not rollouts.ready(wait=True)
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> TrainSettings:
+    ray_run = ("rollout=ray", "rollout.workers=2", "rollout.batch=32", "rollout.heartbeat_seconds=4")
+    return settings(tmp_path_factory.mktemp("runs"), *ray_run)
+
+
+@pytest.fixture(scope="module")
+def rollouts(chosen: TrainSettings) -> Iterator[RayRollouts]:
+    """Two workers that have started."""
+    rollouts = RayRollouts(chosen)
+    rollouts.publish(0, weights_of(chosen))
+    assert rollouts.room() == 0  # nobody has started: no ticket waits for a worker that may never come
+    until(rollouts, lambda: rollouts.workers() == 2)
+    yield rollouts
+    rollouts.close()
+
+
+def pids(rollouts: RayRollouts) -> list[int]:
+    return ray.get([member.actor.pid.remote() for member in rollouts._workers])
+
+
+def all_of(rollouts: RayRollouts, tickets: int) -> list[Rollout]:
+    """Play so many tickets of 32, whatever happens meanwhile."""
+    done: list[Rollout] = []
+    end = time.monotonic() + 120
+    while len(done) < tickets:
+        assert time.monotonic() < end
+        done += rollouts.ready(wait=True)
+    return done
+
+
+def test_workers_play_what_a_local_worker_plays(chosen: TrainSettings, rollouts: RayRollouts) -> None:
+    assert rollouts.room() == 4
+    for k in range(4):
+        rollouts.submit(Ticket(32 * k, 32, 0.5))
+    assert rollouts.room() == 0
+    done = all_of(rollouts, 4)
+    assert sorted(rollout.ticket.first for rollout in done) == [0, 32, 64, 96]
+    local = LocalRollouts(chosen, torch.device("cpu"))
+    local.publish(0, weights_of(chosen))
+    for rollout in done:
+        local.submit(rollout.ticket)
+        (own,) = local.ready(wait=True)
+        for a, b in zip(own.transitions, rollout.transitions, strict=True):
+            assert (a == b).all()
+
+
+def test_new_weights_reach_a_worker_before_its_next_batch(rollouts: RayRollouts) -> None:
+    """Two tickets wait at each worker; the second is played with weights that came after it was submitted."""
+    weights = weights_of(rollouts._settings)
+    for k in range(4):
+        rollouts.submit(Ticket(32 * k, 32, 0.5))
+    rollouts.publish(1, weights)
+    versions: dict[int, int] = {}
+    for rollout in all_of(rollouts, 4):
+        versions[rollout.ticket.first] = rollout.weights_version
+    assert versions[64] == versions[96] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_tickets_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
+    rollouts: RayRollouts, number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    victim = pids(rollouts)[0]
+    for k in range(4):
+        rollouts.submit(Ticket(32 * k, 32, 0.5))
+    os.kill(victim, number)
+    done = all_of(rollouts, 4)
+    assert sorted(rollout.ticket.first for rollout in done) == [0, 32, 64, 96]
+    again = [rollout.ticket for rollout in done if rollout.ticket.attempt]
+    assert again
+    seeds = [stream(1, name, 0, 32) for name in ("episodes", "episodes, attempt 1")]
+    assert not (seeds[0] == seeds[1]).any()
+    until(rollouts, lambda: rollouts.workers() == 2)
+    assert victim not in pids(rollouts) and not Path(f"/proc/{victim}").exists()
+    assert "a Ray worker is replaced" in caplog.text
+    assert ("no progress for 4 s" in caplog.text) == (number == signal.SIGSTOP)
+
+
+def test_an_evaluator_that_dies_is_replaced(rollouts: RayRollouts) -> None:
+    rollouts.evaluate(7, weights_of(rollouts._settings))
+    ray.kill(rollouts._evaluator.actor)
+    ((tag, duels),) = rollouts.evaluated(wait=True)
+    assert tag == 7 and duels["random"].wins.size == rollouts._settings.evaluation.deals
+
+
+def test_workers_that_cannot_start_end_the_run(tmp_path: Path, rollouts: RayRollouts) -> None:
+    """Not for ever one after another: here the game of their settings is gone."""
+    broken = copy.deepcopy(rollouts._settings)
+    broken.game["name"] = "nothing"
+    before, rollouts._settings = rollouts._settings, broken
+    try:
+        for worker in rollouts._workers:
+            ray.kill(worker.actor)
+        with pytest.raises(SettingsError, match="actors die one after another"):
+            until(rollouts, lambda: False)
+    finally:
+        rollouts._settings = before

@@ -192,12 +192,41 @@ def test_signal_leaves_a_checkpoint_and_a_clear_line(tmp_path: Path, number: int
     assert checkpoint.load(newest)["counters"]["episodes"] == int(found[2].replace(",", ""))
 
 
-def test_second_interrupt_ends_at_once(tmp_path: Path) -> None:
-    """The first one comes while a unit of work is played that would take minutes."""
+STOPS = """
+import os, signal, sys
+from train.signals import StopRequest, hold_usr1
+hold_usr1()
+os.kill(os.getpid(), signal.SIGUSR1)
+with StopRequest() as stop:
+    assert stop.signal == signal.SIGUSR1 and stop.exit_code() == 75
+    os.kill(os.getpid(), signal.SIGTERM)
+    print("still here", stop.exit_code(), flush=True)
+    os.kill(os.getpid(), signal.SIGINT)
+print("not here")
+"""
+
+
+def test_early_usr1_waits_a_second_term_is_harmless_and_ctrl_c_ends_at_once() -> None:
+    """Schedulers send SIGTERM after SIGUSR1, while the checkpoint is being written."""
+    found = subprocess.run([sys.executable, "-c", STOPS], check=False, capture_output=True, text=True)
+    assert found.stdout == "still here 75\n" and found.returncode == 130
+
+
+def test_usr1_asks_for_another_start_but_not_for_ever(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job whose starts end before a batch is played is given up the second time."""
+    monkeypatch.setattr("train.signals.StopRequest.__enter__", lambda stop: setattr(stop, "signal", 10) or stop)
+    monkeypatch.setattr("train.signals.StopRequest.__exit__", lambda *_: None)
+    assert main(small(tmp_path)) == 75
+    assert main(small(tmp_path)) == 1
+    assert "error: 2 starts in a row played no batch" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert main(small(tmp_path, "episodes=64")) == 0
+
+
+def test_usr1_after_progress(tmp_path: Path) -> None:
     process = start(tmp_path)
-    process.send_signal(signal.SIGSTOP)
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGTERM)
-    process.send_signal(signal.SIGCONT)
-    process.communicate(timeout=30)
-    assert process.returncode in (130, 143)
+    process.send_signal(signal.SIGUSR1)
+    _, text = process.communicate(timeout=60)
+    assert process.returncode == 75 and "stopped by SIGUSR1" in text and "Traceback" not in text

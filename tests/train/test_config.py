@@ -110,7 +110,7 @@ def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
 def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     from dataclasses import asdict
 
-    from train.config import (
+    from train.setting_groups import (
         CheckpointSettings,
         EvaluationSettings,
         ExplorationSettings,

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from train.checks import SettingsError
-from train.config import LearnerSettings
 from train.learner import Learner, choose_precision, greatest_legal, td_target
 from train.network import QNetwork
 from train.replay import Batch, ReplayBuffer
+from train.setting_groups import LearnerSettings
 from train.transitions import Transitions
 
 CPU = torch.device("cpu")

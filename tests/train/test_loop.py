@@ -63,6 +63,18 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
     assert first == second
 
 
+def test_a_resumed_run_of_spike_equals_an_uninterrupted_one_bit_for_bit(tmp_path: Path) -> None:
+    spike = ["game=spike", "game.seats=4", "game.min_seats=2", "game.hands=2", "learner.n_step=2", "episodes=192"]
+    whole = run(tmp_path / "a", *spike)
+    assert whole["counters"]["episodes"] == 192 and whole["learner"]["updates"] > 20
+    for episodes in (64, 100, 160):
+        run(tmp_path / "b", *spike, stop_after=episodes)
+    resumed = run(tmp_path / "b", *spike)
+    assert differences(whole, resumed) == []
+    first, second = (metrics_without_times(tmp_path / x / "spike" / "small") for x in "ab")
+    assert first == second and first[-1]["eval/points_vs_random"]
+
+
 def metrics_without_times(folder: Path) -> list[dict[str, str]]:
     import csv
 

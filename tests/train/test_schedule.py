@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cards.splitmix import stream
-from train.config import PhaseSettings
 from train.schedule import epsilon, linear, player_names, seating
+from train.setting_groups import PhaseSettings
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,77 @@
+"""`python -m train doctor`: what it finds, and whether it says that a run would start."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.train.runs import settings, small
+from train import doctor, resources
+from train.__main__ import main
+
+
+def test_a_run_that_would_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", *small(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert all(stage in text for stage in ("rollout", "replay", "learner")) and text.count("limits") == 1
+    assert torch.__version__ in text and "starts anew" in text
+    assert not any(tmp_path.iterdir())  # looking leaves nothing behind
+
+
+def test_runs_that_would_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    found = {finding.what: finding for finding in doctor.examine(settings(tmp_path / "file"))}
+    assert found["run folder"].verdict == "error" and "runs=" in found["run folder"].says
+    found = {finding.what: finding for finding in doctor.examine(settings(tmp_path, "device=cuda:77"))}
+    assert found["device"].verdict == "error" and "cuda:77" in found["device"].says
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    findings = doctor.examine(settings(tmp_path, "rollout=ray"))
+    assert not doctor.would_start(findings)
+    assert [finding.what for finding in findings if finding.verdict == "error"] == ["Ray"]
+
+
+def test_exit_code_and_what_it_does_not_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", *small(tmp_path, "device=cuda:77")]) == 2
+    assert "device" in capsys.readouterr().out
+    assert main(["doctor", "experiment=blackjack_q"]) == 2
+    assert "error: doctor: looks at runs of algo=dqn" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize(
+    ("driver", "cuda", "visible", "says"),
+    [
+        ("550.1\n", None, "", "this PyTorch is built without CUDA"),
+        ("450.1\n", "13.0", "", "driver 450.1 does not serve this PyTorch, which wants CUDA 13.0"),
+        ("", "13.0", "0", "the job has one, but nvidia-smi and PyTorch see none"),
+    ],
+)
+def test_gpus_that_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str, cuda: str | None, visible: str, says: str
+) -> None:
+    def smi(*_: Any, **__: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess([], 0, stdout=driver)
+
+    monkeypatch.setattr(doctor.subprocess, "run", smi)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    found = {finding.what: finding for finding in doctor.examine(settings(tmp_path))}
+    assert says in found["GPU"].says and found["GPU"].verdict == "warning"
+
+
+def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The least of what the machine has and what Slurm gave."""
+    for name in ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU"):
+        monkeypatch.delenv(name, raising=False)
+    everything, all_memory = resources.cpus(), resources.memory()
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
+    monkeypatch.setenv("SLURM_MEM_PER_CPU", "700")
+    assert resources.cpus() == 1 and resources.memory() == 700 << 20
+    assert 80 << 20 <= resources.object_store() <= int(0.15 * (700 << 20))
+    monkeypatch.setenv("SLURM_MEM_PER_NODE", "1000")
+    assert resources.memory() == 1000 << 20
+    monkeypatch.setenv("SLURM_MEM_PER_NODE", "99999999")
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "9999")
+    assert resources.memory() == all_memory and resources.cpus() == everything

@@ -1,0 +1,174 @@
+"""What can go wrong on a cluster: drivers killed at any moment, full disks, foreign checkpoints, rollouts too old."""
+
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.train.runs import equal, settings, small
+from tests.train.warm import train
+from train import checkpoint
+from train.__main__ import main
+from train.learner import Learner
+from train.loop import Trainer
+from train.progress import Display
+from train.rollout import LocalRollouts, Rollout
+from train.run_folder import RunFolder
+
+KILLS = 20
+# A checkpoint after every batch, and a buffer large enough that writing one takes a while.
+LONG = ("episodes=1600", "checkpoint.every_episodes=32", "replay.capacity=200000", "evaluation.every_episodes=400")
+
+
+def state_of(runs: Path) -> dict[str, Any]:
+    return checkpoint.load(checkpoint.listed(runs / "tressette" / "small" / "checkpoints")[0])
+
+
+@pytest.fixture(scope="module")
+def drivers() -> Iterator[multiprocessing.context.BaseContext]:
+    """Where drivers are forked from; see `tests.train.warm`."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.train.warm"])
+    os.environ["BUSSO_TEST_WARM"] = "1"
+    first = context.Process(target=time.sleep, args=(0,))
+    first.start()
+    first.join()
+    del os.environ["BUSSO_TEST_WARM"]
+    yield context
+    from multiprocessing import forkserver
+
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+
+
+def being_written(folder: Path) -> bool:
+    return any(folder.glob(".*.tmp"))
+
+
+def test_drivers_killed_at_twenty_moments_end_where_an_uninterrupted_one_does(
+    tmp_path: Path, drivers: Any, record_property: Any
+) -> None:
+    """Half of them while a checkpoint is being written."""
+    moments, folder = random.Random(4), tmp_path / "killed" / "tressette" / "small" / "checkpoints"
+    while_writing = 0
+    for kill in range(KILLS):
+        driver = drivers.Process(target=train, args=(small(tmp_path / "killed", *LONG),))
+        driver.start()
+        time.sleep(moments.uniform(0.3, 0.8))
+        end = time.monotonic() + 5
+        while kill % 2 and driver.is_alive() and not being_written(folder) and time.monotonic() < end:
+            time.sleep(0.0005)
+        assert driver.is_alive(), "the run must be longer"
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.join()
+        while_writing += being_written(folder)
+    assert while_writing >= KILLS // 4
+    record_property("killed while a checkpoint was written", while_writing)
+    assert main(small(tmp_path / "killed", *LONG)) == 0
+    assert main(small(tmp_path / "whole", *LONG)) == 0
+    found = equal(state_of(tmp_path / "whole"), state_of(tmp_path / "killed"))
+    assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
+    assert not being_written(folder)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 24 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"a small disk cannot be mounted: {mounted.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_full_disk_keeps_the_last_checkpoint_and_says_so(
+    small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoints = small_disk / "tressette" / "small" / "checkpoints"
+    assert main(small(small_disk, "episodes=64")) == 0
+    (small_disk / "ballast").write_bytes(bytes(22 << 20))
+    assert main(small(small_disk, "episodes=640", "replay.capacity=4000")) == 2
+    error = capsys.readouterr().err
+    assert "could not be written" in error and "free some space" in error and "Traceback" not in error
+    assert checkpoint.load(checkpoints / "episode_000000000064.pt")["counters"]["episodes"] == 64
+    assert not being_written(checkpoints)
+    (small_disk / "ballast").unlink()
+    assert main(small(small_disk, "episodes=640")) == 0
+    assert main(small(tmp_path / "whole", "episodes=640")) == 0
+    found = equal(state_of(tmp_path / "whole"), state_of(small_disk))
+    assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
+
+
+def test_checkpoint_of_another_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(small(tmp_path, "episodes=64")) == 0
+    (tmp_path / "tressette").rename(tmp_path / "blackjack")
+    assert main(small(tmp_path, "game=blackjack")) == 2
+    assert "game.name: the run in" in capsys.readouterr().err
+
+
+class Straggler(LocalRollouts):
+    """Every fifth rollout claims weights that are far older than any that were published."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.count = 0
+
+    def ready(self, wait: bool) -> list[Rollout]:
+        done = super().ready(wait)
+        self.count += len(done)
+        return (
+            [Rollout(r.ticket, r.transitions, -99, r.episode_return, r.seconds) for r in done]
+            if (done and self.count % 5 == 0)
+            else done
+        )
+
+
+def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(tmp_path: Path) -> None:
+    chosen = settings(tmp_path, "rollout.max_weights_age=60", "episodes=320")
+    with RunFolder(chosen) as folder:
+        trainer = Trainer(chosen, folder, torch.device("cpu"))
+        with Display("test") as display:
+            assert trainer.run(Straggler(chosen, torch.device("cpu")), display, lambda: False)
+    counters = trainer.counters
+    assert counters.too_old > 0
+    assert counters.episodes == counters.next_episode == 320 and counters.env_steps == 320 * 40
+    assert trainer.replay.inserted == 320 * 40
+
+
+def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow it is, no more tickets are out than fit, so the object store holds at most as many rollouts."""
+    from train.cluster import RayRollouts
+
+    quick = Learner.update
+    monkeypatch.setattr(Learner, "update", lambda learner: (time.sleep(0.02), quick(learner))[1])
+    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.batch=32", "episodes=100000")
+    out: list[int] = []
+    due: list[int] = []
+    with RunFolder(chosen) as folder:
+        trainer = Trainer(chosen, folder, torch.device("cpu"))
+        rollouts = RayRollouts(chosen)
+        submit = rollouts.submit
+        monkeypatch.setattr(rollouts, "submit", lambda ticket: (submit(ticket), out.append(len(rollouts._in_flight))))
+        monkeypatch.setattr(trainer, "_update", lambda: (Trainer._update(trainer), due.append(trainer._updates_due())))
+        try:
+            with Display("test") as display:
+                trainer.run(rollouts, display, lambda: len(due) > 200)
+        finally:
+            rollouts.close()
+    assert max(out) <= chosen.rollout.in_flight
+    per_ticket = 32 * 40 * chosen.learner.samples_per_insert / chosen.learner.batch_size
+    # What one ticket pays for is the lead that playing may have; a second may come in while it is learned from.
+    assert len(due) > 50 and max(due[20:]) <= 3 * per_ticket

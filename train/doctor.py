@@ -1,0 +1,222 @@
+"""`python -m train doctor [key=value ...]`: what a run with these settings would get here, and what would limit it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from rich.table import Table
+
+from train import checkpoint, resources
+from train.checks import SettingsError
+from train.config import TrainSettings
+from train.device import choose_device
+from train.learner import Learner
+from train.replay import ReplayBuffer
+from train.rollout import RolloutWorker, Ticket, build_network
+
+GIB = 1 << 30
+WORKER_BYTES = 450 * resources.MIB  # a Ray worker with PyTorch and compiled games, as measured
+RAY_BYTES = 450 * resources.MIB  # Ray's own processes on a node
+_SECONDS = 1.5  # of measuring, for each stage
+_PACKAGES = ("torch", "ray", "numba", "numpy", "hydra-core")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, what was found, and whether a run would fail because of it."""
+
+    what: str
+    says: str
+    verdict: str = "ok"  # ok, warning, error
+
+
+def examine(settings: TrainSettings) -> list[Finding]:
+    """Everything but the rates. No finding with verdict "error": a run would start."""
+    findings = [_versions(), *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
+    if settings.rollout.kind == "ray":
+        findings += _ray(settings)
+    return findings
+
+
+def _versions() -> Finding:
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES if _installed(name)]
+    return Finding("versions", f"Python {platform.python_version()}, " + ", ".join(versions))
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _gpus(settings: TrainSettings) -> Iterator[Finding]:
+    drivers = _nvidia_smi()
+    cuda = torch.version.cuda
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        driver = f", driver {drivers[0]}" if drivers else ""
+        says = f"{properties.name}, {properties.total_memory / GIB:.0f} GiB, CUDA {cuda}{driver}"
+        yield Finding(f"cuda:{index}", says)
+    if not torch.cuda.device_count():
+        yield _no_gpu(drivers, cuda)
+    try:
+        yield Finding("device", f"the learner computes on {choose_device(settings.device)} (device={settings.device})")
+    except SettingsError as error:
+        yield Finding("device", str(error), "error")
+
+
+def _no_gpu(drivers: list[str], cuda: str | None) -> Finding:
+    if drivers and cuda is None:
+        says = "this PyTorch is built without CUDA; install one with CUDA, or say device=cpu"
+        return Finding("GPU", f"driver {drivers[0]} is there, but {says}", "warning")
+    if drivers:
+        return Finding("GPU", f"driver {drivers[0]} does not serve this PyTorch, which wants CUDA {cuda}", "warning")
+    if os.environ.get("CUDA_VISIBLE_DEVICES"):
+        return Finding("GPU", "the job has one, but nvidia-smi and PyTorch see none", "warning")
+    return Finding("GPU", "none")
+
+
+def _nvidia_smi() -> list[str]:
+    """The driver's version, once for every GPU that it sees."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return found.stdout.split()
+
+
+def _cpus(settings: TrainSettings) -> Finding:
+    there, mine = os.cpu_count() or 0, resources.cpus()
+    says = f"{mine} of the machine's {there}"
+    if settings.rollout.kind == "ray":
+        says += f"; {_workers_here(settings)} rollout workers on this node"
+    too_many = (settings.rollout.workers or 0) > mine and not os.environ.get("RAY_ADDRESS")
+    return Finding("CPUs", says, "warning" if too_many else "ok")
+
+
+def _workers_here(settings: TrainSettings) -> int:
+    if settings.rollout.kind == "local":
+        return 0
+    return settings.rollout.workers or max(1, resources.cpus() - settings.learner.threads)
+
+
+def _replay_bytes(settings: TrainSettings) -> int:
+    return settings.replay.capacity * ReplayBuffer(1, settings.load_game().words, torch.device("cpu"), 0).nbytes
+
+
+def _memory(settings: TrainSettings) -> Finding:
+    workers, limit = _workers_here(settings), resources.memory()
+    on_gpu = settings.device != "cpu" and torch.cuda.is_available()
+    ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if settings.rollout.kind == "ray" else 0
+    # Besides the buffer there is the copy of it that a checkpoint is written from.
+    wanted = ray + GIB + _replay_bytes(settings) * (1 if on_gpu else 2)
+    says = f"{limit / GIB:.1f} GiB for this job, about {wanted / GIB:.1f} GiB wanted"
+    return Finding("memory", says, "ok" if wanted <= limit else "warning")
+
+
+def _folder(settings: TrainSettings) -> Finding:
+    folder = settings.folder
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(b"x")
+    except OSError as error:
+        return Finding("run folder", f"{folder}: {error.strerror}; choose another with runs=...", "error")
+    free = shutil.disk_usage(there).free
+    wanted = (_replay_bytes(settings) + 64 * resources.MIB) * (settings.checkpoint.keep + 1)
+    newest = next(iter(checkpoint.listed(folder / "checkpoints")), None)
+    start = f"goes on from {newest.name}" if newest else "starts anew"
+    says = f"{folder} {start}; {free / GIB:.1f} GiB free, at most {wanted / GIB:.1f} GiB wanted"
+    return Finding("run folder", says, "ok" if wanted <= free else "warning")
+
+
+def _ray(settings: TrainSettings) -> list[Finding]:
+    try:
+        from train.cluster import nodes_of_cluster
+    except ModuleNotFoundError as error:
+        return [Finding("Ray", f"{error.name} is not installed; say rollout=local", "error")]
+    started = time.perf_counter()
+    try:
+        nodes = nodes_of_cluster(settings.rollout)
+    except SettingsError as error:
+        return [Finding("Ray", str(error), "error")]
+    where = os.environ.get("RAY_ADDRESS", "a cluster of its own")
+    up = Finding("Ray", f"{where}, up in {time.perf_counter() - started:.1f} s, ports and interface work")
+    return [up, *(Finding("Ray node", node) for node in nodes)]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A stage of the run: how many decisions a second it can take, and how that was reckoned."""
+
+    stage: str
+    decisions: float
+    how: str
+
+
+def rates(settings: TrainSettings) -> list[Rate]:
+    """Measure each stage by itself for a second or two, in this process."""
+    device = choose_device(settings.device)
+    torch.set_num_threads(settings.rollout.threads)
+    worker = RolloutWorker(settings, torch.device("cpu") if settings.rollout.kind == "ray" else device)
+    ticket = Ticket(0, settings.rollout.batch, settings.exploration.end)
+    transitions = worker.play(ticket).transitions
+    decisions = len(transitions.action)
+    playing = decisions / _seconds(lambda: worker.play(ticket))
+    workers = _workers_here(settings)
+    buffer = ReplayBuffer(settings.replay.capacity, settings.load_game().words, device, settings.seed)
+    storing = decisions / _seconds(lambda: buffer.add(transitions))
+    torch.set_num_threads(settings.learner.threads)
+    game = settings.load_game()
+    learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
+    updates = 1 / _seconds(learner.update)
+    ratio = settings.learner.samples_per_insert / settings.learner.batch_size
+    each = f"{playing:,.0f} of one worker, {max(1, workers)} on this node"
+    learning = f"{updates:,.0f} updates/s, {1 / ratio:,.0f} decisions each"
+    return [
+        Rate("rollout", playing * max(1, workers), each),
+        Rate("replay", storing, "written to the buffer"),
+        Rate("learner", updates / ratio, learning),
+    ]
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    """Mean seconds of a call, after a first one."""
+    function()
+    calls, started = 0, time.perf_counter()
+    while (passed := time.perf_counter() - started) < _SECONDS:
+        function()
+        calls += 1
+    return passed / calls
+
+
+def screen(findings: list[Finding], measured: list[Rate]) -> Iterator[Table]:
+    """Both parts as tables; the stage that limits the run is marked."""
+    table = Table("", "found", "", title="what a run would get")
+    colours = {"ok": "green", "warning": "yellow", "error": "red"}
+    for finding in findings:
+        table.add_row(finding.what, finding.says, f"[{colours[finding.verdict]}]{finding.verdict}")
+    yield table
+    if measured:
+        slowest = min(measured, key=lambda rate: rate.decisions)
+        table = Table("stage", "decisions/s", "how", "", title="what it could do, each stage by itself")
+        for rate in measured:
+            table.add_row(rate.stage, f"{rate.decisions:,.0f}", rate.how, "limits" if rate is slowest else "")
+        yield table
+
+
+def would_start(findings: list[Finding]) -> bool:
+    """Whether a run would start."""
+    return all(finding.verdict != "error" for finding in findings)

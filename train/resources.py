@@ -1,0 +1,50 @@
+"""What this process may use of a machine that others use too: its CPUs, and its memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+MIB = 1 << 20
+_SHARED_MEMORY = Path("/dev/shm")
+# Where the kernel says what a container may use; a Slurm job has the same in its environment.
+_CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_STORE_SHARE, _LEAST_STORE, _MOST_STORE = 0.15, 80 * MIB, 2048 * MIB
+
+
+def cpus() -> int:
+    """CPUs of this process: those of its Slurm allocation on this node, at most those that it may run on."""
+    usable = len(os.sched_getaffinity(0))
+    allocated = _number("SLURM_CPUS_PER_TASK") or _number("SLURM_CPUS_ON_NODE")
+    return min(usable, allocated) if allocated else usable
+
+
+def memory() -> int:
+    """Bytes of memory: the least of the machine's, the container's, and the Slurm job's on this node."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    limits += [int(text) for path in _CGROUP_LIMITS if (text := _read(path)).isdecimal()]
+    job = _number("SLURM_MEM_PER_NODE") or _number("SLURM_MEM_PER_CPU") * cpus()
+    return min([*limits, job * MIB]) if job else min(limits)
+
+
+def object_store() -> int:
+    """Bytes for Ray's object store, which holds the rollouts and weights under way: a share of the memory.
+
+    At most what /dev/shm can hold, or Ray would put it on the disk.
+    """
+    wanted = min(int(_STORE_SHARE * memory()), _MOST_STORE)
+    room = int(0.9 * shutil.disk_usage(_SHARED_MEMORY).free) if _SHARED_MEMORY.is_dir() else wanted
+    return max(_LEAST_STORE, min(wanted, room))
+
+
+def _number(name: str) -> int:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,138 @@
+"""The groups of settings of a DQN run, each checked by itself; `train.config` puts them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from train.checks import MOST_DEALS, MOST_THREADS, check_range, one_of, positive, require, share
+
+
+@dataclass
+class NetworkSettings:
+    """Shape of the Q-network."""
+
+    hidden: list[int] = field(default_factory=lambda: [256, 256])
+    dueling: bool = False
+
+    def __post_init__(self) -> None:
+        fits = len(self.hidden) > 0 and all(0 < width <= 65536 for width in self.hidden)
+        require(fits, "network.hidden", "one or more widths from 1 to 65536", self.hidden)
+
+
+@dataclass
+class LearnerSettings:
+    """The update; see `train.learner`."""
+
+    lr: float = 3e-4
+    lr_end: float = 3e-4
+    batch_size: int = 512
+    gamma: float = 0.99
+    n_step: int = 1
+    double: bool = False
+    loss: str = "huber"
+    grad_clip: float = 10.0
+    target_sync: int = 2000
+    target_tau: float = 0.0
+    average: float = 0.0
+    precision: str = "auto"
+    threads: int = 1
+    samples_per_insert: float = 1.0
+    min_replay: int = 10_000
+
+    def __post_init__(self) -> None:
+        positive("learner", self, "lr", "batch_size", "n_step", "target_sync", "min_replay", "samples_per_insert")
+        require(self.grad_clip > 0, "learner.grad_clip", "more than 0 (inf: no limit)", self.grad_clip)
+        check_range("learner.threads", self.threads, 1, MOST_THREADS)
+        share("learner", self, "gamma", "target_tau", "average")
+        require(0 <= self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
+        require(self.average < 1, "learner.average", "less than 1", self.average)
+        one_of("learner.loss", self.loss, "huber", "mse")
+        one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
+
+
+@dataclass
+class ReplaySettings:
+    """The replay buffer; `prioritised` samples in proportion to |TD error| ** alpha."""
+
+    capacity: int = 1_000_000
+    prioritised: bool = False
+    alpha: float = 0.6
+    beta: float = 0.4
+
+    def __post_init__(self) -> None:
+        positive("replay", self, "capacity")
+        share("replay", self, "alpha", "beta")
+        require(not self.prioritised or self.alpha > 0, "replay.alpha", "more than 0 when prioritised", self.alpha)
+
+
+@dataclass
+class ExplorationSettings:
+    """Epsilon falls linearly from `start` to `end` over the first `updates` updates."""
+
+    start: float = 1.0
+    end: float = 0.05
+    updates: int = 20_000
+
+    def __post_init__(self) -> None:
+        share("exploration", self, "start", "end")
+        require(self.updates >= 0, "exploration.updates", "0 or more", self.updates)
+
+
+@dataclass
+class PhaseSettings:
+    """Who sits in a seat during training, by probability, until this episode (`null`: to the end)."""
+
+    until: int | None = None
+    mix: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class RolloutSettings:
+    """Who plays the games. `batch` games are one unit of work; no `workers`: one for every CPU but the learner's."""
+
+    kind: str = "local"
+    batch: int = 512
+    workers: int | None = None
+    in_flight: int = 2
+    gpus_per_worker: float = 0.0
+    threads: int = 1
+    max_weights_age: int = 10_000
+    heartbeat_seconds: float = 60.0
+    nodes: int = 1
+    join_seconds: float = 120.0
+
+    def __post_init__(self) -> None:
+        one_of("rollout.kind", self.kind, "local", "ray")
+        require(self.workers is None or self.workers > 0, "rollout.workers", "more than 0, or null", self.workers)
+        positive("rollout", self, "batch", "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds")
+        check_range("rollout.threads", self.threads, 1, MOST_THREADS)
+        fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
+        require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
+
+
+@dataclass
+class EvaluationSettings:
+    """Duplicate deals against players without a network: during training, and once more at the end."""
+
+    every_episodes: int = 20_000
+    deals: int = 512
+    opponents: list[str] = field(default_factory=lambda: ["random"])
+    final_deals: int = 4096
+
+    def __post_init__(self) -> None:
+        positive("evaluation", self, "every_episodes")
+        check_range("evaluation.deals", self.deals, 2, MOST_DEALS)
+        check_range("evaluation.final_deals", self.final_deals, 2, MOST_DEALS)
+        once = len(set(self.opponents)) == len(self.opponents)
+        require(once, "evaluation.opponents", "each player once", self.opponents)
+
+
+@dataclass
+class CheckpointSettings:
+    """A checkpoint every so many episodes; the last `keep` stay, besides `best`."""
+
+    every_episodes: int = 15_000
+    keep: int = 3
+
+    def __post_init__(self) -> None:
+        positive("checkpoint", self, "every_episodes", "keep")
