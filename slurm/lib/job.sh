@@ -10,10 +10,10 @@ fail() {
 
 [[ ${SLURM_JOB_ID:-} ]] || fail "this runs as a Slurm job: sbatch slurm/${0##*/}"
 if [[ -f slurm/site.env ]]; then
-    set +u # module systems use unset variables
+    set +u -a # module systems use unset variables; the nodes want what is set here
     # shellcheck source=/dev/null
     source slurm/site.env
-    set -u
+    set -u +a
 fi
 
 # A list, so that it may be `apptainer exec --nv busso.sif python`.
