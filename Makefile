@@ -49,7 +49,7 @@ unit: $(READY) ## pytest; ARGS="-m 'not ray'" and the like
 
 # Apart from the others and in one process: there is one cluster, and it is timed.
 cluster: $(READY) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
-	$(BIN)/pytest tests/slurm $(ARGS)
+	$(BIN)/pytest -s tests/slurm $(ARGS)
 
 bench: $(READY) ## measure the figures of README.md, one JSON line each
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -138,10 +138,10 @@ class Cluster:
         return found + [file for file in files if file not in self._shared]
 
 
-def episodes(run: Path) -> list[int]:
-    """The episode counters of metrics.csv, as far as it is written."""
+def column(run: Path, name: str) -> list[int]:
+    """A counter of metrics.csv, as far as it is written."""
     try:
         with (run / "metrics.csv").open(newline="") as file:
-            return [int(float(row["rollout/episodes"])) for row in csv.DictReader(file) if row["rollout/episodes"]]
+            return [int(float(row[name])) for row in csv.DictReader(file) if row[name]]
     except (FileNotFoundError, KeyError, TypeError, ValueError):
         return []

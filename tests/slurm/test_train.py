@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.slurm.cluster import Cluster, Job, episodes
+from tests.slurm.cluster import Cluster, Job, column
 from train import checkpoint
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray]
@@ -36,8 +36,14 @@ def submit(cluster: Cluster, name: str, *arguments: str) -> str:
     return cluster.sbatch(*NODE, *options, "slurm/train_dqn.sh", *SMALL, f"name={name}", *settings)
 
 
-def played(cluster: Cluster, name: str, game: str = "tressette") -> int:
-    return max(episodes(cluster.home / "runs" / game / name), default=0)
+def played(cluster: Cluster, name: str) -> int:
+    return max(column(cluster.home / "runs" / "tressette" / name, "rollout/episodes"), default=0)
+
+
+def first_update(cluster: Cluster, name: str, job: str) -> float:
+    """Seconds from now to the first row of metrics that counts updates."""
+    run = cluster.home / "runs" / "tressette" / name
+    return cluster.until("an update", lambda: max(column(run, "train/updates"), default=0) > 0, 90, job)
 
 
 def plays_on(cluster: Cluster, name: str, job: str, seconds: float = 90, games: int = 256) -> float:
@@ -59,13 +65,12 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
     games = "episodes=6400"
     job = submit(cluster, "interrupted", "--nodelist=node1", games)
     beside = submit(cluster, "beside", "--nodelist=node1", "--partition=urgent", games)  # not to be preempted
-    begun = plays_on(cluster, "interrupted", job)
+    begun = first_update(cluster, "interrupted", job)
     cluster.until("the other job plays", lambda: played(cluster, "beside") > 0, 60, beside)
     intruder = submit(cluster, "beside", "--nodelist=node2", games)
     stops, stood = [], []
     for interruption in range(3):
-        if interruption:
-            plays_on(cluster, "interrupted", job)
+        plays_on(cluster, "interrupted", job)
         stops.append(_interrupt(cluster, job, preempt=interruption == 1))
         stood.append(played(cluster, "interrupted"))
         cluster.start_now(job)
@@ -76,12 +81,13 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
     assert len(errors) == 1 and "another process is using this run" in errors[0]
     assert counters(cluster, "interrupted") == counters(cluster, "beside")
     assert counters(cluster, "interrupted")["env_steps"] == 6400 * 40
-    rows = episodes(cluster.home / "runs" / "tressette" / "interrupted")
+    rows = column(cluster.home / "runs" / "tressette" / "interrupted", "rollout/episodes")
     assert rows == sorted(set(rows)) and rows[-1] == 6400, "an interval of games is in metrics.csv once"
     text = cluster.log(job)
     assert text.count("goes back into the queue") == 3 and text.count("resumed from") == 3
     assert cluster.left_behind("node1") == []
-    print(f"first games after {begun:.0f} s; USR1 to PENDING {stops}; stood at {stood}; {counters(cluster, 'beside')}")
+    print(f"\ntwo jobs on a node: first update {begun:.0f} s after submission; USR1 to PENDING {stops} s")
+    print(f"interrupted after {stood} episodes, at the end as the other run: {counters(cluster, 'interrupted')}")
 
 
 def _interrupt(cluster: Cluster, job: str, preempt: bool) -> float:
@@ -98,12 +104,10 @@ def _interrupt(cluster: Cluster, job: str, preempt: bool) -> float:
 
 def test_loss_of_ray_on_a_node_and_of_the_node(cluster: Cluster) -> None:
     """Ray killed on a node comes back; a node that is gone is gone, and the job goes on."""
-    submitted = time.monotonic()
     job = submit(cluster, "nodes", "-N2", ENDLESS)
-    plays_on(cluster, "nodes", job, games=64)
-    first_games = time.monotonic() - submitted
+    begun = first_update(cluster, "nodes", job)
     assert _workers(cluster, "node1") >= 1 and _workers(cluster, "node2") >= 1
-    print(f"two nodes: first row of metrics {first_games:.0f} s after submission")
+    print(f"\ntwo nodes: first update {begun:.0f} s after submission")
     cluster.run("pkill", "-KILL", "raylet", node="node2")
     cluster.until("its workers are gone", lambda: _workers(cluster, "node2") == 0, 20, job)
     plays_on(cluster, "nodes", job)
@@ -135,7 +139,7 @@ def _cancel(cluster: Cluster, job: str, *nodes: str) -> None:
     assert state.restarts == 0 and "goes back into the queue" not in cluster.log(job)
     time.sleep(2)
     assert cluster.run("squeue", "--noheader", f"--jobs={job}") == ""
-    print(f"scancel: no process and no file on {', '.join(nodes)} after {took:.1f} s")
+    print(f"\nscancel: no process and no file on {', '.join(nodes)} after {took:.1f} s")
 
 
 def test_scancel_cleans_both_nodes(cluster: Cluster) -> None:
