@@ -111,7 +111,7 @@ def test_metrics_and_tensorboard_hold_the_promised_curves(tmp_path: Path) -> Non
     folder = tmp_path / "tressette" / "small"
     board = EventAccumulator(str(folder / "tensorboard"))
     board.Reload()
-    wanted = {f"rollout/{name}" for name in ("episode_return", "epsilon", "episodes")}
+    wanted = {f"rollout/{name}" for name in ("episode_return", "epsilon", "episodes", "too_old")}
     wanted |= {f"train/{name}" for name in ("loss", "q_mean", "td_error", "grad_norm", "lr", "updates")}
     wanted |= {"replay/size", "replay/samples_per_insert"}
     wanted |= {f"time/{name}" for name in ("env_steps_per_second", "updates_per_second", "weights_lag")}

@@ -78,9 +78,8 @@ class RayRollouts:
     def publish(self, version: int, weights: Weights) -> None:
         """Put the weights into the object store once. Every worker gets the reference, for the batch it starts next."""
         self._version, self._weights = version, ray.put(weights)
-        for worker in self._workers:
-            if worker.ready:
-                self._hear(worker)
+        for worker in [worker for worker in self._workers if worker.ready]:
+            self._hear(worker)
 
     def workers(self) -> int:
         """Workers that have started."""
