@@ -73,14 +73,14 @@ class Cluster:
 
     def lab(self, *command: str) -> str:
         """Run a script of the lab."""
-        return self._checked([str(LAB / command[0]), *command[1:]])
+        return self._checked([str(LAB / command[0]), *command[1:]], ROOT)
 
     def run(self, *command: str, node: str = "login") -> str:
         """Standard output of a command on a host."""
-        return self._checked([str(LAB / "run-in"), "-n", node, *command])
+        return self._checked([str(LAB / "run-in"), "-n", node, *command], self.home)
 
-    def _checked(self, command: list[str]) -> str:
-        found = subprocess.run(command, cwd=self.home, env=self._env, check=False, capture_output=True, text=True)
+    def _checked(self, command: list[str], folder: Path) -> str:
+        found = subprocess.run(command, cwd=folder, env=self._env, check=False, capture_output=True, text=True)
         assert found.returncode == 0, f"{' '.join(command)}: {found.returncode} {found.stdout} {found.stderr}"
         return found.stdout.strip()
 

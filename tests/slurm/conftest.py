@@ -19,7 +19,7 @@ def cluster() -> Iterator[Cluster]:
         pytest.skip(reason)
     with FileLock("/run/lock/busso-slurm-lab.lock"):
         # Not pytest's folder: Ray's and Slurm's paths have to be short, and a node mounts this one.
-        base = Path(tempfile.mkdtemp(prefix="busso-lab-"))
+        base = Path(tempfile.mkdtemp(prefix="slurm-lab-"))
         cluster = Cluster(Path("/run") / base.name, checkout(base / "busso"))
         try:
             cluster.lab("up", "2")
