@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from cards.splitmix import stream
 from cards.tables import Numbering, Policy, numbering_of, save_policy
@@ -22,6 +20,7 @@ from train.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch,
 from train.batch_q_config import BatchQSettings
 from train.config import as_yaml
 from train.metrics import Metrics
+from train.progress import status_bar
 from train.run_folder import RunFolder
 from train.signals import StopRequest
 
@@ -168,16 +167,16 @@ class BatchQTrainer:
 
 def learn_in_batches(settings: BatchQSettings, folder: RunFolder) -> int:
     """Learn in the folder until all iterations are done or a signal comes; returns the exit code."""
-    with StopRequest() as stop, _progress_bar() as progress:
+    with StopRequest() as stop, status_bar() as progress:
         trainer = BatchQTrainer(settings, folder)
         counters = trainer.counters
         if trainer.resumed_from is not None:
             print(f"resumed from {trainer.resumed_from}: {counters.iteration} iterations", file=sys.stderr)
         title = f"{settings.game_name}/{settings.name}"
-        task = progress.add_task(title, total=settings.iterations, completed=counters.iteration, what="")
+        task = progress.add_task(title, total=settings.iterations, completed=counters.iteration, status="")
 
         def show(row: Mapping[str, float]) -> None:
-            progress.update(task, completed=counters.iteration, what=_status(row))
+            progress.update(task, completed=counters.iteration, status=_status(row))
 
         finished = trainer.run(show, lambda: stop.signal is not None)
     if not finished:
@@ -195,15 +194,3 @@ def _episodes(batch: Batch, numbering: Numbering) -> int:
 
 def _status(row: Mapping[str, float]) -> str:
     return f"{row['table/visited']:,} states visited, {row['table/changed']:,} actions changed"
-
-
-def _progress_bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[what]}"),
-        console=Console(stderr=True),
-    )

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from cards.duplicate import Duel
@@ -93,6 +93,19 @@ class Display:
         table.add_row("env steps/s", f"{status.env_steps_per_second:,.0f}", "updates", f"{status.updates:,}")
         table.add_row("updates/s", f"{status.updates_per_second:,.0f}", "games won against", self._evaluation)
         return table
+
+
+def status_bar() -> Progress:
+    """A progress bar for the terminal, with room for the `status` of its task."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[status]}"),
+        console=Console(stderr=True),
+    )
 
 
 def _left(seconds: float | None) -> str:

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from cards.mdp import Model
 from cards.splitmix import stream
@@ -24,6 +22,7 @@ from train.checkpoint import CheckpointError
 from train.checks import SettingsError
 from train.config import as_yaml, settings_from_dict
 from train.metrics import Metrics
+from train.progress import status_bar
 from train.run_folder import RunFolder
 from train.signals import StopRequest
 from train.simulator import of_game
@@ -220,15 +219,15 @@ def train_table(settings: TabularSettings, folder: RunFolder) -> int:
     """Learn in the folder until the budget is spent or a signal comes, then say how far the table is."""
     trainer = TabularTrainer(settings, folder)
     folder.write_settings()
-    with StopRequest() as stop, _progress() as progress:
+    with StopRequest() as stop, status_bar() as progress:
         if trainer.resumed_from is not None:
             print(f"resumed from {trainer.resumed_from}: {trainer.counters.episodes:,} episodes", file=sys.stderr)
-        task = progress.add_task(f"{settings.game_name}/{settings.name}", total=settings.episodes, rate="")
+        task = progress.add_task(f"{settings.game_name}/{settings.name}", total=settings.episodes, status="")
         started = (time.perf_counter(), trainer.counters.env_steps)
 
         def show(counters: Counters) -> None:
             rate = (counters.env_steps - started[1]) / (time.perf_counter() - started[0])
-            progress.update(task, completed=counters.episodes, rate=f"{rate / 1e6:.1f} million decisions/s")
+            progress.update(task, completed=counters.episodes, status=f"{rate / 1e6:.1f} million decisions/s")
 
         finished = trainer.run(show, lambda: stop.signal is not None)
     if not finished:
@@ -236,18 +235,6 @@ def train_table(settings: TabularSettings, folder: RunFolder) -> int:
         return stop.exit_code()
     _report(trainer, folder.path)
     return 0
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[rate]}"),
-        console=Console(stderr=True),
-    )
 
 
 def _report(trainer: TabularTrainer, folder: Path) -> None:

@@ -68,9 +68,11 @@ def draw_unvisited(path: Path, curves: Mapping[str, Sequence[int]]) -> None:
     figure = Figure(figsize=(8, 5), layout="constrained")
     FigureCanvasAgg(figure)
     axis = figure.subplots()
+    experiments = list(dict.fromkeys(name.removesuffix("_no_fold") for name in curves))
     for name, curve in curves.items():
-        style = "--" if name.endswith("no_fold") else "-"
-        axis.plot(range(1, len(curve) + 1), curve, style, label=name)
+        style = "--" if name.endswith("_no_fold") else "-"
+        colour = f"C{experiments.index(name.removesuffix('_no_fold'))}"
+        axis.plot(range(1, len(curve) + 1), curve, style, color=colour, label=name)
     axis.set_xlabel("iteration")
     axis.set_ylabel("states never visited")
     axis.set_ylim(bottom=0)

@@ -54,7 +54,7 @@ def write(runs: Path, folder: Path, games: int, seed: int) -> None:
         ("against_others", "Two-player policies", AGAINST_OTHERS),
         ("two_and_four", "The two-player against the four-player policy", TWO_AND_FOUR),
     ):
-        rows = [_row(bench, pair) for pair in pairs]
+        rows = [table_row(bench, pair) for pair in pairs]
         _write_csv(folder / f"{name}.csv", rows)
         sections.append(f"## {title}\n\n{_markdown(rows)}\n")
     sections.append(EXPLANATION.format(intermediate=INTERMEDIATE))
@@ -148,7 +148,8 @@ def _share(hands: NDArray[np.uint8], side: NDArray[np.bool_], played: NDArray[np
     return float((hands * side).sum() / (played[:, None] * side).sum())
 
 
-def _row(bench: Bench, pair: Pair) -> dict[str, str]:
+def table_row(bench: Bench, pair: Pair) -> dict[str, str]:
+    """A line of a table: the published figures, those of our runs, and of our runs whose exploration never folds."""
     said, ours, no_fold = pair.published, bench.results(pair, ""), bench.results(pair, NO_FOLD)
     return {
         "first": pair.first,

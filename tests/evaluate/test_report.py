@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from cards.play import named_player
 from cards.splitmix import stream
 from evaluate import report
 from evaluate.players import load_player
-from evaluate.studies.spike import RUNS, Bench
+from evaluate.studies._spike_published import CREDITS, RUNS, WEIGHTED, Pair, Published
+from evaluate.studies.spike import Bench, table_row
 from train.__main__ import main
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
@@ -58,6 +60,24 @@ def test_results_of_a_pair(runs: Path) -> None:
     # Two seats of each side share all hands.
     assert 2 * (result.first_hands + result.second_hands) == pytest.approx(1)
     assert result.busts[0] < result.busts[1]
+
+
+def test_runs_of_more_seeds_are_averaged(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs, tmp_path / "runs")
+    folder = tmp_path / "runs" / "spike"
+    shutil.copytree(folder / WEIGHTED, folder / f"{CREDITS}_seed2")
+    bench = Bench(tmp_path / "runs", 60, 3)
+    assert bench.copies() == ["", "_seed2"]
+    pair = Pair(CREDITS, "initial", 2, Published(-2.4))
+    one, other = (result.first_credits.mean for result in bench.results(pair, ""))
+    assert one == bench.result(CREDITS, "initial", 2).first_credits.mean != other
+    assert other == bench.result(WEIGHTED, "initial", 2).first_credits.mean
+    row = table_row(bench, pair)
+    least, greatest = sorted((one, other))
+    assert row["our credits"] == f"{(one + other) / 2:+.1f} ({least:+.1f} to {greatest:+.1f})"
+    assert row["published credits"] == "-2.4" and row["no fold credits"] == row["no fold busts"] == ""
+    # A pair needs both of its runs from the same seed.
+    assert len(bench.results(Pair(CREDITS, WEIGHTED, 2, Published()), "")) == 1
 
 
 def test_a_missing_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
