@@ -182,3 +182,4 @@ def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None
     lines = (cluster.home / "runs" / "sweeps" / "grid,seed.md").read_text().splitlines()
     assert len(lines) == 4 and all("finished" in line for line in lines[2:])
     assert played(cluster, "grid,seed=1") == played(cluster, "grid,seed=2") == 1024
+    assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
