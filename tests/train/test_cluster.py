@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,28 @@ def test_signal_leaves_a_checkpoint(tmp_path: Path, number: int, code: int) -> N
     state = checkpoint.load(newest)
     played = state["counters"]["episodes"] + sum(count for _, count in state["open_tickets"])
     assert played == state["counters"]["next_episode"]
+
+
+def descendants(pid: int) -> list[int]:
+    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return children + [each for child in children for each in descendants(child)]
+
+
+def test_term_for_the_whole_job_leaves_a_checkpoint(tmp_path: Path) -> None:
+    """As of Slurm's scancel: Ray's processes get the signal with the trainer, and end while it saves."""
+    process = start(tmp_path, "rollout=ray", "rollout.batch=32")
+    everybody = descendants(process.pid)
+    assert len(everybody) > 3
+    for pid in [*everybody, process.pid]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    _, text = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM and "Traceback" not in text and "a checkpoint is in" in text
+    state = checkpoint.load(checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")[0])
+    played = state["counters"]["episodes"] + sum(count for _, count in state["open_tickets"])
+    assert played == state["counters"]["next_episode"]
+    time.sleep(1)
+    assert not [pid for pid in everybody if Path(f"/proc/{pid}").exists()]
 
 
 def test_cluster_that_is_not_there(
@@ -129,10 +152,11 @@ def test_new_weights_reach_a_worker_before_its_next_batch(rollouts: RayRollouts)
     for k in range(4):
         rollouts.submit(Ticket(32 * k, 32, 0.5))
     rollouts.publish(1, weights)
+    rollouts.publish(2, weights)
     versions: dict[int, int] = {}
     for rollout in all_of(rollouts, 4):
         versions[rollout.ticket.first] = rollout.weights_version
-    assert versions[64] == versions[96] == 1
+    assert versions[64] == versions[96] == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])

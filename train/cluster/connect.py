@@ -9,6 +9,8 @@ import time
 from typing import Any
 
 import ray
+from ray.exceptions import RayError
+from ray.util.placement_group import placement_group
 
 from train import resources
 from train.checks import SettingsError
@@ -27,7 +29,7 @@ def connect(rollout: RolloutSettings) -> None:
     started = {} if address else _own_cluster(rollout)
     try:
         ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+    except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         text = (str(error).splitlines() or [type(error).__name__])[0]
         raise SettingsError(f"rollout=ray: Ray did not start: {text}; try rollout=local") from None
     try:
@@ -37,6 +39,13 @@ def connect(rollout: RolloutSettings) -> None:
     except SettingsError:
         ray.shutdown()
         raise
+
+
+def reserve(cpus: int) -> None:
+    """Keep CPUs of this node for this process, so that workers fill the others; not on a cluster that has no more."""
+    if ray.cluster_resources().get("CPU", 0) > cpus:
+        here = f"node:{ray.util.get_node_ip_address()}"
+        placement_group([{"CPU": cpus, here: 0.001}]).wait(timeout_seconds=CONNECT_SECONDS)
 
 
 def nodes_of_cluster(rollout: RolloutSettings) -> list[str]:
