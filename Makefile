@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install train tensorboard tournament test lint format types imports unit bench clean
+.PHONY: help install train tensorboard tournament test lint format types imports unit cluster bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -28,7 +28,7 @@ tensorboard: $(READY) ## show the curves of all runs in a browser
 tournament: $(READY) ## the trained agent and the rule players, every pair; ARGS as for train
 	$(BIN)/python -m evaluate.tournament 'players=[runs/tressette/quick,greedy,seed_heuristic,random]' $(ARGS)
 
-test: lint types imports unit ## all checks
+test: lint types imports unit cluster ## all checks
 
 lint: $(READY) ## ruff: lint and format
 	$(BIN)/ruff check .
@@ -45,7 +45,11 @@ imports: $(READY) ## who may import whom
 	$(BIN)/lint-imports
 
 unit: $(READY) ## pytest; ARGS="-m 'not ray'" and the like
-	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/slurm $(ARGS)
+
+# Apart from the others and in one process: there is one cluster, and it is timed.
+cluster: $(READY) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
+	$(BIN)/pytest -s tests/slurm $(ARGS)
 
 bench: $(READY) ## measure the figures of README.md, one JSON line each
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -94,6 +94,23 @@ def chosen_algo_and_game(overrides: list[str]) -> tuple[str, dict[str, Any]]:
     with _naming(groups):
         chosen = _composed("train", groups)
     return str(chosen.algo), {str(key): value for key, value in chosen.game.items()}
+
+
+def combinations(overrides: list[str]) -> list[dict[str, str]]:
+    """The grid that overrides such as `seed=0,1,2` or `seed=range(3)` span: {swept key: value} of each combination.
+
+    The last key varies fastest; one empty combination if none sweeps. Raises SettingsError.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    with _naming(overrides):
+        swept = [each for each in OverridesParser.create().parse_overrides(overrides) if each.is_sweep_override()]
+        for each in swept:
+            once = sum(other.get_key_element() == each.get_key_element() for other in swept) == 1
+            require(once, each.get_key_element(), "swept once", each.input_line)
+            require(each.is_discrete_sweep(), each.get_key_element(), "a list of values, as 1,2,3", each.input_line)
+        choices = {each.get_key_element(): list(each.sweep_string_iterator()) for each in swept}
+    return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
 
 def _composed(config_name: str, overrides: list[str]) -> DictConfig:

@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# What every job begins with: the site's settings, Python, a temporary folder of its own. Sourced from the repository root.
+set -uo pipefail
+
+say() { printf '%(%F %T)T %s\n' -1 "$*"; }
+fail() {
+    printf 'error: %s\n' "$*" >&2
+    exit 2
+}
+
+[[ ${SLURM_JOB_ID:-} ]] || fail "this runs as a Slurm job: sbatch slurm/${0##*/}"
+if [[ -f slurm/site.env ]]; then
+    set +u -a # module systems use unset variables; the nodes want what is set here
+    # shellcheck source=/dev/null
+    source slurm/site.env
+    set -u +a
+fi
+
+# A list, so that it may be `apptainer exec --nv busso.sif python`.
+read -ra python <<<"${BUSSO_PYTHON:-.venv/bin/python}"
+command -v "${python[0]}" >/dev/null || fail "no ${python[0]} on $(hostname):" \
+    "run 'make install' on the login node first, or set BUSSO_PYTHON in slurm/site.env"
+
+# Ray's sockets want a short path: at most 107 bytes, of which Ray takes 64 after $tmp/ray.
+tmp=${BUSSO_TMP:-/tmp}/busso-$SLURM_JOB_ID
+((${#tmp} <= 39)) || fail "BUSSO_TMP: $tmp has ${#tmp} characters, Ray's sockets there allow 39"
+remove_tmp() {
+    local tries
+    for tries in 1 2 3 4 5; do
+        rm -rf "$tmp" 2>/dev/null && return
+        sleep 0.5 # something that is ending still writes there
+    done
+    say "could not remove $tmp on $(hostname) ($tries tries)"
+}
+remove_tmp # of an earlier start that was killed
+mkdir -m 700 "$tmp" || fail "cannot make $tmp on $(hostname)"
+trap remove_tmp EXIT
+
+export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 TMPDIR=$tmp RAY_TMPDIR=$tmp
+export RAY_USAGE_STATS_ENABLED=0
+unset RAY_ADDRESS # of another cluster
+
+# Runs go to the scratch folder of the site unless the command line says otherwise.
+# shellcheck disable=SC2034
+overrides=(${BUSSO_RUNS:+"runs=$BUSSO_RUNS"} "$@")

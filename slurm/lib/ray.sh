@@ -1,0 +1,102 @@
+# shellcheck shell=bash
+# Ray on the nodes of a job. On one node the trainer starts Ray itself; on several the head runs here, on the first node,
+# and every other node has a step of its own. Neither `ray symmetric-run` nor `ray stop`: both reach into the other jobs
+# of the user on the node.
+# shellcheck disable=SC2154 # tmp and python are set in job.sh
+HEAD_SECONDS=60
+ray_head='' ray_keepers=() ray_nodes=()
+
+ray_log() { echo "slurm/logs/ray-$SLURM_JOB_ID-$1.log"; } # NODE
+
+start_ray() {
+    # A token of the job's own: another user on these nodes cannot join, and no file in $HOME decides how Ray behaves.
+    RAY_AUTH_TOKEN=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
+    export RAY_AUTH_MODE=token RAY_AUTH_TOKEN
+    ((SLURM_JOB_NUM_NODES > 1)) || return 0
+    local k cpus
+    export BUSSO_TMP_OF_JOB=$tmp BUSSO_PYTHON="${python[*]}"
+    mapfile -t ray_nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+    mapfile -t cpus < <(cpus_of_nodes)
+    slurm/lib/ray-node head "${cpus[0]}" </dev/null >"$(ray_log "${ray_nodes[0]}")" 2>&1 &
+    ray_head=$!
+    wait_for_head || return 1
+    for ((k = 1; k < ${#ray_nodes[@]}; k++)); do
+        : >"$(ray_log "${ray_nodes[k]}")"
+        keep_node "${ray_nodes[k]}" "${cpus[k]}" &
+        ray_keepers+=($!)
+    done
+}
+
+cpus_of_nodes() { # of the job, one line for each node: "4(x2),2" is 4 4 2
+    local group times
+    for group in ${SLURM_JOB_CPUS_PER_NODE//,/ }; do
+        times=1
+        [[ $group =~ \(x([0-9]+)\) ]] && times=${BASH_REMATCH[1]}
+        while ((times-- > 0)); do echo "${group%%(*}"; done
+    done
+}
+
+wait_for_head() { # sets RAY_ADDRESS
+    local log deadline=$((SECONDS + HEAD_SECONDS))
+    log=$(ray_log "${ray_nodes[0]}")
+    while [[ ! -s $tmp/ray/ray_current_cluster ]]; do
+        if ! kill -0 "$ray_head" 2>/dev/null || ((SECONDS > deadline)); then
+            printf 'error: Ray did not start on %s, see %s:\n' "${ray_nodes[0]}" "$log" >&2
+            tail -n 5 "$log" >&2
+            return 1
+        fi
+        sleep 0.2
+    done
+    RAY_ADDRESS=$(<"$tmp/ray/ray_current_cluster")
+    export RAY_ADDRESS
+}
+
+# A Ray node for as long as the job trains. When it ends (killed, out of memory, the node is gone) it is started again:
+# training goes on without it, and with it when it is back.
+keep_node() { # NODE CPUS; to be run in the background
+    local step='' stop='' log joined=0 before
+    log=$(ray_log "$1")
+    trap 'stop=1; [[ $step ]] && kill -USR1 "$step" 2>/dev/null' USR1
+    trap '' TERM # scancel: the trainer first
+    trap - EXIT
+    until [[ $stop ]]; do
+        srun --overlap --no-kill --nodes=1 --ntasks=1 --nodelist="$1" --cpus-per-task="$2" --cpu-bind=none \
+            --kill-on-bad-exit=0 slurm/lib/ray-node "$RAY_ADDRESS" "$2" </dev/null >>"$log" 2>&1 &
+        step=$!
+        while wait "$step"; kill -0 "$step" 2>/dev/null; do :; done
+        step='' before=$joined
+        joined=$(grep -c 'Ray runtime started' "$log")
+        [[ $stop ]] && return
+        ((joined > before)) && say "Ray on $1 ended, see $log; it is started again, if it can be"
+        sleep 10 &
+        wait $!
+    done
+}
+
+stop_ray() { # on every node; each removes its temporary folder
+    [[ $ray_head ]] || return 0
+    local pid
+    kill -USR1 "$ray_head" "${ray_keepers[@]}" 2>/dev/null
+    for pid in "$ray_head" "${ray_keepers[@]}"; do
+        timeout_wait "$pid" 12 || kill -KILL "$pid" 2>/dev/null
+    done
+    ray_head=''
+}
+
+timeout_wait() { # PID SECONDS
+    local deadline=$((SECONDS + $2))
+    while kill -0 "$1" 2>/dev/null; do
+        ((SECONDS < deadline)) || return 1
+        sleep 0.1
+    done
+}
+
+name_missing_nodes() { # after the trainer said that not all nodes joined, or anything else
+    local node log
+    for node in "${ray_nodes[@]}"; do
+        log=$(ray_log "$node")
+        grep -q 'Ray runtime started' "$log" 2>/dev/null && continue
+        printf 'error: node %s did not join Ray, see %s:\n' "$node" "$log" >&2
+        tail -n 3 "$log" >&2
+    done
+}

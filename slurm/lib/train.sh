@@ -1,0 +1,75 @@
+# shellcheck shell=bash
+# Training in a job: Ray on its nodes, signals to the trainer, and back into the queue when time is up.
+# shellcheck source=slurm/lib/job.sh
+source slurm/lib/job.sh
+# shellcheck source=slurm/lib/ray.sh
+source slurm/lib/ray.sh
+
+CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, with a checkpoint, and worth going on with
+trainer='' signals=0 signal='' told='' requeue=''
+
+# USR1, shortly before the time limit or a preemption: checkpoint, and back into the queue. TERM, of scancel, or when
+# preemption comes without USR1: checkpoint only. A cancelled job must not come back, a preempted one is requeued by Slurm.
+# The trainer is told once: a second signal would end it in the middle of its checkpoint.
+on_signal() { # NAME
+    signals=$((signals + 1))
+    if [[ $1 == TERM ]]; then requeue=no; elif [[ ! $requeue ]]; then requeue=yes; fi
+    say "SIG$1"
+    signal=${signal:-$1}
+    [[ $trainer ]] && tell
+}
+
+# USR1 would kill a Python that does not yet catch or block it; TERM may, there is nothing to save yet.
+tell() {
+    [[ $told ]] && return
+    told=1
+    local bit mask masks
+    bit=$(($(kill -l "$signal") - 1))
+    while [[ $signal == USR1 ]] && kill -0 "$trainer" 2>/dev/null; do
+        mapfile -t masks < <(awk '/^Sig(Blk|Cgt)/ {print $2}' "/proc/$trainer/status" 2>/dev/null)
+        for mask in "${masks[@]}"; do
+            ((16#$mask >> bit & 1)) && break 2
+        done
+        sleep 0.2
+    done
+    kill "-$signal" "$trainer" 2>/dev/null
+}
+
+train() { # OVERRIDES...: ends the job
+    local before code
+    trap 'stop_ray; remove_tmp' EXIT
+    trap 'on_signal USR1' USR1
+    trap 'on_signal TERM' TERM
+    say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m train $*"
+    start_ray || exit 2
+    if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
+    [[ $signal == TERM ]] && exit 143
+    # In the background, because a trap waits for a command in the foreground.
+    "${python[@]}" -m train "$@" &
+    trainer=$!
+    [[ $signal ]] && tell # the signal came while Ray started
+    while :; do # a signal ends `wait` early
+        before=$signals
+        wait "$trainer"
+        code=$?
+        ((signals == before)) && break
+    done
+    trainer=
+    say "the trainer ended with exit code $code"
+    ((code == 2)) && name_missing_nodes
+    trap - EXIT
+    stop_ray
+    remove_tmp
+    if [[ $requeue == yes ]] && ((code == CHECKPOINTED)); then back_into_the_queue; fi
+    exit "$code"
+}
+
+back_into_the_queue() {
+    # The last task of an array has the array's own job id: that would requeue all of them.
+    local self=$SLURM_JOB_ID
+    [[ ${SLURM_ARRAY_TASK_ID:-} ]] && self=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+    trap - USR1 TERM # else this shell keeps the node until Slurm kills it
+    say "job $self goes back into the queue"
+    scontrol requeue "$self" && sleep 600 # Slurm ends this shell here
+    printf 'error: Slurm did not requeue job %s; submit the same command again to go on\n' "$self" >&2
+}

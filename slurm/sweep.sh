@@ -1,0 +1,46 @@
+#!/bin/bash
+# Train every combination of a grid of settings, each as one task of a job array:
+#
+#   sbatch --array=0-7 slurm/sweep.sh learner.lr=1e-3,3e-4 seed=0,1,2,3      # 2 x 4 combinations
+#   sbatch --array=0-7%4 slurm/sweep.sh learner.lr=1e-3,3e-4 seed=0,1,2,3    # at most 4 at a time
+#   sbatch --array=0-2 slurm/sweep.sh name=wide network.hidden=[512,512] 'seed=range(3)'
+#
+# Each is the run runs/<game>/<its values>, with name= before them if given. The same command again goes on with what is
+# not finished. A job that waits for all tasks writes a table, runs/sweeps/<swept keys>.md and .csv, and its log shows it;
+# `.venv/bin/python -m evaluate.sweep learner.lr=1e-3,3e-4 seed=0,1,2,3` shows it at any time.
+#
+# What you may want to change: the lines below, for one task each; see train_dqn.sh.
+#
+#SBATCH --job-name=sweep
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=8
+#SBATCH --mem=32G
+#SBATCH --gres=gpu:l40:1
+#SBATCH --time=04:00:00
+#SBATCH --signal=B:USR1@300
+#SBATCH --requeue
+#SBATCH --no-kill
+#SBATCH --open-mode=append
+#SBATCH --output=slurm/logs/%x-%A_%a.out
+
+# Slurm starts a copy of this file in the folder of sbatch.
+if [[ ! -f slurm/lib/job.sh ]]; then
+    echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/sweep.sh" >&2
+    exit 2
+fi
+# shellcheck source=slurm/lib/train.sh
+source slurm/lib/train.sh
+[[ ${SLURM_ARRAY_TASK_ID:-} ]] || fail "this is a job array: sbatch --array=0-7 slurm/sweep.sh learner.lr=1e-3,3e-4 seed=0,1,2,3"
+
+settings=$("${python[@]}" -m train.sweep "$SLURM_ARRAY_TASK_ID" "$SLURM_ARRAY_TASK_COUNT" "${overrides[@]}") || exit 2
+
+# The first task submits the table, once: while the array is not done, the table waits, and a restart finds it in the queue.
+table=table-$SLURM_ARRAY_JOB_ID
+if ((SLURM_ARRAY_TASK_ID == 0)) && [[ ! $(squeue --noheader --me --name="$table" --format=%i) ]]; then
+    sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
+        slurm/sweep_table.sh "$@" || say "no job for the table; later say: python -m evaluate.sweep ${overrides[*]}"
+fi
+
+mapfile -t settings <<<"$settings"
+train "${settings[@]}"

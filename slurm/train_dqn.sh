@@ -1,0 +1,36 @@
+#!/bin/bash
+# Train on a cluster, on one node or on several. Submit from the repository root, after `make install`:
+#
+#   sbatch slurm/train_dqn.sh                                        # Tressette, conf/train.yaml
+#   sbatch slurm/train_dqn.sh game=spike learner.lr=1e-4 seed=3      # what follows the script are settings of the run
+#   sbatch -N 4 -p long --gres=gpu:a100:1 slurm/train_dqn.sh         # what precedes it takes the place of the lines below
+#   sbatch --gres=none slurm/train_dqn.sh                            # no GPU: the learner uses CPUs
+#
+# The run is runs/<game>/<name>; the same command again goes on with it, and so does the job by itself when its time is up
+# or another job takes its place: five minutes before, it writes a checkpoint and goes back into the queue.
+#
+# What you may want to change: the lines below, and slurm/site.env (modules, scratch folder; see site.env.example).
+# Every CPU but the learner's plays games: more CPUs, more games. The GPU of the first node is the learner's; those of
+# other nodes are used with rollout.gpus_per_worker=0.1 and the like. Change a GPU with --gres, not with --gpus: they add up.
+#
+#SBATCH --job-name=train_dqn
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=8
+#SBATCH --mem=32G
+#SBATCH --gres=gpu:l40:1
+#SBATCH --time=04:00:00
+#SBATCH --signal=B:USR1@300
+#SBATCH --requeue
+#SBATCH --no-kill
+#SBATCH --open-mode=append
+#SBATCH --output=slurm/logs/%x-%j.out
+
+# Slurm starts a copy of this file in the folder of sbatch.
+if [[ ! -f slurm/lib/train.sh ]]; then
+    echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/train_dqn.sh" >&2
+    exit 2
+fi
+# shellcheck source=slurm/lib/train.sh
+source slurm/lib/train.sh
+train "${overrides[@]}"

@@ -1,0 +1,147 @@
+"""A real Slurm of a few nodes on this machine, and a checkout to submit jobs from."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+LAB = Path(__file__).parent / "lab"
+UNFINISHED = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED")
+PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "ip")
+
+
+def why_not() -> str | None:
+    """The reason why no such cluster can be had here, or None."""
+    if os.geteuid() != 0:
+        return "a Slurm of our own needs root"
+    path = os.environ["PATH"] + ":/usr/sbin:/sbin"
+    missing = [program for program in PROGRAMS if shutil.which(program, path=path) is None]
+    if missing:
+        return f"no {', '.join(missing)}: apt-get install slurmctld slurmd slurm-client munge iproute2"
+    if subprocess.run(["unshare", "--net", "--mount", "true"], check=False, capture_output=True).returncode:
+        return "this machine does not let root make namespaces"
+    return None
+
+
+def checkout(folder: Path) -> Path:
+    """What a user has on the login node after `make install`: the code, slurm/ with a log folder of its own, .venv."""
+    folder.mkdir()
+    for path in ROOT.iterdir():
+        if path.name not in ("slurm", "runs", "tournaments") and not path.name.startswith("."):
+            (folder / path.name).symlink_to(path)
+    shutil.copytree(ROOT / "slurm", folder / "slurm", ignore=shutil.ignore_patterns("*.out", "*.log", "site.env"))
+    (folder / ".venv").symlink_to(sys.prefix)
+    return folder
+
+
+@dataclass
+class Job:
+    """What `scontrol show job` says, by key."""
+
+    fields: dict[str, str]
+
+    @property
+    def state(self) -> str:
+        return self.fields["JobState"]
+
+    @property
+    def restarts(self) -> int:
+        return int(self.fields["Restarts"])
+
+
+class Cluster:
+    """The running lab. Jobs are named by their id, array tasks by ARRAY_TASK."""
+
+    def __init__(self, state: Path, home: Path) -> None:
+        self.state, self.home = state, home
+        self._env = {**os.environ, "SLURM_LAB": str(state), "SLURM_LAB_CPUS": "16", "SLURM_LAB_MEM": "64000"}
+        shared = [path for path in (home.parent, ROOT, Path(sys.prefix)) if path.is_relative_to("/tmp")]
+        self._shared = {f"/tmp/{path.parts[2]}" for path in shared}
+        self._env["SLURM_LAB_SHARED"] = ":".join(map(str, shared))
+        for name in [name for name in self._env if name.startswith(("BUSSO_", "RAY_", "SBATCH_"))]:
+            del self._env[name]
+
+    def lab(self, *command: str) -> str:
+        """Run a script of the lab."""
+        return self._checked([str(LAB / command[0]), *command[1:]], ROOT)
+
+    def run(self, *command: str, node: str = "login") -> str:
+        """Standard output of a command on a host."""
+        return self._checked([str(LAB / "run-in"), "-n", node, *command], self.home)
+
+    def _checked(self, command: list[str], folder: Path) -> str:
+        found = subprocess.run(command, cwd=folder, env=self._env, check=False, capture_output=True, text=True)
+        assert found.returncode == 0, f"{' '.join(command)}: {found.returncode} {found.stdout} {found.stderr}"
+        return found.stdout.strip()
+
+    def sbatch(self, *arguments: str) -> str:
+        """Submit; the id of the job."""
+        return self.run("sbatch", "--parsable", *arguments)
+
+    def job(self, number: str) -> Job:
+        """Where a job stands; of an array, name the task."""
+        (line, *_) = self.run("scontrol", "show", "job", number, "-o").splitlines()
+        return Job(dict(re.findall(r"(\w+)=(\S*)", line)))
+
+    def until(self, what: str, seen: Callable[[], bool], seconds: float, number: str | None = None) -> float:
+        """Wait for it; the seconds it took. Fails with the log of the job, at once if the job has ended."""
+        start = time.monotonic()
+        while not seen():
+            over = number is not None and self.job(number).state not in UNFINISHED
+            if (over and not seen()) or time.monotonic() - start > seconds:
+                raise AssertionError(f"not within {seconds} s: {what}\n{self.log(number) if number else ''}")
+            time.sleep(0.2)
+        return time.monotonic() - start
+
+    def ended(self, number: str, state: str, seconds: float) -> Job:
+        """Wait until the job has ended, which must be in this state."""
+        self.until("the end", lambda: self.job(number).state not in UNFINISHED, seconds, number)
+        job = self.job(number)
+        assert job.state == state, f"{job.state} {job.fields.get('ExitCode')}\n{self.log(number)}"
+        return job
+
+    def log(self, number: str) -> str:
+        """All that the job printed."""
+        return "\n".join(path.read_text() for path in sorted(self.home.glob(f"slurm/logs/*-{number}.out")))
+
+    def usr1(self, number: str) -> None:
+        """What Slurm does before a job's time is up: USR1 to its batch shell."""
+        self.run("scancel", "--batch", "--signal=USR1", number)
+
+    def start_now(self, number: str) -> None:
+        """A requeued job waits for two minutes, unless told otherwise once it waits."""
+        self.until("back in the queue", lambda: self.job(number).state == "PENDING", 60)
+        time.sleep(3)  # nodes refuse a job that starts in the second in which it ended: "already killed"
+        self.run("scontrol", "update", f"jobid={number}", "StartTime=now")
+
+    def kill_host(self, name: str) -> None:
+        """Kill the first process of a host, and so all of them at once: to the others the machine is gone."""
+        pid = int((self.state / "run" / f"host.{name}").read_text().split()[0])
+        os.kill(pid, signal.SIGKILL)
+
+    def left_behind(self, node: str) -> list[str]:
+        """Processes of jobs on a node, and what jobs left in its /tmp and /dev/shm."""
+        processes = self.run("ps", "-e", "-o", "args=", node=node).splitlines()
+        lab = ("first-process", "slurmd -D", "ps -e", "<defunct>")
+        found = [line for line in processes if not any(name in line for name in lab)]
+        files = self.run("find", "/tmp", "/dev/shm", "-mindepth", "1", "-maxdepth", "1", node=node).splitlines()
+        return found + [file for file in files if file not in self._shared]
+
+
+def column(run: Path, name: str) -> list[int]:
+    """A counter of metrics.csv, as far as it is written."""
+    try:
+        with (run / "metrics.csv").open(newline="") as file:
+            return [int(float(row[name])) for row in csv.DictReader(file) if row[name]]
+    except (FileNotFoundError, KeyError, TypeError, ValueError):
+        return []

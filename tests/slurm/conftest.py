@@ -1,0 +1,39 @@
+"""One cluster of two nodes for all tests of this folder."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from tests.slurm.cluster import Cluster, checkout, why_not
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Skipped with the reason where there can be none. The nodes' names are the machine's: one cluster at a time."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    with FileLock("/run/lock/busso-slurm-lab.lock"):
+        # Not pytest's folder: Ray's and Slurm's paths have to be short, and a node mounts this one.
+        base = Path(tempfile.mkdtemp(prefix="slurm-lab-"))
+        cluster = Cluster(Path("/run") / base.name, checkout(base / "busso"))
+        try:
+            cluster.lab("up", "2")
+            yield cluster
+        finally:
+            cluster.lab("down")
+            shutil.rmtree(base)
+
+
+@pytest.fixture(autouse=True)
+def clean(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No job of a test that failed disturbs the next."""
+    yield
+    if "cluster" in request.fixturenames:
+        cluster: Cluster = request.getfixturevalue("cluster")
+        cluster.run("scancel", "--user=root")
+        cluster.until("an empty queue", lambda: not cluster.run("squeue", "--noheader"), 60)

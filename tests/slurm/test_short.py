@@ -1,0 +1,96 @@
+"""What needs no training: options, mistakes, tournaments, TensorBoard."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.slurm.cluster import ROOT, Cluster
+
+pytestmark = pytest.mark.slurm
+SCRIPTS = sorted(path.name for path in (ROOT / "slurm").glob("*.sh"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("options", [[], ["-N", "2", "-p", "urgent", "--gres=gpu:l40:2", "-t", "10"], ["--gres=none"]])
+def test_slurm_would_run_it(cluster: Cluster, script: str, options: list[str]) -> None:
+    cluster.run("sbatch", "--test-only", *options, f"slurm/{script}", "seed=1")
+
+
+def test_there_are_scripts() -> None:
+    assert {"train_dqn.sh", "evaluate.sh", "sweep.sh", "sweep_table.sh", "tensorboard.sh"} == set(SCRIPTS)
+
+
+def test_submitted_from_elsewhere(cluster: Cluster) -> None:
+    """With an output that can be written, the job says why; without, Slurm cannot even start it."""
+    script, home = str(cluster.home / "slurm" / "train_dqn.sh"), str(cluster.home.parent)
+    told = cluster.run("env", "-C", home, "sbatch", "--parsable", "--output=told.out", script)
+    untold = cluster.run("env", "-C", home, "sbatch", "--parsable", script)
+    cluster.ended(told, "FAILED", 20)
+    assert (
+        f"{home} is not the root of busso; submit from there: sbatch slurm/train_dqn.sh"
+        in (cluster.home.parent / "told.out").read_text()
+    )
+    job = cluster.ended(untold, "FAILED", 20)
+    assert (job.fields["ExitCode"], job.fields["Reason"]) == ("0:53", "JobLaunchFailure")
+
+
+def test_before_make_install(cluster: Cluster) -> None:
+    venv = cluster.home / ".venv"
+    target = venv.readlink()
+    venv.unlink()
+    try:
+        job = cluster.sbatch("slurm/train_dqn.sh")
+        assert cluster.ended(job, "FAILED", 20).fields["ExitCode"] == "2:0"
+    finally:
+        venv.symlink_to(target)
+    assert "run 'make install' on the login node first" in cluster.log(job)
+    assert cluster.left_behind("node1") == []
+
+
+def test_a_setting_that_is_wrong_ends_the_job_with_one_line(cluster: Cluster) -> None:
+    job = cluster.sbatch("slurm/train_dqn.sh", "learner.lr=fast")
+    cluster.ended(job, "FAILED", 60)
+    (line,) = [line for line in cluster.log(job).splitlines() if line.startswith("error:")]
+    assert "learner.lr" in line
+
+
+def test_array_that_does_not_fit_the_grid(cluster: Cluster) -> None:
+    job = cluster.sbatch("--array=0-1", "slurm/sweep.sh", "seed=0,1,2")
+    cluster.ended(f"{job}_0", "FAILED", 60)
+    assert "the grid has 3 combinations (seed: 3), the array has 2 tasks; submit with --array=0-2" in cluster.log(
+        f"{job}_0"
+    )
+    assert not cluster.run("squeue", "--noheader", f"--name=table-{job}")
+
+
+def test_tournament_and_site_env(cluster: Cluster, tmp_path: Path) -> None:
+    site = cluster.home / "slurm" / "site.env"
+    site.write_text((ROOT / "slurm" / "site.env.example").read_text() + "\necho this is the site\n")
+    try:
+        job = cluster.sbatch("slurm/evaluate.sh", "players=[greedy,random]", "deals=16", f"folder={cluster.home}/t")
+        cluster.ended(job, "COMPLETED", 120)
+    finally:
+        site.unlink()
+    assert "this is the site" in cluster.log(job) and "16 duplicate deals a pair" in cluster.log(job)
+    assert (cluster.home / "t" / "results.csv").exists()
+
+
+def test_tensorboard_says_how_to_reach_it(cluster: Cluster) -> None:
+    job = cluster.sbatch("slurm/tensorboard.sh")
+    line = re.compile(r"ssh -N -L 6006:(node\d):(\d+) \S+@\S+")
+    cluster.until("the line", lambda: line.search(cluster.log(job)) is not None, 30, job)
+    found = line.search(cluster.log(job))
+    assert found
+    node, port = found.groups()
+    page = f"import urllib.request; print(urllib.request.urlopen('http://{node}:{port}/', timeout=5).status)"
+    cluster.until("the page", lambda: _answers(cluster, page), 60, job)
+    cluster.run("scancel", job)
+    cluster.until("a clean node", lambda: cluster.left_behind(node) == [], 15)
+
+
+def _answers(cluster: Cluster, page: str) -> bool:
+    try:
+        return cluster.run(".venv/bin/python", "-c", page) == "200"
+    except AssertionError:
+        return False

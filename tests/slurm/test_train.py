@@ -1,0 +1,189 @@
+"""Training by slurm/train_dqn.sh: to the end, through interruptions, on two nodes, beside other jobs."""
+
+import re
+import time
+
+import pytest
+
+from tests.slurm.cluster import Cluster, Job, column
+from train import checkpoint
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray]
+
+SMALL = (
+    "rollout.batch=32",
+    "network.hidden=[32]",
+    "learner.min_replay=1000",
+    "learner.batch_size=64",
+    "learner.samples_per_insert=2",
+    "learner.target_sync=10",
+    "exploration.updates=40",
+    "log_every_episodes=64",
+    "evaluation.every_episodes=100000000",
+    "evaluation.deals=8",
+    "evaluation.final_deals=8",
+    "checkpoint.every_episodes=100000",
+    "replay.capacity=20000",
+)
+NODE = ("--cpus-per-task=2", "--mem=4G")
+ENDLESS = "episodes=100000000"
+
+
+def submit(cluster: Cluster, name: str, *arguments: str) -> str:
+    """Options of sbatch come first, then settings."""
+    options = [argument for argument in arguments if argument.startswith("-")]
+    settings = [argument for argument in arguments if not argument.startswith("-")]
+    return cluster.sbatch(*NODE, *options, "slurm/train_dqn.sh", *SMALL, f"name={name}", *settings)
+
+
+def played(cluster: Cluster, name: str) -> int:
+    return max(column(cluster.home / "runs" / "tressette" / name, "rollout/episodes"), default=0)
+
+
+def first_update(cluster: Cluster, name: str, job: str) -> float:
+    """Seconds from now to the first row of metrics that counts updates."""
+    run = cluster.home / "runs" / "tressette" / name
+    return cluster.until("an update", lambda: max(column(run, "train/updates"), default=0) > 0, 90, job)
+
+
+def plays_on(cluster: Cluster, name: str, job: str, seconds: float = 90, games: int = 256) -> float:
+    """Wait until some more games are played."""
+    before = played(cluster, name)
+    return cluster.until("more games", lambda: played(cluster, name) >= before + games, seconds, job)
+
+
+def counters(cluster: Cluster, name: str) -> dict[str, int]:
+    folder = cluster.home / "runs" / "tressette" / name / "checkpoints"
+    state = checkpoint.load(checkpoint.listed(folder)[0])
+    assert state["open_tickets"] == []
+    found = {key: state["counters"][key] for key in ("episodes", "env_steps", "next_episode", "tickets")}
+    return {**found, "updates": state["learner"]["updates"]}
+
+
+def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) -> None:
+    """Two jobs side by side on one node; one is preempted once and told twice that its time is up."""
+    games = "episodes=4800"
+    job = submit(cluster, "interrupted", "--nodelist=node1", games)
+    beside = submit(cluster, "beside", "--nodelist=node1", "--partition=safe", "--time=20", games)
+    begun = first_update(cluster, "interrupted", job)
+    cluster.until("the other job plays", lambda: played(cluster, "beside") > 0, 60, beside)
+    intruder = submit(cluster, "beside", "--nodelist=node2", games)
+    stops, stood = [], []
+    for interruption in range(3):
+        plays_on(cluster, "interrupted", job)
+        stops.append(_interrupt(cluster, job, preempt=interruption == 1))
+        stood.append(played(cluster, "interrupted"))
+        cluster.start_now(job)
+    assert cluster.ended(job, "COMPLETED", 120).restarts == 3
+    cluster.ended(beside, "COMPLETED", 120)
+    cluster.ended(intruder, "FAILED", 60)
+    errors = [line for line in cluster.log(intruder).splitlines() if line.startswith("error:")]
+    assert len(errors) == 1 and "another process is using this run" in errors[0]
+    assert counters(cluster, "interrupted") == counters(cluster, "beside")
+    assert counters(cluster, "interrupted")["env_steps"] == 4800 * 40
+    rows = column(cluster.home / "runs" / "tressette" / "interrupted", "rollout/episodes")
+    assert rows == sorted(set(rows)) and rows[-1] == 4800, "an interval of games is in metrics.csv once"
+    text = cluster.log(job)
+    assert text.count("goes back into the queue") == 3 and text.count("resumed from") == 3
+    assert cluster.left_behind("node1") == []
+    print(f"\ntwo jobs on a node: first update {begun:.0f} s after submission; USR1 to PENDING {stops} s")
+    print(f"interrupted after {stood} episodes, at the end as the other run: {counters(cluster, 'interrupted')}")
+
+
+def _interrupt(cluster: Cluster, job: str, preempt: bool) -> float:
+    """By a job that wants the CPUs of this one, or by the signal that comes before the time limit."""
+    start = time.monotonic()
+    if preempt:
+        most = ["--cpus-per-task=13", "--mem=1G", "--nodelist=node1", "--partition=urgent", "--output=/dev/null"]
+        cluster.sbatch(*most, "--wrap=sleep 2")
+    else:
+        cluster.usr1(job)
+    cluster.until("back in the queue", lambda: cluster.job(job).state == "PENDING", 60, job)
+    return round(time.monotonic() - start, 1)
+
+
+def test_loss_of_ray_on_a_node_and_of_the_node(cluster: Cluster) -> None:
+    """Ray killed on a node comes back; a node that is gone is gone, and the job goes on."""
+    job = submit(cluster, "nodes", "-N2", ENDLESS)
+    begun = first_update(cluster, "nodes", job)
+    assert _workers(cluster, "node1") >= 1 and _workers(cluster, "node2") >= 1
+    print(f"\ntwo nodes: first update {begun:.0f} s after submission")
+    cluster.run("pkill", "-KILL", "raylet", node="node2")
+    cluster.until("its workers are gone", lambda: _workers(cluster, "node2") == 0, 20, job)
+    plays_on(cluster, "nodes", job)
+    back = cluster.until("Ray on node2 again", lambda: _workers(cluster, "node2") >= 1, 90, job)
+    print(f"raylet of node2 killed: workers there again after {back:.0f} s")
+    plays_on(cluster, "nodes", job)
+    cluster.kill_host("node2")
+    try:
+        plays_on(cluster, "nodes", job, games=512)
+        down = cluster.until("Slurm misses node2", lambda: "down" in cluster.run("sinfo", "-hNn", "node2"), 60, job)
+        plays_on(cluster, "nodes", job)
+        assert cluster.job(job).state == "RUNNING"
+        print(f"node2 killed: Slurm saw it after {down:.0f} s, job on {cluster.job(job).fields['NodeList']} goes on")
+    finally:
+        cluster.lab("start-host", "node2")
+    _cancel(cluster, job, "node1")
+    cluster.until("node2 is back", lambda: "idle" in cluster.run("sinfo", "-hNn", "node2", "-o%T"), 60)
+    cluster.run("rm", "-rf", f"/tmp/busso-{job}", node="node2")  # it died with its files, as a real one would
+
+
+def _workers(cluster: Cluster, node: str) -> int:
+    return cluster.run("ps", "-e", "-o", "args=", node=node).count("ray::WorkerActor")
+
+
+def _cancel(cluster: Cluster, job: str, *nodes: str) -> None:
+    cluster.run("scancel", job)
+    took = cluster.until("clean nodes", lambda: not any(cluster.left_behind(node) for node in nodes), 15)
+    state = cluster.ended(job, "CANCELLED", 15)
+    assert state.restarts == 0 and "goes back into the queue" not in cluster.log(job)
+    time.sleep(2)
+    assert cluster.run("squeue", "--noheader", f"--jobs={job}") == ""
+    print(f"\nscancel: no process and no file on {', '.join(nodes)} after {took:.1f} s")
+
+
+def test_scancel_cleans_both_nodes(cluster: Cluster) -> None:
+    job = submit(cluster, "cancelled", "-N2", ENDLESS)
+    plays_on(cluster, "cancelled", job, games=64)
+    _cancel(cluster, job, "node1", "node2")
+    (newest, *_) = checkpoint.listed(cluster.home / "runs" / "tressette" / "cancelled" / "checkpoints")
+    assert checkpoint.load(newest)["counters"]["episodes"] >= 64
+
+
+def test_node_that_stays_away(cluster: Cluster) -> None:
+    number = int(cluster.sbatch("--output=/dev/null", "--wrap=true")) + 1
+    folder = f"/tmp/busso-{number}"
+    cluster.run("mkdir", folder, node="node2")
+    cluster.run("mount", "-t", "tmpfs", "busy", folder, node="node2")  # can be neither removed nor made
+    try:
+        job = submit(cluster, "alone", "-N2", ENDLESS, "rollout.join_seconds=8")
+        assert job == str(number)
+        cluster.ended(job, "FAILED", 90)
+    finally:
+        cluster.run("umount", folder, node="node2")
+        cluster.run("rmdir", folder, node="node2")
+    assert f"error: node node2 did not join Ray, see slurm/logs/ray-{job}-node2.log" in cluster.log(job)
+    assert f"cannot make {folder} on node2" in cluster.log(job)
+    assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
+
+
+def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None:
+    arguments = ["rollout=local", *SMALL, "episodes=1024", "name=grid", "seed=1,2"]
+    array = cluster.sbatch(*NODE, "--array=0-1", "slurm/sweep.sh", *arguments)
+    cluster.until("both run", lambda: _both(cluster, array, "RUNNING"), 30)
+    last = f"{array}_1"
+    cluster.usr1(last)  # of an array the last task has the array's own id
+    cluster.start_now(last)
+    assert cluster.ended(last, "COMPLETED", 120).restarts == 1
+    assert cluster.ended(f"{array}_0", "COMPLETED", 120).restarts == 0
+    table = re.search(r"Submitted batch job (\d+)", cluster.log(f"{array}_0"))
+    assert table and cluster.log(last).count("Submitted batch job") == 0
+    cluster.ended(table.group(1), "COMPLETED", 60)
+    lines = (cluster.home / "runs" / "sweeps" / "grid,seed.md").read_text().splitlines()
+    assert len(lines) == 4 and all("finished" in line for line in lines[2:])
+    assert played(cluster, "grid,seed=1") == played(cluster, "grid,seed=2") == 1024
+
+
+def _both(cluster: Cluster, array: str, state: str) -> bool:
+    jobs: list[Job] = [cluster.job(f"{array}_{task}") for task in (0, 1)]
+    return all(job.state == state for job in jobs)

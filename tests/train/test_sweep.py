@@ -1,0 +1,68 @@
+"""The grid of a sweep: every combination once, in order, each with a run folder of its own."""
+
+import re
+
+import pytest
+
+from train.checks import SettingsError
+from train.config import TrainSettings, combinations, compose
+from train.sweep import main, sweep_runs, task_of_array
+
+
+def test_the_last_key_varies_fastest() -> None:
+    grid = combinations(["learner.lr=1e-3,3e-4", "game=spike", "seed=range(2)"])
+    assert [list(values.values()) for values in grid] == [
+        ["0.001", "0"],
+        ["0.001", "1"],
+        ["0.0003", "0"],
+        ["0.0003", "1"],
+    ]
+    assert combinations(["seed=1"]) == [{}]
+
+
+def test_every_run_has_its_settings_and_a_folder_of_its_own() -> None:
+    runs = sweep_runs(["game=spike", "learner.lr=1e-3,3e-4", "network.hidden=[32],[64,64]", "name=wide"])
+    settings = [compose(TrainSettings, "train", run.overrides) for run in runs]
+    assert [(s.learner.lr, s.network.hidden) for s in settings] == [
+        (1e-3, [32]),
+        (1e-3, [64, 64]),
+        (3e-4, [32]),
+        (3e-4, [64, 64]),
+    ]
+    assert str(settings[1].folder) == "runs/spike/wide,learner.lr=0.001,network.hidden=64,64"
+    assert len({s.folder for s in settings}) == 4
+
+
+def test_swept_names_stay_as_they_are() -> None:
+    runs = sweep_runs(["name=a,b", "seed=3"])
+    assert [compose(TrainSettings, "train", run.overrides).name for run in runs] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["seed=1"], "no key has several values"),
+        (["seed=1,1"], "two of the 2 combinations have the same values"),
+        (["seed=1,2", "seed=3,4"], "seed: swept once, not"),
+        (["learner.lr=interval(0,1)"], "learner.lr: a list of values, as 1,2,3"),
+    ],
+)
+def test_what_is_no_grid(overrides: list[str], message: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        sweep_runs(overrides)
+
+
+def test_array_must_fit_the_grid(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["learner.lr=1e-3,3e-4", "seed=0,1,2,3"]
+    assert task_of_array(5, 8, arguments).values == {"learner.lr": "0.0003", "seed": "1"}
+    assert main(["5", "7", *arguments]) == 2
+    assert (
+        "--array: the grid has 8 combinations (learner.lr: 2 x seed: 4), the array has 7 tasks; submit with --array=0-7"
+        in capsys.readouterr().err
+    )
+    assert main(["0", "8", *arguments]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "learner.lr=0.001",
+        "seed=0",
+        "name='learner.lr=0.001,seed=0'",
+    ]
