@@ -38,7 +38,8 @@ settings=$("${python[@]}" -m train.sweep "$SLURM_ARRAY_TASK_ID" "$SLURM_ARRAY_TA
 # The first task submits the table, once: while the array is not done, the table waits, and a restart finds it in the queue.
 table=table-$SLURM_ARRAY_JOB_ID
 if ((SLURM_ARRAY_TASK_ID == 0)) && [[ ! $(squeue --noheader --me --name="$table" --format=%i) ]]; then
-    sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
+    sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" ${SLURM_JOB_ACCOUNT:+--account="$SLURM_JOB_ACCOUNT"} \
+        ${SLURM_JOB_QOS:+--qos="$SLURM_JOB_QOS"} --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
         slurm/sweep_table.sh "$@" || say "no job for the table; later say: python -m evaluate.sweep ${overrides[*]}"
 fi
 

@@ -19,6 +19,12 @@ from train.setting_groups import RolloutSettings
 CONNECT_SECONDS = 5.0
 
 
+class MissingNodesError(SettingsError):
+    """Nodes of the job did not join; `sysexits.h` calls it unavailable, and a job script can name them."""
+
+    exit_code = 69
+
+
 def connect(rollout: RolloutSettings) -> None:
     """Join the cluster of RAY_ADDRESS, or start one here within what this job may use. Raises SettingsError."""
     address = os.environ.get("RAY_ADDRESS")
@@ -93,7 +99,7 @@ def _await_nodes(rollout: RolloutSettings) -> None:
     end = time.monotonic() + rollout.join_seconds
     while len(there := [node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]]) < rollout.nodes:
         if time.monotonic() > end:
-            raise SettingsError(
+            raise MissingNodesError(
                 f"rollout.nodes: {len(there)} of {rollout.nodes} nodes joined within {rollout.join_seconds:g} s "
                 f"({', '.join(sorted(there))}); see what Ray wrote on the others, or raise rollout.join_seconds"
             )
