@@ -6,7 +6,7 @@
 #   sbatch --array=0-2 slurm/sweep.sh name=wide network.hidden=[512,512] 'seed=range(3)'
 #
 # Each is the run runs/<game>/<its values>, with name= before them if given. The same command again goes on with what is
-# not finished. A job that waits for all tasks writes a table, runs/sweeps/<swept keys>.md and .csv, and its log shows it;
+# not finished. A job that waits for all tasks writes a table, runs/sweeps/<game>,<swept keys>.md and .csv, and its log shows it;
 # `.venv/bin/python -m evaluate.sweep learner.lr=1e-3,3e-4 seed=0,1,2,3` shows it at any time.
 #
 # What you may want to change: the lines below, for one task each; see train_dqn.sh.

@@ -1,10 +1,5 @@
 # shellcheck shell=bash
 # Training in a job: Ray on its nodes, signals to the trainer, and back into the queue when time is up.
-# shellcheck source=slurm/lib/job.sh
-source slurm/lib/job.sh
-# shellcheck source=slurm/lib/ray.sh
-source slurm/lib/ray.sh
-
 MISSING_NODES=69 # exit code of the trainer: not all nodes joined
 CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, with a checkpoint, and worth going on with
 trainer='' watcher='' signals=0 signal='' told='' requeue=''
@@ -19,6 +14,14 @@ on_signal() { # NAME
     signal=${signal:-$1}
     [[ $trainer ]] && tell
 }
+
+# Before anything that takes time: a signal without a handler ends this shell, and the job with it.
+trap 'on_signal USR1' USR1
+trap 'on_signal TERM' TERM
+# shellcheck source=slurm/lib/job.sh
+source slurm/lib/job.sh
+# shellcheck source=slurm/lib/ray.sh
+source slurm/lib/ray.sh
 
 # USR1 would kill a Python that does not yet catch or block it; TERM may, there is nothing to save yet.
 tell() {
@@ -48,8 +51,6 @@ watch_head() { # to be run in the background
 train() { # OVERRIDES...: ends the job
     local before code
     trap 'stop_ray; remove_tmp' EXIT
-    trap 'on_signal USR1' USR1
-    trap 'on_signal TERM' TERM
     say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m train $*"
     start_ray || exit 2
     if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi

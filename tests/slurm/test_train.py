@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.slurm.cluster import Cluster, Job, column
+from tests.slurm.cluster import Cluster, column
 from train import checkpoint
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray]
@@ -71,7 +71,7 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
     stops, stood = [], []
     for interruption in range(3):
         plays_on(cluster, "interrupted", job)
-        stops.append(_interrupt(cluster, job, preempt=interruption == 1))
+        stops.append(_interrupt(cluster, job, preempt=interruption == 0))
         stood.append(played(cluster, "interrupted"))
         cluster.start_now(job)
     assert cluster.ended(job, "COMPLETED", 120).restarts == 3
@@ -170,8 +170,8 @@ def test_node_that_stays_away(cluster: Cluster) -> None:
 def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None:
     arguments = ["rollout=local", *SMALL, "episodes=1024", "name=grid", "seed=1,2"]
     array = cluster.sbatch(*NODE, "--array=0-1", "slurm/sweep.sh", *arguments)
-    cluster.until("both run", lambda: _both(cluster, array, "RUNNING"), 30)
     last = f"{array}_1"
+    cluster.until("both run", lambda: all("start 1" in cluster.log(f"{array}_{k}") for k in (0, 1)), 30, last)
     cluster.usr1(last)  # of an array the last task has the array's own id
     cluster.start_now(last)
     assert cluster.ended(last, "COMPLETED", 120).restarts == 1
@@ -179,11 +179,6 @@ def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None
     table = re.search(r"Submitted batch job (\d+)", cluster.log(f"{array}_0"))
     assert table and cluster.log(last).count("Submitted batch job") == 0
     cluster.ended(table.group(1), "COMPLETED", 60)
-    lines = (cluster.home / "runs" / "sweeps" / "grid,seed.md").read_text().splitlines()
+    lines = (cluster.home / "runs" / "sweeps" / "tressette,grid,seed.md").read_text().splitlines()
     assert len(lines) == 4 and all("finished" in line for line in lines[2:])
     assert played(cluster, "grid,seed=1") == played(cluster, "grid,seed=2") == 1024
-
-
-def _both(cluster: Cluster, array: str, state: str) -> bool:
-    jobs: list[Job] = [cluster.job(f"{array}_{task}") for task in (0, 1)]
-    return all(job.state == state for job in jobs)

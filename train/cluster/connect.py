@@ -47,9 +47,9 @@ def connect(rollout: RolloutSettings) -> None:
         raise
 
 
-def reserve(cpus: int) -> None:
-    """Keep CPUs of this node for this process, so that workers fill the others; not on a cluster that has no more."""
-    if ray.cluster_resources().get("CPU", 0) > cpus:
+def reserve(cpus: int, workers: int) -> None:
+    """Keep CPUs of this node for this process, so that workers take the others, if the cluster has enough for all."""
+    if ray.cluster_resources().get("CPU", 0) >= workers + cpus:
         here = f"node:{ray.util.get_node_ip_address()}"
         placement_group([{"CPU": cpus, here: 0.001}]).wait(timeout_seconds=CONNECT_SECONDS)
 

@@ -70,7 +70,7 @@ class RayRollouts:
     def __init__(self, settings: TrainSettings) -> None:
         self._settings = settings
         connect(settings.rollout)
-        reserve(settings.learner.threads)
+        reserve(settings.learner.threads, self._wanted())
         remote = ray.remote(concurrency_groups={HEALTH: 1})
         gpus = settings.rollout.gpus_per_worker
         self._worker_class = remote(WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
