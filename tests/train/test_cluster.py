@@ -101,7 +101,7 @@ def until(rollouts: RayRollouts, condition: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory: pytest.TempPathFactory) -> TrainSettings:
-    ray_run = ("rollout=ray", "rollout.workers=2", "rollout.batch=32", "rollout.heartbeat_seconds=4")
+    ray_run = ("rollout=ray", "rollout.workers=2", "rollout.batch=32", "rollout.heartbeat_seconds=8")
     return settings(tmp_path_factory.mktemp("runs"), *ray_run)
 
 
@@ -176,7 +176,7 @@ def test_tickets_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
     until(rollouts, lambda: rollouts.workers() == 2)
     assert victim not in pids(rollouts) and not Path(f"/proc/{victim}").exists()
     assert "a Ray worker is replaced" in caplog.text
-    assert ("no progress for 4 s" in caplog.text) == (number == signal.SIGSTOP)
+    assert ("no progress for 8 s" in caplog.text) == (number == signal.SIGSTOP)
 
 
 def test_an_evaluator_that_dies_is_replaced(rollouts: RayRollouts) -> None:
