@@ -44,7 +44,7 @@ def _main(arguments: Sequence[str]) -> int:
     settings = [compose(TrainSettings, "train", run.overrides) for run in runs]
     rows = sort_rows([read_row(run, each.folder) for run, each in zip(runs, settings, strict=True)], sort)
     folder = Path(settings[0].runs) / "sweeps"
-    path = folder / ",".join([*_prefix(overrides), *rows[0].values])
+    path = folder / ",".join([settings[0].game_name, *_prefix(overrides), *rows[0].values])
     folder.mkdir(parents=True, exist_ok=True)
     cells = _cells(rows)
     _write_csv(path.with_name(path.name + ".csv"), rows)

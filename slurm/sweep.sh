@@ -6,7 +6,7 @@
 #   sbatch --array=0-2 slurm/sweep.sh name=wide network.hidden=[512,512] 'seed=range(3)'
 #
 # Each is the run runs/<game>/<its values>, with name= before them if given. The same command again goes on with what is
-# not finished. A job that waits for all tasks writes a table, runs/sweeps/<swept keys>.md and .csv, and its log shows it;
+# not finished. A job that waits for all tasks writes a table, runs/sweeps/<game>,<swept keys>.md and .csv, and its log shows it;
 # `.venv/bin/python -m evaluate.sweep learner.lr=1e-3,3e-4 seed=0,1,2,3` shows it at any time.
 #
 # What you may want to change: the lines below, for one task each; see train_dqn.sh.
@@ -39,7 +39,9 @@ settings=$("${python[@]}" -m train.sweep "$SLURM_ARRAY_TASK_ID" "$SLURM_ARRAY_TA
 table=table-$SLURM_ARRAY_JOB_ID
 if ((SLURM_ARRAY_TASK_ID == 0)) && [[ ! $(squeue --noheader --me --name="$table" --format=%i) ]]; then
     # Without TMPDIR: Slurm makes that folder where the job starts, and nobody removes this task's a second time.
-    env -u TMPDIR sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
+    env -u TMPDIR sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" \
+        ${SLURM_JOB_ACCOUNT:+--account="$SLURM_JOB_ACCOUNT"} ${SLURM_JOB_QOS:+--qos="$SLURM_JOB_QOS"} \
+        --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
         slurm/sweep_table.sh "$@" || say "no job for the table; later say: python -m evaluate.sweep ${overrides[*]}"
 fi
 

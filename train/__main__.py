@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from train.signals import EXIT_REQUEUE, StopRequest, hold_usr1
+from train.signals import StopRequest, hold_usr1
 
 if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds
@@ -137,10 +137,7 @@ def _interrupted(trainer: Trainer, stop: StopRequest) -> int:
         f"{trainer.settings.folder / 'checkpoints'}; the same command goes on from there",
         file=sys.stderr,
     )
-    if stop.exit_code() == EXIT_REQUEUE and counters.idle_starts >= IDLE_STARTS:
-        print(f"error: {counters.idle_starts} starts in a row played no batch: give the job more time", file=sys.stderr)
-        return 1
-    return stop.exit_code()
+    return stop.exit_code(again=counters.idle_starts < IDLE_STARTS)
 
 
 def _report(settings: TrainSettings, folder: RunFolder, device: torch.device) -> None:

@@ -172,6 +172,7 @@ def learn_in_batches(settings: BatchQSettings, folder: RunFolder) -> int:
         counters = trainer.counters
         if trainer.resumed_from is not None:
             print(f"resumed from {trainer.resumed_from}: {counters.iteration} iterations", file=sys.stderr)
+        before = counters.iteration
         title = f"{settings.game_name}/{settings.name}"
         task = progress.add_task(title, total=settings.iterations, completed=counters.iteration, status="")
 
@@ -181,7 +182,7 @@ def learn_in_batches(settings: BatchQSettings, folder: RunFolder) -> int:
         finished = trainer.run(show, lambda: stop.signal is not None)
     if not finished:
         print(f"stopped after {counters.iteration} iterations; the same command goes on", file=sys.stderr)
-        return stop.exit_code()
+        return stop.exit_code(again=counters.iteration > before)
     states = int(visited(trainer.values).sum())
     print(f"{settings.folder}: {counters.updates:,} updates, {states:,} states visited, {counters.seconds:.1f} s")
     return 0

@@ -13,6 +13,8 @@ MOST_DEALS = 10_000_000
 class SettingsError(ValueError):
     """A setting that cannot be used; the message names the key and what it may be."""
 
+    exit_code = 2
+
 
 def require(condition: bool, key: str, wanted: str, value: object) -> None:
     """Raise SettingsError saying what is `wanted` for `key`, unless `condition` holds."""

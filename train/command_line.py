@@ -55,7 +55,9 @@ def run_command(command: Callable[[Sequence[str]], int], arguments: Sequence[str
     """Run a command; whatever a user can cause becomes one line and an exit code that is not 0."""
     try:
         return command(arguments)
-    except (SettingsError, CheckpointError) as error:
+    except SettingsError as error:
+        message, code = f"error: {error}", error.exit_code
+    except CheckpointError as error:
         message, code = f"error: {error}", 2
     except OSError as error:
         message, code = f"error: {error.filename or 'a file'}: {error.strerror or error}", 2

@@ -15,13 +15,15 @@ from dataclasses import dataclass
 import torch
 from rich.table import Table
 
-from train import checkpoint, resources
+from train import resources
+from train.checkpoint import CheckpointError
 from train.checks import SettingsError
 from train.config import TrainSettings
 from train.device import choose_device
 from train.learner import Learner
 from train.replay import ReplayBuffer
 from train.rollout import RolloutWorker, Ticket, build_network
+from train.run_folder import RunFolder
 
 GIB = 1 << 30
 WORKER_BYTES = 450 * resources.MIB  # a Ray worker with PyTorch and compiled games, as measured
@@ -136,7 +138,10 @@ def _folder(settings: TrainSettings) -> Finding:
         return Finding("run folder", f"{folder}: {error.strerror}; choose another with runs=...", "error")
     free = shutil.disk_usage(there).free
     wanted = (_replay_bytes(settings) + 64 * resources.MIB) * (settings.checkpoint.keep + 1)
-    newest = next(iter(checkpoint.listed(folder / "checkpoints")), None)
+    try:
+        newest = RunFolder(settings).newest()
+    except (SettingsError, CheckpointError) as error:
+        return Finding("run folder", str(error), "error")
     start = f"goes on from {newest.name}" if newest else "starts anew"
     says = f"{folder} {start}; {free / GIB:.1f} GiB free, at most {wanted / GIB:.1f} GiB wanted"
     return Finding("run folder", says, "ok" if wanted <= free else "warning")
@@ -153,7 +158,7 @@ def _ray(settings: TrainSettings) -> list[Finding]:
     except SettingsError as error:
         return [Finding("Ray", str(error), "error")]
     where = os.environ.get("RAY_ADDRESS", "a cluster of its own")
-    up = Finding("Ray", f"{where}, up in {time.perf_counter() - started:.1f} s, ports and interface work")
+    up = Finding("Ray", f"{where}, started in {time.perf_counter() - started:.1f} s")
     return [up, *(Finding("Ray node", node) for node in nodes)]
 
 
@@ -170,7 +175,8 @@ def rates(settings: TrainSettings) -> list[Rate]:
     """Measure each stage by itself for a second or two, in this process."""
     device = choose_device(settings.device)
     torch.set_num_threads(settings.rollout.threads)
-    worker = RolloutWorker(settings, torch.device("cpu") if settings.rollout.kind == "ray" else device)
+    on_cpu = settings.rollout.kind == "ray" and settings.rollout.gpus_per_worker == 0
+    worker = RolloutWorker(settings, torch.device("cpu") if on_cpu else device)
     ticket = Ticket(0, settings.rollout.batch, settings.exploration.end)
     transitions = worker.play(ticket).transitions
     decisions = len(transitions.action)

@@ -19,7 +19,7 @@ from train.learner import Learner
 from train.metrics import Metrics
 from train.progress import Display, Status
 from train.replay import ReplayBuffer
-from train.rollout import Rollout, Rollouts, Ticket, Weights, build_network
+from train.rollout import Rollout, Rollouts, RolloutsLostError, Ticket, Weights, build_network
 from train.run_folder import RunFolder
 from train.schedule import epsilon, linear
 
@@ -57,12 +57,8 @@ class Trainer:
         self._passed = {"log": 0, "evaluation": 0, "checkpoint": 0}
         self.resumed_from = folder.resume(self.load_state_dict)
         if self.resumed_from is not None:
-            log.info(
-                "resumed from %s: %d episodes, %d updates",
-                self.resumed_from,
-                self.counters.episodes,
-                self.learner.updates,
-            )
+            where = (self.resumed_from, self.counters.episodes, self.learner.updates)
+            log.info("resumed from %s: %d episodes, %d updates", *where)
         self._best = Best(settings, folder.checkpoints, self._writer)
         self._rates = Rates(self.counters.env_steps, self.learner.updates)
 
@@ -91,6 +87,9 @@ class Trainer:
                 self._step(display)
             if self.finished():
                 self._last_evaluation(display)
+        except RolloutsLostError:
+            if not stop_requested():  # what asks this process to stop may have ended Ray at the same time
+                raise
         finally:
             # Whatever went wrong, what was learned is kept.
             self.counters.idle_starts = self.counters.idle_starts + 1 if self._progress() == before else 0
@@ -131,10 +130,10 @@ class Trainer:
             ticket = self._next_ticket()
             if ticket is None:
                 return
+            self._in_flight[ticket.first] = ticket  # first of all: whatever fails from here on, it is not forgotten
             if self._published != self.learner.updates:
                 self._published = self.learner.updates
                 self.rollouts.publish(self._published, self.learner.acting_weights())
-            self._in_flight[ticket.first] = ticket
             self.rollouts.submit(ticket)
             if self.settings.rollout.kind == "local":
                 return

@@ -16,7 +16,7 @@ _STORE_SHARE, _LEAST_STORE, _MOST_STORE = 0.15, 80 * MIB, 2048 * MIB
 def cpus() -> int:
     """CPUs of this process: those of its Slurm allocation on this node, at most those that it may run on."""
     usable = len(os.sched_getaffinity(0))
-    allocated = _number("SLURM_CPUS_PER_TASK") or _number("SLURM_CPUS_ON_NODE")
+    allocated = _number("SLURM_CPUS_ON_NODE") or _number("SLURM_CPUS_PER_TASK")
     return min(usable, allocated) if allocated else usable
 
 
@@ -25,6 +25,7 @@ def memory() -> int:
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     limits += [int(text) for path in _CGROUP_LIMITS if (text := _read(path)).isdecimal()]
     job = _number("SLURM_MEM_PER_NODE") or _number("SLURM_MEM_PER_CPU") * cpus()
+    job = job or _number("SLURM_MEM_PER_GPU") * _number("SLURM_GPUS_ON_NODE")
     return min([*limits, job * MIB]) if job else min(limits)
 
 

@@ -16,6 +16,7 @@ from cards.duplicate import Duel, duel
 from cards.game import Game, Games, States
 from cards.play import Actions, Player, named_player, play
 from cards.splitmix import stream
+from train.checks import SettingsError
 from train.config import TrainSettings
 from train.learner import choose_precision
 from train.network import NetworkPlayer, QNetwork
@@ -119,6 +120,10 @@ class Evaluator:
         seeds = stream(self._settings.seed, stream_name, 0, deals)
         opponents = self._settings.evaluation.opponents
         return {name: duel(self._game, player, named_player(self._game, name), seeds) for name in opponents}
+
+
+class RolloutsLostError(SettingsError):
+    """Nobody is there any more to play; the message says why, and the run goes on from its checkpoint."""
 
 
 class Rollouts(Protocol):

@@ -76,6 +76,16 @@ class RunFolder:
             ) from None
         return found.path
 
+    def newest(self) -> Path | None:
+        """The checkpoint that `resume` would load; changes nothing. Raises what it and entering the folder would."""
+        if not self.path.exists():
+            return None
+        with self:
+            found = checkpoint.load_newest(self.checkpoints)
+            if found is not None:
+                self._compare(found.state.get("settings") or {})
+        return found.path if found else None
+
     def write_settings(self) -> None:
         """Keep the settings of the newest start in config.yaml."""
         path = self.path / "config.yaml"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -38,9 +39,13 @@ class StopRequest:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def exit_code(self) -> int:
-        """For a process that ended because of the signal: 75 asks a job script to start it again."""
-        return EXIT_REQUEUE if self.signal == signal.SIGUSR1 else 128 + (self.signal or 0)
+    def exit_code(self, again: bool) -> int:
+        """For a process that ended because of the signal: 75 asks a job script to start it `again`, 1 does not."""
+        if self.signal != signal.SIGUSR1:
+            return 128 + (self.signal or 0)
+        if not again:
+            print("error: this start got nowhere, nor would the next: give the job more time", file=sys.stderr)
+        return EXIT_REQUEUE if again else 1
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.signal is not None:

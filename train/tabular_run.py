@@ -232,7 +232,7 @@ def train_table(settings: TabularSettings, folder: RunFolder) -> int:
         finished = trainer.run(show, lambda: stop.signal is not None)
     if not finished:
         print(f"stopped after {trainer.counters.episodes:,} episodes; the same command goes on", file=sys.stderr)
-        return stop.exit_code()
+        return stop.exit_code(again=trainer.counters.env_steps > started[1])
     _report(trainer, folder.path)
     return 0
 

@@ -37,7 +37,8 @@ mkdir -m 700 "$tmp" || fail "cannot make $tmp on $(hostname)"
 trap remove_tmp EXIT
 
 export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 TMPDIR=$tmp RAY_TMPDIR=$tmp
-export RAY_USAGE_STATS_ENABLED=0
+# Ray's memory monitor looks at the whole node, and would end workers because of what other jobs use there.
+export RAY_USAGE_STATS_ENABLED=0 RAY_memory_monitor_refresh_ms=0
 unset RAY_ADDRESS # of another cluster
 
 # Runs go to the scratch folder of the site unless the command line says otherwise.

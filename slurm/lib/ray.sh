@@ -60,7 +60,7 @@ keep_node() { # NODE CPUS; to be run in the background
     trap '' TERM # scancel: the trainer first
     trap - EXIT
     until [[ $stop ]]; do
-        srun --overlap --no-kill --nodes=1 --ntasks=1 --nodelist="$1" --cpus-per-task="$2" --cpu-bind=none \
+        srun --overlap --export=ALL --no-kill --nodes=1 --ntasks=1 --nodelist="$1" --cpus-per-task="$2" --cpu-bind=none \
             --kill-on-bad-exit=0 slurm/lib/ray-node "$RAY_ADDRESS" "$2" </dev/null >>"$log" 2>&1 &
         step=$!
         while wait "$step"; kill -0 "$step" 2>/dev/null; do :; done

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -60,33 +62,48 @@ def _ray(*overrides: str) -> Iterator[RayRollouts]:
         rollouts.close()
 
 
+def _on_core(core: int) -> None:
+    """This process, and whatever it starts from now on, runs on this core alone."""
+    os.sched_setaffinity(0, {core})
+
+
 def ray_overhead() -> None:
-    """One Ray worker against playing in the learner's process, alternating, each with one core."""
-    local_settings = _settings("rollout=local")
-    local = LocalRollouts(local_settings, CPU)
+    """One Ray worker, with all of Ray and its driver on one core, against playing in the learner's process there."""
+    everywhere = os.sched_getaffinity(0)
+    _on_core(min(everywhere))
+    local = LocalRollouts(_settings("rollout=local"), CPU)
     local.submit(Ticket(0, 512, 0.05))
     local.ready(wait=True)
     with _ray("rollout.workers=1") as rollouts:
         pairs = [(_decisions_per_second(local, 512), _decisions_per_second(rollouts, 512)) for _ in range(ROUNDS)]
-    best_local, best_ray = (max(rates) for rates in zip(*pairs, strict=True))
+    os.sched_setaffinity(0, everywhere)
+    best_local, best_ray = (round(max(rates)) for rates in zip(*pairs, strict=True))
     overhead = 1 - best_ray / best_local
     report("ray_overhead", overhead, "share", target=0.05, direction="at most", local=best_local, ray=best_ray)
 
 
 def two_nodes() -> None:
-    """Two Ray nodes of one CPU each, on this machine, against one of them."""
+    """Two Ray nodes of one core each, on this machine, against one of them; the driver is on the first."""
+    everywhere = os.sched_getaffinity(0)
+    if len(everywhere) < 2:
+        print("two_nodes: needs two cores", file=sys.stderr)
+        return
     rates = []
     for nodes in (1, 2):
+        _on_core(min(everywhere))
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         try:
-            for _ in range(nodes - 1):
+            if nodes == 2:
+                _on_core(max(everywhere))
                 cluster.add_node(num_cpus=1)
+                _on_core(min(everywhere))
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("RAY_ADDRESS", cluster.address)
                 with _ray(f"rollout.workers={nodes}", f"rollout.nodes={nodes}") as rollouts:
                     rates.append(max(_decisions_per_second(rollouts, 512) for _ in range(ROUNDS)))
         finally:
             cluster.shutdown()
+    os.sched_setaffinity(0, everywhere)
     one, two = rates
     report("two_nodes_over_one", two / one, "ratio", target=1.8, one=round(one), two=round(two))
 

@@ -31,7 +31,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def table(runs: Path) -> list[dict[str, str]]:
-    with (runs / "sweeps" / "learner.lr,seed.csv").open(newline="") as file:
+    with (runs / "sweeps" / "tressette,learner.lr,seed.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -43,7 +43,7 @@ def test_best_first_by_the_first_opponent(runs: Path, capsys: pytest.CaptureFixt
         ("0.001", "0", "0.7"),
     ]
     assert [row["state"] for row in rows] == ["finished", "finished", "1,280 episodes", "not started"]
-    markdown = (runs / "sweeps" / "learner.lr,seed.md").read_text().splitlines()
+    markdown = (runs / "sweeps" / "tressette,learner.lr,seed.md").read_text().splitlines()
     assert markdown[0].startswith("| learner.lr | seed | random win_rate | random points |")
     assert "| 0.0003 | 1 | 80.0% | +1.50 | 50.0% | -0.50 | finished |" in markdown
     assert "80.0%" in capsys.readouterr().out

@@ -18,7 +18,7 @@ def test_slurm_would_run_it(cluster: Cluster, script: str, options: list[str]) -
 
 
 def test_there_are_scripts() -> None:
-    assert {"train_dqn.sh", "evaluate.sh", "sweep.sh", "sweep_table.sh", "tensorboard.sh"} == set(SCRIPTS)
+    assert {"train_dqn.sh", "doctor.sh", "evaluate.sh", "sweep.sh", "sweep_table.sh", "tensorboard.sh"} == set(SCRIPTS)
 
 
 def test_submitted_from_elsewhere(cluster: Cluster) -> None:
@@ -48,11 +48,21 @@ def test_before_make_install(cluster: Cluster) -> None:
     assert cluster.left_behind("node1") == []
 
 
-def test_a_setting_that_is_wrong_ends_the_job_with_one_line(cluster: Cluster) -> None:
-    job = cluster.sbatch("slurm/train_dqn.sh", "learner.lr=fast")
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_setting_that_is_wrong_ends_the_job_with_one_line(cluster: Cluster, nodes: int) -> None:
+    job = cluster.sbatch(f"--nodes={nodes}", "--cpus-per-task=1", "slurm/train_dqn.sh", "learner.lr=fast")
     cluster.ended(job, "FAILED", 60)
     (line,) = [line for line in cluster.log(job).splitlines() if line.startswith("error:")]
     assert "learner.lr" in line
+
+
+def test_doctor_sees_both_nodes(cluster: Cluster) -> None:
+    job = cluster.sbatch("-N2", "--cpus-per-task=2", "--mem=4G", "slurm/doctor.sh", "network.hidden=[32]")
+    cluster.ended(job, "COMPLETED", 120)
+    text = cluster.log(job)
+    assert "node1 (10.77.0.11): 2 CPUs" in text and "node2 (10.77.0.12): 2 CPUs" in text
+    assert "of memory" in text and "starts anew" in text and text.count("limits") == 1
+    assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
 
 
 def test_array_that_does_not_fit_the_grid(cluster: Cluster) -> None:

@@ -128,6 +128,27 @@ def test_loss_of_ray_on_a_node_and_of_the_node(cluster: Cluster) -> None:
     cluster.run("rm", "-rf", f"/tmp/busso-{job}", node="node2")  # it died with its files, as a real one would
 
 
+def test_loss_of_the_first_node_puts_the_job_back(cluster: Cluster) -> None:
+    """Learner, batch shell and Ray's head are gone with it; the other node asks for another start."""
+    job = submit(cluster, "first", "-N2", ENDLESS, "checkpoint.every_episodes=64")
+    first_update(cluster, "first", job)
+    plays_on(cluster, "first", job)
+    cluster.kill_host("node1")
+    try:
+        took = cluster.until("back in the queue", lambda: cluster.job(job).state == "PENDING", 150, job)
+    finally:
+        cluster.lab("start-host", "node1")
+    print(f"\nnode1, with learner and head, killed: back in the queue after {took:.0f} s")
+    cluster.until("node1 is back", lambda: "idle" in cluster.run("sinfo", "-hNn", "node1", "-o%T"), 60)
+    cluster.run("bash", "-c", "rm -rf /tmp/busso-*", node="node1")  # it died with its files, as a real one would
+    before = played(cluster, "first")
+    cluster.start_now(job)
+    cluster.until("more games", lambda: played(cluster, "first") >= before + 256, 90, job)
+    assert "resumed from" in cluster.log(job) and cluster.job(job).restarts == 1
+    cluster.run("scancel", job)
+    cluster.until("clean nodes", lambda: not cluster.left_behind("node1") + cluster.left_behind("node2"), 15)
+
+
 def _workers(cluster: Cluster, node: str) -> int:
     return cluster.run("ps", "-e", "-o", "args=", node=node).count("ray::WorkerActor")
 
@@ -179,7 +200,7 @@ def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None
     table = re.search(r"Submitted batch job (\d+)", cluster.log(f"{array}_0"))
     assert table and cluster.log(last).count("Submitted batch job") == 0
     cluster.ended(table.group(1), "COMPLETED", 60)
-    lines = (cluster.home / "runs" / "sweeps" / "grid,seed.md").read_text().splitlines()
+    lines = (cluster.home / "runs" / "sweeps" / "tressette,grid,seed.md").read_text().splitlines()
     assert len(lines) == 4 and all("finished" in line for line in lines[2:])
     assert played(cluster, "grid,seed=1") == played(cluster, "grid,seed=2") == 1024
     assert cluster.left_behind("node1") == cluster.left_behind("node2") == []

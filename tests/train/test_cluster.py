@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,28 @@ def test_signal_leaves_a_checkpoint(tmp_path: Path, number: int, code: int) -> N
     assert played == state["counters"]["next_episode"]
 
 
+def descendants(pid: int) -> list[int]:
+    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return children + [each for child in children for each in descendants(child)]
+
+
+def test_term_for_the_whole_job_leaves_a_checkpoint(tmp_path: Path) -> None:
+    """As of Slurm's scancel: Ray's processes get the signal with the trainer, and end while it saves."""
+    process = start(tmp_path, "rollout=ray", "rollout.batch=32")
+    everybody = descendants(process.pid)
+    assert len(everybody) > 3
+    for pid in [*everybody, process.pid]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    _, text = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM and "Traceback" not in text and "a checkpoint is in" in text
+    state = checkpoint.load(checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")[0])
+    played = state["counters"]["episodes"] + sum(count for _, count in state["open_tickets"])
+    assert played == state["counters"]["next_episode"]
+    time.sleep(1)
+    assert not [pid for pid in everybody if Path(f"/proc/{pid}").exists()]
+
+
 def test_cluster_that_is_not_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +101,7 @@ def until(rollouts: RayRollouts, condition: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory: pytest.TempPathFactory) -> TrainSettings:
-    ray_run = ("rollout=ray", "rollout.workers=2", "rollout.batch=32", "rollout.heartbeat_seconds=4")
+    ray_run = ("rollout=ray", "rollout.workers=2", "rollout.batch=32", "rollout.heartbeat_seconds=8")
     return settings(tmp_path_factory.mktemp("runs"), *ray_run)
 
 
@@ -129,10 +152,11 @@ def test_new_weights_reach_a_worker_before_its_next_batch(rollouts: RayRollouts)
     for k in range(4):
         rollouts.submit(Ticket(32 * k, 32, 0.5))
     rollouts.publish(1, weights)
+    rollouts.publish(2, weights)
     versions: dict[int, int] = {}
     for rollout in all_of(rollouts, 4):
         versions[rollout.ticket.first] = rollout.weights_version
-    assert versions[64] == versions[96] == 1
+    assert versions[64] == versions[96] == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
@@ -152,7 +176,7 @@ def test_tickets_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
     until(rollouts, lambda: rollouts.workers() == 2)
     assert victim not in pids(rollouts) and not Path(f"/proc/{victim}").exists()
     assert "a Ray worker is replaced" in caplog.text
-    assert ("no progress for 4 s" in caplog.text) == (number == signal.SIGSTOP)
+    assert ("no progress for 8 s" in caplog.text) == (number == signal.SIGSTOP)
 
 
 def test_an_evaluator_that_dies_is_replaced(rollouts: RayRollouts) -> None:

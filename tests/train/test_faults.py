@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from train.__main__ import main
 from train.learner import Learner
 from train.loop import Trainer
 from train.progress import Display
-from train.rollout import LocalRollouts, Rollout
+from train.rollout import LocalRollouts, Rollout, RolloutsLostError, Weights
 from train.run_folder import RunFolder
 
 KILLS = 20
@@ -146,6 +147,34 @@ def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(tmp_path: Pat
     assert counters.too_old > 0
     assert counters.episodes == counters.next_episode == 320 and counters.env_steps == 320 * 40
     assert trainer.replay.inserted == 320 * 40
+
+
+class Deserted(LocalRollouts):
+    """Gone when weights of after 50 updates are published."""
+
+    gone = False
+
+    def publish(self, version: int, weights: Weights) -> None:
+        super().publish(version, weights)
+        if version > 50:
+            self.gone = True
+            raise RolloutsLostError("all gone")
+
+
+@pytest.mark.parametrize("stopping", [False, True])
+def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> None:
+    """What stops a job may end Ray first; then the loss is no error."""
+    chosen = settings(tmp_path, "episodes=640")
+    with RunFolder(chosen) as folder:
+        trainer = Trainer(chosen, folder, torch.device("cpu"))
+        rollouts = Deserted(chosen, torch.device("cpu"))
+        with Display("test") as display, nullcontext() if stopping else pytest.raises(RolloutsLostError):
+            trainer.run(rollouts, display, lambda: stopping and rollouts.gone)
+    state = state_of(tmp_path)
+    played = state["counters"]["episodes"] + sum(count for _, count in state["open_tickets"])
+    assert played == state["counters"]["next_episode"] and 0 < state["counters"]["episodes"] < 640
+    assert main(small(tmp_path, "episodes=640")) == 0
+    assert state_of(tmp_path)["counters"]["episodes"] == 640
 
 
 def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,13 @@ class WorkerActor:
         self._newest: tuple[int, Weights | None] = (-1, None)
 
     @ray.method(concurrency_group=HEALTH)
-    def beat(self, version: int, weights: Weights | None) -> int:
-        """Take these weights for the next ticket, and say how many rounds of moves have been played."""
+    def take(self, version: int, weights: Weights) -> None:
+        """Play the next ticket with these weights, if they are the newest."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
+
+    @ray.method(concurrency_group=HEALTH)
+    def beat(self) -> int:
+        """How many rounds of moves have been played."""
         return self._worker.rounds
 
     def play(self, ticket: Ticket, version: int, weights: Weights) -> Rollout:
@@ -57,7 +61,7 @@ class EvaluatorActor:
         self._beats = itertools.count()
 
     @ray.method(concurrency_group=HEALTH)
-    def beat(self, version: int, weights: Weights | None) -> int:
+    def beat(self) -> int:
         """Something else with every answer."""
         return next(self._beats)
 

@@ -9,12 +9,20 @@ import time
 from typing import Any
 
 import ray
+from ray.exceptions import RayError
+from ray.util.placement_group import placement_group
 
 from train import resources
 from train.checks import SettingsError
 from train.setting_groups import RolloutSettings
 
 CONNECT_SECONDS = 5.0
+
+
+class MissingNodesError(SettingsError):
+    """Nodes of the job did not join; `sysexits.h` calls it unavailable, and a job script can name them."""
+
+    exit_code = 69
 
 
 def connect(rollout: RolloutSettings) -> None:
@@ -27,7 +35,7 @@ def connect(rollout: RolloutSettings) -> None:
     started = {} if address else _own_cluster(rollout)
     try:
         ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+    except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         text = (str(error).splitlines() or [type(error).__name__])[0]
         raise SettingsError(f"rollout=ray: Ray did not start: {text}; try rollout=local") from None
     try:
@@ -37,6 +45,13 @@ def connect(rollout: RolloutSettings) -> None:
     except SettingsError:
         ray.shutdown()
         raise
+
+
+def reserve(cpus: int, workers: int) -> None:
+    """Keep CPUs of this node for this process, so that workers take the others, if the cluster has enough for all."""
+    if ray.cluster_resources().get("CPU", 0) >= workers + cpus:
+        here = f"node:{ray.util.get_node_ip_address()}"
+        placement_group([{"CPU": cpus, here: 0.001}]).wait(timeout_seconds=CONNECT_SECONDS)
 
 
 def nodes_of_cluster(rollout: RolloutSettings) -> list[str]:
@@ -84,7 +99,7 @@ def _await_nodes(rollout: RolloutSettings) -> None:
     end = time.monotonic() + rollout.join_seconds
     while len(there := [node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]]) < rollout.nodes:
         if time.monotonic() > end:
-            raise SettingsError(
+            raise MissingNodesError(
                 f"rollout.nodes: {len(there)} of {rollout.nodes} nodes joined within {rollout.join_seconds:g} s "
                 f"({', '.join(sorted(there))}); see what Ray wrote on the others, or raise rollout.join_seconds"
             )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import ray
 from ray.exceptions import RayError, RayTaskError
@@ -13,15 +15,36 @@ from ray.exceptions import RayError, RayTaskError
 from cards.duplicate import Duel
 from train.checks import SettingsError
 from train.cluster.actors import HEALTH, EvaluatorActor, WorkerActor
-from train.cluster.connect import connect
+from train.cluster.connect import connect, reserve
 from train.config import TrainSettings
-from train.rollout import Rollout, Ticket, Weights
+from train.rollout import Rollout, RolloutsLostError, Ticket, Weights
 
 log = logging.getLogger("train")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 WAIT_SECONDS = 1.0
 LOOK_SECONDS = 0.5  # between two looks at the workers
+SILENT_SECONDS = 5.0  # a worker that says nothing for so long gets no new weights, which would wait for it in memory
+START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
 DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run
+
+
+def _or_lost(method: Callable[P, T]) -> Callable[P, T]:
+    """Whatever Ray raises because it is not there any more becomes one error."""
+
+    @wraps(method)
+    def guarded(*arguments: P.args, **more: P.kwargs) -> T:
+        try:
+            return method(*arguments, **more)
+        except RayTaskError:
+            raise  # an error of ours in an actor
+        except (RayError, ConnectionError) as error:
+            raise RolloutsLostError(
+                f"rollout=ray: the cluster is gone ({_reason(error)}); the same command goes on from the checkpoint"
+            ) from None
+
+    return guarded
 
 
 @dataclass(eq=False)
@@ -47,6 +70,7 @@ class RayRollouts:
     def __init__(self, settings: TrainSettings) -> None:
         self._settings = settings
         connect(settings.rollout)
+        reserve(settings.learner.threads, self._wanted())
         remote = ray.remote(concurrency_groups={HEALTH: 1})
         gpus = settings.rollout.gpus_per_worker
         self._worker_class = remote(WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
@@ -62,24 +86,26 @@ class RayRollouts:
 
     def _start(self, actor_class: Any) -> _Member:
         actor = actor_class.remote(self._settings)
-        return _Member(actor, actor.beat.remote(self._version, self._weights))
+        return _Member(actor, actor.beat.remote())
 
     def _wanted(self) -> int:
         """How many workers there should be: as many as set, or one for every CPU but the learner's."""
         rollout = self._settings.rollout
         if rollout.workers is not None:
             return rollout.workers
-        resources_now = ray.cluster_resources()
-        wanted = int(resources_now.get("CPU", 0)) - self._settings.learner.threads
+        has = _amounts()
+        wanted = int(has["CPU"]) - self._settings.learner.threads
         if rollout.gpus_per_worker:
-            wanted = min(wanted, int(resources_now.get("GPU", 0) / rollout.gpus_per_worker))
+            wanted = min(wanted, int(has["GPU"] / rollout.gpus_per_worker))
         return max(1, wanted)
 
+    @_or_lost
     def publish(self, version: int, weights: Weights) -> None:
         """Put the weights into the object store once. Every worker gets the reference, for the batch it starts next."""
         self._version, self._weights = version, ray.put(weights)
-        for worker in [worker for worker in self._workers if worker.ready]:
-            self._hear(worker)
+        for worker in self._workers:
+            if worker.ready and time.monotonic() - worker.heard < SILENT_SECONDS:
+                worker.actor.take.remote(self._version, self._weights)
 
     def workers(self) -> int:
         """Workers that have started."""
@@ -89,15 +115,20 @@ class RayRollouts:
         """Tickets that still fit, `in_flight` for each worker that has started."""
         return self._settings.rollout.in_flight * self.workers() - len(self._in_flight) - len(self._lost)
 
+    @_or_lost
     def submit(self, ticket: Ticket) -> None:
-        """Give a ticket to the worker with the fewest."""
+        """Give a ticket to the worker with the fewest; it waits if the last of them has just died."""
         load = {worker: 0 for worker in self._workers if worker.ready}
+        if not load:
+            self._lost.append(ticket)
+            return
         for worker, _ in self._in_flight.values():
             load[worker] += 1
         worker = min(load, key=lambda each: load[each])
         reference = worker.actor.play.remote(ticket, self._version, self._weights)
         self._in_flight[reference] = (worker, ticket)
 
+    @_or_lost
     def ready(self, wait: bool) -> list[Rollout]:
         """Rollouts in the order in which they were done."""
         self._look_after_workers()
@@ -149,9 +180,19 @@ class RayRollouts:
             if rounds != member.rounds or not self._tickets_of(member):
                 member.heard, member.rounds = now, rounds
             member.ready = True
-            member.answer = member.actor.beat.remote(self._version, self._weights)
-        if member.ready and now - member.heard > limit:
+            member.answer = member.actor.beat.remote()
+        silent = now - member.heard
+        if member.ready and silent > limit:
             self._replace(member, f"no progress for {limit:g} s (rollout.heartbeat_seconds)")
+        elif not member.ready and silent > START_SECONDS:
+            self._give_up_starting(member, silent)
+
+    def _give_up_starting(self, member: _Member, seconds: float) -> None:
+        """It hangs, or it waits for a node; with nobody else there the run would wait for ever."""
+        if member is not self._evaluator and not self.workers():
+            has = ", ".join(f"{amount:g} {name}s" for name, amount in _amounts().items())
+            raise SettingsError(f"rollout=ray: no worker has started in {seconds:.0f} s; the cluster has {has}")
+        self._replace(member, f"not started in {seconds:.0f} s")
 
     def _tickets_of(self, member: _Member) -> list[Ticket]:
         return [ticket for worker, ticket in self._in_flight.values() if worker is member]
@@ -188,10 +229,12 @@ class RayRollouts:
 
     # ------------------------------------------------------------------ evaluation
 
+    @_or_lost
     def evaluate(self, tag: int, weights: Weights) -> None:
         """Start an evaluation beside the workers."""
         self._evaluations[self._evaluator.actor.duels.remote(weights)] = (tag, weights)
 
+    @_or_lost
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
         """Evaluations in the order in which they were done; if the evaluator dies they start again with another."""
         results: list[tuple[int, dict[str, Duel]]] = []
@@ -229,5 +272,10 @@ class RayRollouts:
         ray.shutdown()
 
 
-def _reason(error: RayError) -> str:
+def _amounts() -> dict[str, float]:
+    resources = ray.cluster_resources()
+    return {name: resources.get(name, 0.0) for name in ("CPU", "GPU")}
+
+
+def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
