@@ -150,13 +150,12 @@ def test_new_weights_reach_a_worker_before_its_next_batch(rollouts: RayRollouts)
     """Two tickets wait at each worker; the second is played with weights that came after it was submitted."""
     weights = weights_of(rollouts._settings)
     for k in range(4):
-        rollouts.submit(Ticket(32 * k, 32, 0.5))
+        long = k < 2  # so that what is published now comes while they are played
+        rollouts.submit(Ticket(10_000 * k, 8_000 if long else 32, 0.5))
     rollouts.publish(1, weights)
     rollouts.publish(2, weights)
-    versions: dict[int, int] = {}
-    for rollout in all_of(rollouts, 4):
-        versions[rollout.ticket.first] = rollout.weights_version
-    assert versions[64] == versions[96] == 2
+    versions = {rollout.ticket.first: rollout.weights_version for rollout in all_of(rollouts, 4)}
+    assert versions[20_000] == versions[30_000] == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])

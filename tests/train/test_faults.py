@@ -53,9 +53,7 @@ def being_written(folder: Path) -> bool:
     return any(folder.glob(".*.tmp"))
 
 
-def test_drivers_killed_at_twenty_moments_end_where_an_uninterrupted_one_does(
-    tmp_path: Path, drivers: Any
-) -> None:
+def test_drivers_killed_at_twenty_moments_end_where_an_uninterrupted_one_does(tmp_path: Path, drivers: Any) -> None:
     """Half of them while a checkpoint is being written."""
     moments, folder = random.Random(4), tmp_path / "killed" / "tressette" / "small" / "checkpoints"
     while_writing = 0
