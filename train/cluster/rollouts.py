@@ -158,8 +158,12 @@ class RayRollouts:
         """Hear from everybody now and then, take in new nodes, and hand lost tickets to those who are left."""
         now = time.monotonic()
         if now - self._looked >= LOOK_SECONDS or not self.workers():
+            members = [*self._workers, self._evaluator]
+            if now - self._looked > self._settings.rollout.heartbeat_seconds / 2:
+                for member in members:  # this process was held up itself, and did not ask
+                    member.heard = now
             self._looked = now
-            for member in [*self._workers, self._evaluator]:
+            for member in members:
                 self._hear(member)
             self._fit_to_cluster()
         while self._lost and self.workers():
