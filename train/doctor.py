@@ -26,8 +26,8 @@ from train.rollout import RolloutWorker, Ticket, build_network
 from train.run_folder import RunFolder
 
 GIB = 1 << 30
-WORKER_BYTES = 450 * resources.MIB  # a Ray worker with PyTorch and compiled games, as measured
-RAY_BYTES = 450 * resources.MIB  # Ray's own processes on a node
+WORKER_BYTES = 520 * resources.MIB  # a Ray worker with PyTorch and compiled games: `make bench`, worker_memory
+RAY_BYTES = 450 * resources.MIB  # Ray's own processes on a node, idle
 _SECONDS = 1.5  # of measuring, for each stage
 _PACKAGES = ("torch", "ray", "numba", "numpy", "hydra-core")
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from tests.train.runs import settings, small
-from train import doctor, resources
+from train import checkpoint, doctor, resources
 from train.__main__ import main
+from train.run_folder import RunFolder
 
 
 def test_a_run_that_would_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,6 +31,21 @@ def test_runs_that_would_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     findings = doctor.examine(settings(tmp_path, "rollout=ray"))
     assert not doctor.would_start(findings)
     assert [finding.what for finding in findings if finding.verdict == "error"] == ["Ray"]
+
+
+def test_runs_that_could_not_be_resumed(tmp_path: Path) -> None:
+    def folder(*overrides: str) -> doctor.Finding:
+        found = {finding.what: finding for finding in doctor.examine(settings(tmp_path, *overrides))}
+        return found["run folder"]
+
+    assert main(small(tmp_path, "episodes=64")) == 0
+    assert folder().verdict == "ok" and "goes on from episode_000000000064.pt" in folder().says
+    assert folder("learner.lr=0.5").verdict == "error" and "learner.lr" in folder("learner.lr=0.5").says
+    with RunFolder(settings(tmp_path)):
+        assert folder().verdict == "error" and "another process is using this run" in folder().says
+    (newest,) = checkpoint.listed(settings(tmp_path).folder / "checkpoints")
+    newest.write_bytes(b"damaged")
+    assert folder().verdict == "error" and newest.exists()  # looking changes nothing
 
 
 def test_exit_code_and_what_it_does_not_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
