@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 WAIT_SECONDS = 1.0
 LOOK_SECONDS = 0.5  # between two looks at the workers
-SILENT_SECONDS = 5.0  # a worker that says nothing for so long gets no new weights, which would wait for it in memory
+SILENT_SECONDS = 5.0  # a worker that owes an answer for so long gets no new weights, which would only wait for it
 START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
 DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run
 
@@ -54,6 +54,7 @@ class _Member:
     actor: Any
     answer: Any  # to the last question, perhaps still to come
     heard: float = field(default_factory=time.monotonic)  # when it last got on with something, or had nothing to do
+    asked: float = field(default_factory=time.monotonic)
     rounds: int = -1
     ready: bool = False  # has answered once
     useful: bool = False  # has done something
@@ -103,8 +104,9 @@ class RayRollouts:
     def publish(self, version: int, weights: Weights) -> None:
         """Put the weights into the object store once. Every worker gets the reference, for the batch it starts next."""
         self._version, self._weights = version, ray.put(weights)
+        self._look_after_workers()
         for worker in self._workers:
-            if worker.ready and time.monotonic() - worker.heard < SILENT_SECONDS:
+            if worker.ready and time.monotonic() - worker.asked < SILENT_SECONDS:
                 worker.actor.take.remote(self._version, self._weights)
 
     def workers(self) -> int:
@@ -183,7 +185,7 @@ class RayRollouts:
                 return
             if rounds != member.rounds or not self._tickets_of(member):
                 member.heard, member.rounds = now, rounds
-            member.ready = True
+            member.ready, member.asked = True, now
             member.answer = member.actor.beat.remote()
         silent = now - member.heard
         if member.ready and silent > limit:
