@@ -182,10 +182,10 @@ def rates(settings: TrainSettings) -> list[Rate]:
     decisions = len(transitions.action)
     playing = decisions / _seconds(lambda: worker.play(ticket))
     workers = _workers_here(settings)
-    buffer = ReplayBuffer(settings.replay.capacity, settings.load_game().words, device, settings.seed)
+    game = settings.load_game()
+    buffer = ReplayBuffer(settings.replay.capacity, game.words, device, settings.seed)
     storing = decisions / _seconds(lambda: buffer.add(transitions))
     torch.set_num_threads(settings.learner.threads)
-    game = settings.load_game()
     learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
     updates = 1 / _seconds(learner.update)
     ratio = settings.learner.samples_per_insert / settings.learner.batch_size

@@ -47,9 +47,20 @@ def connect(rollout: RolloutSettings) -> None:
         raise
 
 
+def alive_nodes() -> list[dict[str, Any]]:
+    """The nodes of the cluster that are alive, as Ray describes them."""
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def amounts() -> dict[str, float]:
+    """How many CPUs and GPUs the cluster has now, taken or not."""
+    there = ray.cluster_resources()
+    return {name: there.get(name, 0.0) for name in ("CPU", "GPU")}
+
+
 def reserve(cpus: int, workers: int) -> None:
     """Keep CPUs of this node for this process, so that workers take the others, if the cluster has enough for all."""
-    if ray.cluster_resources().get("CPU", 0) >= workers + cpus:
+    if amounts()["CPU"] >= workers + cpus:
         here = f"node:{ray.util.get_node_ip_address()}"
         placement_group([{"CPU": cpus, here: 0.001}]).wait(timeout_seconds=CONNECT_SECONDS)
 
@@ -58,7 +69,7 @@ def nodes_of_cluster(rollout: RolloutSettings) -> list[str]:
     """What each node of the cluster of `connect` has, as a line of text. Raises SettingsError."""
     connect(rollout)
     try:
-        nodes = [node for node in ray.nodes() if node["Alive"]]
+        nodes = alive_nodes()
     finally:
         ray.shutdown()
     return [
@@ -97,7 +108,7 @@ def _probe(address: str) -> None:
 def _await_nodes(rollout: RolloutSettings) -> None:
     """Wait until as many nodes have joined as the job has."""
     end = time.monotonic() + rollout.join_seconds
-    while len(there := [node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]]) < rollout.nodes:
+    while len(there := [node["NodeManagerHostname"] for node in alive_nodes()]) < rollout.nodes:
         if time.monotonic() > end:
             raise MissingNodesError(
                 f"rollout.nodes: {len(there)} of {rollout.nodes} nodes joined within {rollout.join_seconds:g} s "
@@ -107,6 +118,6 @@ def _await_nodes(rollout: RolloutSettings) -> None:
 
 
 def _check_resource(name: str, key: str, wanted: float) -> None:
-    available = ray.cluster_resources().get(name, 0)
+    available = amounts()[name]
     if wanted > available:
         raise SettingsError(f"{key}: the workers want {wanted:g} {name}s, the cluster has {available:g}")

@@ -15,7 +15,7 @@ from ray.exceptions import RayError, RayTaskError
 from cards.duplicate import Duel
 from train.checks import SettingsError
 from train.cluster.actors import HEALTH, EvaluatorActor, WorkerActor
-from train.cluster.connect import connect, reserve
+from train.cluster.connect import alive_nodes, amounts, connect, reserve
 from train.config import TrainSettings
 from train.rollout import Rollout, RolloutsLostError, Ticket, Weights
 
@@ -94,7 +94,7 @@ class RayRollouts:
         rollout = self._settings.rollout
         if rollout.workers is not None:
             return rollout.workers
-        has = _amounts()
+        has = amounts()
         wanted = int(has["CPU"]) - self._settings.learner.threads
         if rollout.gpus_per_worker:
             wanted = min(wanted, int(has["GPU"] / rollout.gpus_per_worker))
@@ -196,7 +196,7 @@ class RayRollouts:
     def _give_up_starting(self, member: _Member, seconds: float) -> None:
         """It hangs, or it waits for a node; with nobody else there the run would wait for ever."""
         if member is not self._evaluator and not self.workers():
-            has = ", ".join(f"{amount:g} {name}s" for name, amount in _amounts().items())
+            has = ", ".join(f"{amount:g} {name}s" for name, amount in amounts().items())
             raise SettingsError(f"rollout=ray: no worker has started in {seconds:.0f} s; the cluster has {has}")
         self._replace(member, f"not started in {seconds:.0f} s")
 
@@ -268,7 +268,7 @@ class RayRollouts:
     def describe(self) -> str:
         """One line on who plays."""
         rollout = self._settings.rollout
-        nodes = sum(1 for node in ray.nodes() if node["Alive"])
+        nodes = len(alive_nodes())
         return (
             f"ray: {len(self._workers)} workers on {nodes} node(s), {rollout.in_flight} batches of {rollout.batch} each"
         )
@@ -276,11 +276,6 @@ class RayRollouts:
     def close(self) -> None:
         """End the actors; a cluster that was started here goes with them."""
         ray.shutdown()
-
-
-def _amounts() -> dict[str, float]:
-    resources = ray.cluster_resources()
-    return {name: resources.get(name, 0.0) for name in ("CPU", "GPU")}
 
 
 def _reason(error: Exception) -> str:
