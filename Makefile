@@ -20,13 +20,13 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 train: $(READY) ## train Tressette for nine minutes and show the result; ARGS="learner.lr=1e-4 ..." overrides settings
-	$(BIN)/python -m train experiment=quick $(ARGS)
+	$(BIN)/python -m train $(ARGS)
 
 tensorboard: $(READY) ## show the curves of all runs in a browser
 	$(BIN)/tensorboard --logdir runs
 
 tournament: $(READY) ## the trained agent and the rule players, every pair; ARGS as for train
-	$(BIN)/python -m evaluate.tournament 'players=[runs/tressette/quick,greedy,seed_heuristic,random]' $(ARGS)
+	$(BIN)/python -m evaluate.tournament 'players=[runs/tressette/default,greedy,seed_heuristic,random]' $(ARGS)
 
 test: lint types imports unit cluster ## all checks
 

@@ -28,7 +28,7 @@ def test_train_command(arguments: str) -> None:
 
 def test_help_explains_every_group() -> None:
     text = run("-m", "train", "--help")
-    assert all(word in text for word in ("n_step", "gpus_per_worker", "first_leader", "experiment", "quick"))
+    assert all(word in text for word in ("n_step", "gpus_per_worker", "first_leader", "experiment", "spike_n"))
 
 
 @pytest.mark.parametrize("arguments", TOURNAMENT)

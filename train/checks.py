@@ -39,6 +39,13 @@ def positive(group: str, settings: Any, *names: str) -> None:
         require(math.isfinite(value) and value > 0, f"{group}.{name}".lstrip("."), "more than 0", value)
 
 
+def not_negative(group: str, settings: Any, *names: str) -> None:
+    """Raise SettingsError unless all of these settings of a group ("": the top level) are finite and 0 or more."""
+    for name in names:
+        value = getattr(settings, name)
+        require(math.isfinite(value) and value >= 0, f"{group}.{name}".lstrip("."), "0 or more", value)
+
+
 def share(group: str, settings: Any, *names: str) -> None:
     """Raise SettingsError unless all of these settings of a group ("": the top level) are 0 to 1."""
     for name in names:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from cards.game import Game
-from train.checks import SettingsError, one_of, positive, require
+from train.checks import SettingsError, not_negative, one_of, positive, require
+from train.resources import job_minutes
 from train.run_config import RunSettings
 from train.setting_groups import (
     CheckpointSettings,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
+DEFAULT_MINUTES = 9.0  # of a run whose budget nobody says
 T = TypeVar("T")
 
 
@@ -38,10 +40,11 @@ class TrainSettings(RunSettings):
     """Everything that `python -m train` may be told; conf/ holds the same keys with their comments."""
 
     algo: str = "dqn"
-    episodes: int = 100_000
+    episodes: int | None = None
     minutes: float | None = None
     device: str = "auto"
-    log_every_episodes: int = 5_000
+    log_every_episodes: int = 10_000
+    log_min_seconds: float = 2.0
     network: NetworkSettings = field(default_factory=NetworkSettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
@@ -54,8 +57,12 @@ class TrainSettings(RunSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("algo", self.algo, "dqn")
-        positive("", self, "episodes", "log_every_episodes")
+        if self.episodes is None and self.minutes is None:
+            self.minutes = job_minutes() or DEFAULT_MINUTES
+        require(self.episodes is None or self.episodes > 0, "episodes", "more than 0, or null", self.episodes)
         require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
+        positive("", self, "log_every_episodes")
+        not_negative("", self, "log_min_seconds")
         game = self.load_game()
         self._check_behaviour(game)
         for opponent in self.evaluation.opponents:
@@ -66,6 +73,9 @@ class TrainSettings(RunSettings):
         ends = [math.inf if phase.until is None else phase.until for phase in self.behaviour]
         rising = all(a < b for a, b in pairwise(ends)) and ends[0] > 0 and ends[-1] == math.inf
         require(rising, "behaviour", "phases by rising `until`, the last with until: null", ends)
+        last = max((phase.until for phase in self.behaviour if phase.until is not None), default=0)
+        fits = last == 0 or (self.episodes is not None and last < self.episodes)
+        require(fits, "behaviour", f"phases within the budget: say episodes=N, more than {last}", self.episodes)
         for phase in self.behaviour:
             fits = all(p >= 0 for p in phase.mix.values()) and math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
             require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))

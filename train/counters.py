@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from train.rollout import Rollout
@@ -63,6 +65,26 @@ class Rates:
             "time/env_steps_per_second": (env_steps - self.env_steps) / seconds,
             "time/updates_per_second": (updates - self.updates) / seconds,
         }
+
+
+class RecentRates:
+    """Decisions and updates per second over the last `WINDOW` seconds, for a person to look at."""
+
+    WINDOW = 20.0
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._seen: deque[tuple[float, int, int]] = deque()
+
+    def per_second(self, env_steps: int, updates: int) -> tuple[float, float]:
+        """The rates, given the counts of now; zeros at the first call."""
+        now = self._clock()
+        self._seen.append((now, env_steps, updates))
+        while len(self._seen) > 2 and now - self._seen[1][0] >= self.WINDOW:
+            self._seen.popleft()
+        then, steps_then, updates_then = self._seen[0]
+        seconds = max(now - then, 1e-9)
+        return (env_steps - steps_then) / seconds, (updates - updates_then) / seconds
 
 
 def _ratio(total: float, count: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -13,10 +13,13 @@ import torch
 from cards.duplicate import Duel
 from train import checkpoint
 from train.best import Best
+from train.budget import Budget
+from train.cadence import Cadence
 from train.config import TrainSettings, as_yaml
-from train.counters import Counters, Rates
+from train.counters import Counters, Rates, RecentRates
 from train.learner import Learner
 from train.metrics import Metrics
+from train.pace import Pace
 from train.progress import Display, Status
 from train.replay import ReplayBuffer
 from train.rollout import Rollout, Rollouts, RolloutsLostError, Ticket, Weights, build_network
@@ -27,6 +30,7 @@ log = logging.getLogger("train")
 
 UPDATES_AT_ONCE = 16  # between two looks at the rollouts
 _SHOW_SECONDS = 0.25
+_POLL_SECONDS = 0.05  # between two looks whether the last evaluation is done
 
 
 class Trainer:
@@ -40,6 +44,7 @@ class Trainer:
     ) -> None:
         self.settings = settings
         self.counters = Counters()
+        self.budget = Budget(settings.episodes, settings.minutes)
         self._folder = folder
         self._game = settings.load_game()
         replay = settings.replay
@@ -47,20 +52,27 @@ class Trainer:
         self.replay = ReplayBuffer(replay.capacity, self._game.words, device, settings.seed, alpha, replay.beta)
         network = build_network(self._game, settings)
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
+        self._pace = Pace(settings.learner, replay.capacity)
+        self._max_age = settings.rollout.max_weights_age
         self._unplayed: list[Ticket] = []  # given out before an interruption, and not come back
         self._in_flight: dict[int, Ticket] = {}
         self._evaluating: dict[int, Weights] = {}
         self._writer = checkpoint.BackgroundWriter()
         self._published = -1
-        self._started = time.perf_counter()
         self._shown = 0.0
-        self._passed = {"log": 0, "evaluation": 0, "checkpoint": 0}
+        evaluation, saving = settings.evaluation, settings.checkpoint
+        self._cadences = {
+            "log": Cadence(settings.log_every_episodes, settings.log_min_seconds),
+            "evaluation": Cadence(evaluation.every_episodes, evaluation.min_seconds),
+            "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
+        }
         self.resumed_from = folder.resume(self.load_state_dict)
         if self.resumed_from is not None:
             where = (self.resumed_from, self.counters.episodes, self.learner.updates)
             log.info("resumed from %s: %d episodes, %d updates", *where)
         self._best = Best(settings, folder.checkpoints, self._writer)
         self._rates = Rates(self.counters.env_steps, self.learner.updates)
+        self._recent = RecentRates()
 
     # ------------------------------------------------------------------ the loop
 
@@ -69,8 +81,10 @@ class Trainer:
         return self.finished() and self.counters.evaluated >= self.counters.env_steps
 
     def run(self, rollouts: Rollouts, display: Display, stop_requested: Callable[[], bool]) -> bool:
-        """Train until the budget is spent; returns whether it is. Leaves a checkpoint either way, and on an error."""
-        self._started = time.perf_counter()
+        """Train until the budget is spent and the last weights are evaluated; returns whether that is so.
+
+        Leaves a checkpoint either way, and on an error.
+        """
         before = self._progress()
         self.rollouts = rollouts
         self._folder.write_settings()
@@ -86,20 +100,22 @@ class Trainer:
             while not self.finished() and not stop_requested():
                 self._step(display)
             if self.finished():
-                self._last_evaluation(display)
+                self._last_evaluation(display, stop_requested)
         except RolloutsLostError:
             if not stop_requested():  # what asks this process to stop may have ended Ray at the same time
                 raise
         finally:
             # Whatever went wrong, what was learned is kept.
             self.counters.idle_starts = self.counters.idle_starts + 1 if self._progress() == before else 0
-            self._save_checkpoint()
-            self._writer.wait()
-            self.metrics.close()
-        return self.finished()
+            try:
+                self._save_checkpoint()
+                self._writer.wait()
+            finally:
+                self.metrics.close()
+        return self.complete()
 
-    def _progress(self) -> tuple[int, int]:
-        return self.counters.episodes, self.learner.updates
+    def _progress(self) -> tuple[int, int, int]:
+        return self.counters.episodes, self.learner.updates, self.counters.evaluated
 
     def _step(self, display: Display) -> None:
         self._feed()
@@ -111,22 +127,20 @@ class Trainer:
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""
-        played_out = self.counters.episodes >= self.settings.episodes and self._updates_due() == 0
-        return played_out or self._share_of_time() >= 1.0
-
-    def _seconds(self) -> float:
-        return self.counters.seconds + time.perf_counter() - self._started
-
-    def _share_of_time(self) -> float:
-        return 0.0 if self.settings.minutes is None else self._seconds() / (60 * self.settings.minutes)
+        played_out = self.budget.episodes_left(self.counters.episodes) == 0 and self._updates_due() == 0
+        return played_out or self.budget.time_is_up()
 
     def share(self) -> float:
         """How much of the budget is spent, 0 to 1."""
-        return min(1.0, max(self.counters.episodes / self.settings.episodes, self._share_of_time()))
+        return self.budget.spent(self.counters.episodes)
 
     def _feed(self) -> None:
-        """Give out tickets, as long as the learner is not left behind (back-pressure)."""
-        while self.rollouts.room() > 0 and self._updates_due() <= self._updates_ahead():
+        """Give out tickets, as long as the learner is not left behind (back-pressure).
+
+        Updates that one ticket of each worker pays for may be due while more games are played.
+        """
+        ahead = self._pace.per_ticket(self.counters) * self.rollouts.workers()
+        while self.rollouts.room() > 0 and self._updates_due() <= ahead:
             ticket = self._next_ticket()
             if ticket is None:
                 return
@@ -141,10 +155,10 @@ class Trainer:
     def _next_ticket(self) -> Ticket | None:
         counters, settings = self.counters, self.settings
         if self._unplayed:
-            lost = self._unplayed.pop(0)
-            return Ticket(lost.first, lost.count, self._epsilon())
-        count = min(settings.rollout.batch, settings.episodes - counters.next_episode)
-        if count <= 0:
+            return replace(self._unplayed.pop(0), epsilon=self._epsilon())
+        left = self.budget.episodes_left(counters.next_episode)
+        count = settings.rollout.batch if left is None else min(settings.rollout.batch, left)
+        if not count:
             return None
         ticket = Ticket(counters.next_episode, count, self._epsilon())
         counters.next_episode += count
@@ -152,35 +166,22 @@ class Trainer:
 
     def _epsilon(self) -> float:
         explore = self.settings.exploration
-        return epsilon(self.learner.updates, explore.start, explore.end, explore.updates)
-
-    def _updates_ahead(self) -> float:
-        """How many updates may be due while more games are played: those that one ticket of each worker pays for."""
-        if not self.counters.tickets:
-            return 0
-        per_ticket = self.counters.env_steps / self.counters.tickets * self._updates_per_insert()
-        return per_ticket * self.rollouts.workers()
+        return epsilon(self.share(), explore.start, explore.end, explore.share)
 
     def _insert(self, rollout: Rollout) -> None:
+        self.budget.start_clock()
+        limit = self._pace.max_weights_age(self._max_age, len(self._in_flight), self.counters)
+        too_old = self.learner.updates - rollout.weights_version > limit
         ticket = self._in_flight.pop(rollout.ticket.first)
-        if self.learner.updates - rollout.weights_version > self.settings.rollout.max_weights_age:
+        if too_old:
             self._unplayed.append(ticket)
             self.counters.too_old += 1
             return
         self.replay.add(rollout.transitions)
         self.counters.count(rollout, self.learner.updates)
 
-    def _updates_per_insert(self) -> float:
-        learner = self.settings.learner
-        return learner.samples_per_insert / learner.batch_size
-
     def _updates_due(self) -> int:
-        """Updates that the transitions inserted so far pay for."""
-        learner = self.settings.learner
-        inserted = self.replay.inserted
-        if inserted < min(learner.min_replay, self.replay.capacity):
-            return 0
-        return max(0, int(inserted * self._updates_per_insert()) - self.learner.updates)
+        return self._pace.due(self.replay.inserted, self.learner.updates)
 
     def _update(self) -> None:
         learner = self.settings.learner
@@ -190,26 +191,22 @@ class Trainer:
             log.info("first update")
 
     def _look(self, display: Display) -> None:
-        """Log, evaluate and save when their number of episodes is reached, and refresh the display."""
-        settings, episodes = self.settings, self.counters.episodes
+        """Log, evaluate and save when they are due, and refresh the display."""
         for tag, duels in self.rollouts.evaluated(wait=False):
             self._evaluated(tag, duels, display)
-        if self._reached("log", episodes, settings.log_every_episodes):
+        if self._due("log"):
             self._log()
-        if self._reached("evaluation", episodes, settings.evaluation.every_episodes) and not self._evaluating:
+        if not self._evaluating and self._due("evaluation"):
             self._evaluate()
-        if self._reached("checkpoint", episodes, settings.checkpoint.every_episodes):
+        if self._due("checkpoint"):
             self._save_checkpoint()
         now = time.perf_counter()
         if now - self._shown >= _SHOW_SECONDS:
             self._shown = now
             display.show(self._status())
 
-    def _reached(self, what: str, episodes: int, every: int) -> bool:
-        """Whether a multiple of `every` has been passed since the last time."""
-        passed = episodes // every
-        before, self._passed[what] = self._passed[what], passed
-        return passed > before
+    def _due(self, what: str) -> bool:
+        return self._cadences[what].take(self.counters.episodes)
 
     def _log(self) -> None:
         learner, counters = self.learner, self.counters
@@ -226,17 +223,9 @@ class Trainer:
 
     def _status(self) -> Status:
         counters, updates, share = self.counters, self.learner.updates, self.share()
-        rates = self._rates.per_second(counters.env_steps, updates)
-        left = self._seconds() * (1 - share) / share if share > 0 else None
-        return Status(
-            share,
-            counters.episodes,
-            counters.env_steps,
-            updates,
-            rates["time/env_steps_per_second"],
-            rates["time/updates_per_second"],
-            left,
-        )
+        rates = self._recent.per_second(counters.env_steps, updates)
+        left = self.budget.seconds() * (1 - share) / share if share > 0 else None
+        return Status(share, counters.episodes, counters.env_steps, updates, *rates, left)
 
     def _evaluate(self) -> None:
         self._start_evaluation(self.counters.env_steps, self.learner.acting_weights())
@@ -256,17 +245,21 @@ class Trainer:
         display.evaluated(duels)
         self._best.offer(weights, tag, duels)
 
-    def _last_evaluation(self, display: Display) -> None:
-        """What is under way first; then the last weights too have a chance to be the best."""
+    def _last_evaluation(self, display: Display, stop_requested: Callable[[], bool]) -> None:
+        """What is under way first; then the last weights too have a chance to be the best.
+
+        It takes a while, and may be stopped: what was learned is saved before, and the next start evaluates.
+        """
         if not self.learner.updates:
             least = self.settings.learner.min_replay
             log.warning("nothing was learned: %d transitions, learner.min_replay is %d", self.replay.inserted, least)
-        for tag, duels in self.rollouts.evaluated(wait=True):
-            self._evaluated(tag, duels, display)
-        if self.counters.evaluated < self.counters.env_steps:
-            self._evaluate()
-            for tag, duels in self.rollouts.evaluated(wait=True):
+        self._save_checkpoint()
+        while not stop_requested() and (self._evaluating or not self.complete()):
+            if not self._evaluating:
+                self._evaluate()
+            for tag, duels in self.rollouts.evaluated(wait=False):
                 self._evaluated(tag, duels, display)
+            time.sleep(_POLL_SECONDS if self._evaluating else 0)
 
     def _save_checkpoint(self) -> None:
         path = checkpoint.path_for(self._folder.checkpoints, self.counters.episodes)
@@ -274,15 +267,15 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on. Tensors are not copied."""
-        counters = asdict(self.counters) | {"seconds": self._seconds()}
+        counters = asdict(self.counters) | {"seconds": self.budget.seconds()}
         open_tickets = [*self._unplayed, *self._in_flight.values()]
         return {
             "settings": asdict(self.settings),
             "acting": self.learner.acting_weights(),
             "counters": counters,
             "evaluating": [[tag, weights] for tag, weights in self._evaluating.items()],
-            "open_tickets": [[ticket.first, ticket.count] for ticket in open_tickets],
-            "passed": dict(self._passed),
+            "open_tickets": [[ticket.first, ticket.count, ticket.attempt] for ticket in open_tickets],
+            "passed": {what: cadence.passed for what, cadence in self._cadences.items()},
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
         }
@@ -290,8 +283,11 @@ class Trainer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state_dict`. Tickets that were out are played again, as the same episodes."""
         self.counters = Counters(**state["counters"])
-        self._unplayed = [Ticket(first, count, 0.0) for first, count in state["open_tickets"]]
+        self.budget.seconds_before = self.counters.seconds
+        # Checkpoints of older versions have no attempts.
+        self._unplayed = [Ticket(first, count, 0.0, *attempt) for first, count, *attempt in state["open_tickets"]]
         self._evaluating = dict(state["evaluating"])
-        self._passed = dict(state["passed"])
+        for what, passed in state["passed"].items():
+            self._cadences[what].passed = passed
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])

@@ -18,7 +18,16 @@ from train.run_config import RunSettings
 log = logging.getLogger("train")
 
 # What may be another way when a run goes on: how far it goes, who plays, and how often it is looked at.
-CHANGEABLE = ("episodes", "minutes", "runs", "device", "log_every_episodes", "learner.threads", "iterations")
+CHANGEABLE = (
+    "episodes",
+    "minutes",
+    "runs",
+    "device",
+    "log_every_episodes",
+    "log_min_seconds",
+    "learner.threads",
+    "iterations",
+)
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 
 

@@ -21,9 +21,9 @@ def linear(start: float, end: float, share: float) -> float:
     return start + (end - start) * min(max(share, 0.0), 1.0)
 
 
-def epsilon(updates: int, start: float, end: float, over: int) -> float:
-    """Exploration after `updates` updates: linear from `start` to `end` over the first `over`."""
-    return linear(start, end, updates / over if over else 1.0)
+def epsilon(spent: float, start: float, end: float, over: float) -> float:
+    """Exploration when the share `spent` of the budget is: linear from `start` to `end` over the first share `over`."""
+    return linear(start, end, spent / over if over else 1.0)
 
 
 def player_names(phases: Sequence[PhaseSettings]) -> list[str]:

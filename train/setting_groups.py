@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from train.checks import MOST_DEALS, MOST_THREADS, check_range, one_of, positive, require, share
+from train.checks import MOST_DEALS, MOST_THREADS, check_range, not_negative, one_of, positive, require, share
 
 
 @dataclass
 class NetworkSettings:
     """Shape of the Q-network."""
 
-    hidden: list[int] = field(default_factory=lambda: [256, 256])
+    hidden: list[int] = field(default_factory=lambda: [256, 256, 256])
     dueling: bool = False
 
     def __post_init__(self) -> None:
@@ -23,20 +23,20 @@ class NetworkSettings:
 class LearnerSettings:
     """The update; see `train.learner`."""
 
-    lr: float = 3e-4
-    lr_end: float = 3e-4
-    batch_size: int = 512
-    gamma: float = 0.99
-    n_step: int = 1
+    lr: float = 1e-3
+    lr_end: float = 1e-5
+    batch_size: int = 1024
+    gamma: float = 1.0
+    n_step: int = 2
     double: bool = False
-    loss: str = "huber"
+    loss: str = "mse"
     grad_clip: float = 10.0
     target_sync: int = 2000
-    target_tau: float = 0.0
-    average: float = 0.0
+    target_tau: float = 0.01
+    average: float = 0.99
     precision: str = "auto"
     threads: int = 1
-    samples_per_insert: float = 1.0
+    samples_per_insert: float = 0.5
     min_replay: int = 10_000
 
     def __post_init__(self) -> None:
@@ -67,15 +67,15 @@ class ReplaySettings:
 
 @dataclass
 class ExplorationSettings:
-    """Epsilon falls linearly from `start` to `end` over the first `updates` updates."""
+    """Epsilon falls linearly from `start` to `end` over the first `share` of the run's budget."""
 
     start: float = 1.0
     end: float = 0.05
-    updates: int = 20_000
+    share: float = 0.03
 
     def __post_init__(self) -> None:
         share("exploration", self, "start", "end")
-        require(self.updates >= 0, "exploration.updates", "0 or more", self.updates)
+        require(0 <= self.share <= 1, "exploration.share", "0 to 1, a share of the budget of the run", self.share)
 
 
 @dataclass
@@ -114,13 +114,15 @@ class RolloutSettings:
 class EvaluationSettings:
     """Duplicate deals against players without a network: during training, and once more at the end."""
 
-    every_episodes: int = 20_000
-    deals: int = 512
+    every_episodes: int = 50_000
+    min_seconds: float = 15.0
+    deals: int = 1024
     opponents: list[str] = field(default_factory=lambda: ["random"])
     final_deals: int = 4096
 
     def __post_init__(self) -> None:
         positive("evaluation", self, "every_episodes")
+        not_negative("evaluation", self, "min_seconds")
         check_range("evaluation.deals", self.deals, 2, MOST_DEALS)
         check_range("evaluation.final_deals", self.final_deals, 2, MOST_DEALS)
         once = len(set(self.opponents)) == len(self.opponents)
@@ -129,10 +131,12 @@ class EvaluationSettings:
 
 @dataclass
 class CheckpointSettings:
-    """A checkpoint every so many episodes; the last `keep` stay, besides `best`."""
+    """A checkpoint every so many episodes, `min_seconds` apart; the last `keep` stay, besides `best`."""
 
-    every_episodes: int = 15_000
+    every_episodes: int = 100_000
+    min_seconds: float = 60.0
     keep: int = 3
 
     def __post_init__(self) -> None:
         positive("checkpoint", self, "every_episodes", "keep")
+        not_negative("checkpoint", self, "min_seconds")

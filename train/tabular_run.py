@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cards.mdp import Model
 from cards.splitmix import stream
 from train import checkpoint
+from train.cadence import Cadence
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
 from train.config import as_yaml, settings_from_dict
@@ -125,7 +126,11 @@ class TabularTrainer:
         )
         # Compiled before the clock starts.
         learn(settings.algo, self._simulator, np.empty(0, np.uint64), self.values, self.visits, self._method)
-        self._passed = {"log": 0, "checkpoint": 0}
+        saving = settings.checkpoint
+        self._cadences = {
+            "log": Cadence(settings.log_every_episodes, 0.0),
+            "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
+        }
         self.resumed_from = folder.resume(self.load_state_dict)
         if self.resumed_from is not None:
             log.info("resumed from %s: %d episodes", self.resumed_from, self.counters.episodes)
@@ -137,9 +142,9 @@ class TabularTrainer:
         try:
             while not self.finished() and not stop_requested():
                 self._learn()
-                if self._reached("log", self.settings.log_every_episodes):
+                if self._due("log"):
                     self._log()
-                if self._reached("checkpoint", self.settings.checkpoint.every_episodes):
+                if self._due("checkpoint"):
                     self._save()
                 show(self.counters)
             self._save()
@@ -169,10 +174,8 @@ class TabularTrainer:
         counters.env_steps += decisions
         counters.seconds += time.perf_counter() - started
 
-    def _reached(self, what: str, every: int) -> bool:
-        passed = self.counters.episodes // every
-        before, self._passed[what] = self._passed[what], passed
-        return passed > before
+    def _due(self, what: str) -> bool:
+        return self._cadences[what].take(self.counters.episodes)
 
     def _log(self) -> None:
         (before, steps), now = self._rate, time.perf_counter()
@@ -200,7 +203,7 @@ class TabularTrainer:
         return {
             "settings": asdict(self.settings),
             "counters": asdict(self.counters),
-            "passed": dict(self._passed),
+            "passed": {what: cadence.passed for what, cadence in self._cadences.items()},
             "values": torch.from_numpy(self.values),
             "visits": torch.from_numpy(self.visits),
         }
@@ -212,7 +215,8 @@ class TabularTrainer:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values[:], self.visits[:] = values, visits
         self.counters = Counters(**state["counters"])
-        self._passed = dict(state["passed"])
+        for what, passed in state["passed"].items():
+            self._cadences[what].passed = passed
 
 
 def train_table(settings: TabularSettings, folder: RunFolder) -> int:

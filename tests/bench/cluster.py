@@ -30,7 +30,7 @@ CHECKPOINT_ROWS = 1_000_000
 
 
 def _settings(*overrides: str) -> TrainSettings:
-    return compose(TrainSettings, "train", ["experiment=quick", *overrides])
+    return compose(TrainSettings, "train", overrides)
 
 
 def _decisions_per_second(rollouts: Rollouts, batch: int) -> float:

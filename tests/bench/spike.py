@@ -87,7 +87,7 @@ def spike_study() -> None:
 
 def spike_rollout() -> None:
     """Greedy rollout of two seats against bare forward passes over as many decisions."""
-    settings = compose(TrainSettings, "train", ["experiment=spike", "rollout=local", f"rollout.batch={ROWS}"])
+    settings = compose(TrainSettings, "train", ["game=spike", "rollout=local", f"rollout.batch={ROWS}"])
     worker = RolloutWorker(settings, CPU)
     game = settings.load_game()
     network = acting_network(game, settings, CPU)

@@ -176,7 +176,7 @@ def replay_size() -> None:
 def first_update() -> None:
     """From `python -m train` with Ray workers to the first update."""
     with tempfile.TemporaryDirectory() as runs:
-        command = [sys.executable, "-m", "train", "experiment=quick", f"runs={runs}", "minutes=1.5", "name=bench"]
+        command = [sys.executable, "-m", "train", f"runs={runs}", "minutes=1.5", "name=bench"]
         started = time.perf_counter()
         log = Path(runs) / "tressette" / "bench" / "train.log"
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

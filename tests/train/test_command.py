@@ -34,7 +34,7 @@ def test_bad_setting(capsys: pytest.CaptureFixture[str]) -> None:
 def test_cfg_prints_settings_that_can_be_read_back(capsys: pytest.CaptureFixture[str]) -> None:
     import yaml
 
-    assert main(["experiment=quick", "learner.lr=1e-4", "--cfg"]) == 0
+    assert main(["experiment=spike_n", "learner.lr=1e-4", "--cfg"]) == 0
     assert yaml.safe_load(capsys.readouterr().out)["learner"]["lr"] == 1e-4
 
 

@@ -28,7 +28,11 @@ def test_published_hyperparameters() -> None:
     s = compose(TrainSettings, "train", ["experiment=seed_tressette"])
     assert (s.episodes, s.learner.gamma, s.learner.lr, s.learner.batch_size) == (700_000, 0.99, 3e-4, 512)
     assert (s.replay.capacity, s.learner.target_sync, s.checkpoint.every_episodes) == (1_000_000, 2_000, 15_000)
-    assert (s.exploration.start, s.exploration.end, s.exploration.updates) == (1.0, 0.05, 200_000)
+    assert (s.exploration.start, s.exploration.end, s.exploration.share * s.episodes * 40) == (
+        1.0,
+        0.05,
+        pytest.approx(200_000),
+    )
     assert set(s.network.hidden) == {256} and s.game["reward"] == "seed"
     phases = [(phase.until, phase.mix) for phase in s.behaviour]
     assert phases == [
@@ -90,6 +94,11 @@ BAD = {
     "minutes=0": "minutes",
     "algo.dqn=1": "algo",
     "seed=-1": "seed",
+    "exploration.share=1.5": "exploration.share: 0 to 1, a share of the budget",
+    "episodes=0": "episodes: more than 0",
+    "log_min_seconds=-1": "log_min_seconds: 0 or more",
+    "evaluation.min_seconds=inf": "evaluation.min_seconds: 0 or more",
+    "checkpoint.min_seconds=-1": "checkpoint.min_seconds: 0 or more",
     "behaviour=[]": "behaviour",
     "behaviour=[{until: 5, mix: {network: 1.0}}]": "behaviour",
     "behaviour=[{until: null, mix: {network: 0.5}}]": "behaviour.mix",
@@ -120,7 +129,7 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
         RolloutSettings,
     )
 
-    settings = asdict(compose(TrainSettings, "train", []))
+    settings = asdict(compose(TrainSettings, "train", ["~recipe"]))
     plain = {
         "network": NetworkSettings(),
         "learner": LearnerSettings(),

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from cards.duplicate import Duel
 from tests.train.runs import equal, settings
 from train import checkpoint
 from train.__main__ import make_rollouts
 from train.device import choose_device
 from train.loop import Trainer
 from train.progress import Display
+from train.rollout import LocalRollouts, Ticket
 from train.run_folder import RunFolder
 
 
@@ -44,7 +46,7 @@ VARIANTS = {
         "learner.average=0.9",
         "learner.n_step=3",
         "game.reward=seed",
-        "behaviour=[{until: 100, mix: {seed_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
+        "behaviour=[{until: 50, mix: {seed_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
     ],
     "full_return": ["learner.n_step=10", "learner.gamma=1.0", "learner.loss=mse", "game.reward=win"],
 }
@@ -134,3 +136,75 @@ def test_learning_rate_and_epsilon_reach_their_ends(tmp_path: Path) -> None:
 def test_episodes_may_be_raised_later(tmp_path: Path) -> None:
     run(tmp_path, "episodes=128")
     assert run(tmp_path, "episodes=192")["counters"]["episodes"] == 192
+
+
+class Waiting(LocalRollouts):
+    """Evaluations that are never done."""
+
+    def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
+        return []
+
+
+def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
+    """What was learned is on disk before it begins, and the next start evaluates."""
+    chosen = settings(tmp_path, "evaluation.every_episodes=1000", "episodes=128")
+    seen: list[int] = []
+    with RunFolder(chosen) as folder, Display("test") as display:
+        trainer = Trainer(chosen, folder, choose_device("cpu"))
+
+        def stop_requested() -> bool:
+            if trainer._evaluating:
+                trainer._writer.wait()
+                found = checkpoint.load_newest(folder.checkpoints)
+                seen.append(found.state["counters"]["episodes"] if found else 0)
+            return len(seen) > 2
+
+        assert not trainer.run(Waiting(chosen, choose_device("cpu")), display, stop_requested)
+        assert trainer.finished() and set(seen) == {128}
+    state = run(tmp_path, "evaluation.every_episodes=1000", "episodes=128")
+    assert state["counters"]["evaluated"] == state["counters"]["env_steps"] == 128 * 40
+
+
+def test_curves_are_on_disk_even_if_the_checkpoint_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+    monkeypatch.setattr("train.metrics.Metrics.close", lambda metrics: closed.append(True))
+
+    def fail(*_: Any) -> None:
+        raise checkpoint.CheckpointError("disk full")
+
+    monkeypatch.setattr("train.checkpoint.BackgroundWriter.save", fail)
+    with pytest.raises(checkpoint.CheckpointError, match="disk full"):
+        run(tmp_path)
+    assert closed == [True]
+
+
+def test_open_tickets_keep_their_attempt_and_may_be_of_an_older_version(tmp_path: Path) -> None:
+    chosen = settings(tmp_path)
+    with RunFolder(chosen) as folder:
+        trainer = Trainer(chosen, folder, choose_device("cpu"))
+        trainer._unplayed = [Ticket(64, 32, 0.5, 3)]
+        state = trainer.state_dict()
+        assert state["open_tickets"] == [[64, 32, 3]]
+        trainer.load_state_dict(state | {"open_tickets": [[64, 32, 3], [96, 32]]})
+        tickets = [trainer._next_ticket(), trainer._next_ticket()]
+    assert [(t.first, t.count, t.attempt, t.epsilon) for t in tickets if t] == [(64, 32, 3, 1.0), (96, 32, 0, 1.0)]
+
+
+def test_an_evaluation_that_fell_due_while_another_ran_is_made_up_for(tmp_path: Path) -> None:
+    class Slow(LocalRollouts):
+        """Evaluations that are done six rollouts later."""
+
+        late = 0
+
+        def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
+            self.late += bool(self._evaluations)
+            return super().evaluated(wait) if self.late % 6 == 0 else []
+
+    chosen = settings(tmp_path, "evaluation.every_episodes=128", "episodes=512")
+    with RunFolder(chosen) as folder, Display("test") as display:
+        trainer = Trainer(chosen, folder, choose_device("cpu"))
+        assert trainer.run(Slow(chosen, choose_device("cpu")), display, lambda: False)
+    rows = metrics_without_times(tmp_path / "tressette" / "small")
+    steps = [int(row["env_steps"]) for row in rows if row["eval/win_rate_vs_random"]]
+    # The second was due at 256 and begins when the first is done, not at 384; the last weights come last.
+    assert steps == [episodes * 40 for episodes in (128, 128 + 6 * 32, 512)]

@@ -8,11 +8,9 @@ from train.schedule import epsilon, linear, player_names, seating
 from train.setting_groups import PhaseSettings
 
 
-@pytest.mark.parametrize(
-    ("updates", "expected"), [(0, 1.0), (50_000, 0.7625), (100_000, 0.525), (200_000, 0.05), (10**9, 0.05)]
-)
-def test_epsilon_falls_linearly(updates: int, expected: float) -> None:
-    assert epsilon(updates, 1.0, 0.05, 200_000) == pytest.approx(expected)
+@pytest.mark.parametrize(("spent", "expected"), [(0, 1.0), (0.05, 0.7625), (0.1, 0.525), (0.2, 0.05), (1.0, 0.05)])
+def test_epsilon_falls_linearly(spent: float, expected: float) -> None:
+    assert epsilon(spent, 1.0, 0.05, 0.2) == pytest.approx(expected)
 
 
 def test_epsilon_without_decay_is_at_its_end() -> None:

@@ -18,7 +18,13 @@ from train.tabular_run import SCALARS, TabularTrainer, load_table
 
 
 def arguments(runs: Path, *more: str) -> list[str]:
-    small = ["episodes=30000", "log_every_episodes=10000", "checkpoint.every_episodes=8000", "least_visits=100"]
+    small = [
+        "episodes=30000",
+        "log_every_episodes=10000",
+        "checkpoint.every_episodes=8000",
+        "checkpoint.min_seconds=0",
+        "least_visits=100",
+    ]
     return [*small, f"runs={runs}", "name=small", *more]
 
 

@@ -1,0 +1,125 @@
+"""What ends a run, what is due when, and how learning keeps pace: by hand, with clocks that tests turn."""
+
+import pytest
+
+from train.budget import Budget
+from train.cadence import Cadence
+from train.checks import SettingsError
+from train.config import DEFAULT_MINUTES, TrainSettings, compose
+from train.counters import Counters, RecentRates
+from train.pace import Pace
+from train.setting_groups import LearnerSettings
+
+
+class Clock:
+    """Seconds that stand still until a test moves them."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def settings(*overrides: str) -> TrainSettings:
+    return compose(TrainSettings, "train", list(overrides))
+
+
+def test_without_a_budget_a_run_takes_the_time_of_its_job_or_nine_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BUSSO_MINUTES", raising=False)
+    assert (settings().episodes, settings().minutes) == (None, DEFAULT_MINUTES) == (None, 9)
+    monkeypatch.setenv("BUSSO_MINUTES", "233.5")
+    assert settings().minutes == 233.5
+    assert settings("minutes=3").minutes == 3
+    assert (settings("episodes=500").episodes, settings("episodes=500").minutes) == (500, None)
+    assert settings("experiment=seed_tressette").minutes is None
+    for text in ("", "soon", "-3", "0"):
+        monkeypatch.setenv("BUSSO_MINUTES", text)
+        assert settings().minutes == DEFAULT_MINUTES
+
+
+def test_phases_that_do_not_end_within_the_budget_are_refused() -> None:
+    phases = "behaviour=[{until: 100, mix: {random: 1.0}}, {until: null, mix: {network: 1.0}}]"
+    assert settings(phases, "episodes=101").behaviour[0].until == 100
+    for budget in ("episodes=100", "minutes=5"):
+        with pytest.raises(SettingsError, match="behaviour: phases within the budget: say episodes=N, more than 100"):
+            settings(phases, budget)
+
+
+def test_budget_of_episodes() -> None:
+    budget = Budget(200, None)
+    assert [budget.spent(n) for n in (0, 50, 200, 300)] == [0, 0.25, 1, 1]
+    assert [budget.episodes_left(n) for n in (0, 150, 200, 300)] == [200, 50, 0, 0]
+    assert not budget.time_is_up()
+
+
+def test_the_clock_starts_with_the_first_rollout() -> None:
+    clock = Clock()
+    budget = Budget(None, 1.0, clock)
+    budget.seconds_before = 15.0
+    clock.now += 1000
+    assert budget.seconds() == 15 and budget.spent(10**9) == 0.25 and budget.episodes_left(10**9) is None
+    budget.start_clock()
+    clock.now += 30
+    budget.start_clock()
+    assert budget.seconds() == 45 and budget.spent(0) == 0.75 and not budget.time_is_up()
+    clock.now += 15
+    assert budget.time_is_up() and budget.spent(0) == 1
+
+
+def test_of_two_budgets_the_one_that_is_spent_further_counts() -> None:
+    clock = Clock()
+    budget = Budget(1000, 1.0, clock)
+    budget.start_clock()
+    clock.now += 30
+    assert budget.spent(400) == 0.5 and budget.spent(700) == 0.7
+
+
+def test_due_at_every_multiple_but_never_sooner_than_the_seconds() -> None:
+    clock = Clock()
+    cadence = Cadence(100, 60.0, clock)
+    assert [cadence.take(n) for n in (0, 99, 100, 101)] == [False, False, True, False]
+    assert not cadence.take(100_000)  # a thousand were passed, at once
+    clock.now += 59.9
+    assert not cadence.take(200_000)
+    clock.now += 0.1
+    assert cadence.take(200_000)  # it stayed due
+    clock.now += 1000
+    assert not cadence.take(200_099) and cadence.take(200_100)
+
+
+def test_a_resumed_cadence_does_not_do_again_what_was_done() -> None:
+    cadence = Cadence(100, 0.0)
+    cadence.passed = 7
+    assert not cadence.take(799) and cadence.take(800)
+
+
+def test_rates_are_of_the_last_seconds_and_never_of_a_moment() -> None:
+    clock = Clock()
+    rates = RecentRates(clock)
+    rates.per_second(0, 0)
+    clock.now += 10
+    assert rates.per_second(5000, 20) == (500, 2)
+    clock.now += 0.001  # as just after a log row
+    assert rates.per_second(5000, 20) == pytest.approx((500, 2), rel=1e-3)
+    for _ in range(40):
+        clock.now += 1
+        found = rates.per_second(5000, 20)
+    assert found == (0, 0)
+
+
+def test_updates_that_are_due() -> None:
+    pace = Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, min_replay=1000), 4000)
+    assert [pace.due(inserted, 0) for inserted in (0, 999, 1000, 1280)] == [0, 0, 7, 10]
+    assert pace.due(1280, 4) == 6 and pace.due(1280, 11) == 0
+    assert Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, min_replay=10**6), 500).due(640, 0) == 5
+
+
+def test_weights_may_be_older_where_more_is_in_flight() -> None:
+    """A ticket here pays for 20 updates: with 1,000 of them in flight what comes back is 20,000 updates old."""
+    pace = Pace(LearnerSettings(batch_size=1024, samples_per_insert=0.5), 10**6)
+    counters = Counters(env_steps=10 * 40_960, tickets=10)
+    assert pace.per_ticket(counters) == 20
+    assert pace.max_weights_age(10_000, 4, counters) == 10_000
+    assert pace.max_weights_age(10_000, 1000, counters) == 80_000
+    assert pace.max_weights_age(10_000, 1000, Counters()) == 10_000

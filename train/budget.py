@@ -1,0 +1,45 @@
+"""How much a run may play and learn, and how much of that is spent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class Budget:
+    """Episodes, minutes of training, or both: what comes first ends the run.
+
+    The clock starts with the first rollout of each start of the run: starting workers and compiling is no training.
+    `clock` gives seconds.
+    """
+
+    def __init__(
+        self, episodes: int | None, minutes: float | None, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.episodes, self.minutes = episodes, minutes
+        self.seconds_before = 0.0  # of earlier starts of the run
+        self._clock = clock
+        self._started: float | None = None
+
+    def start_clock(self) -> None:
+        """The first rollout is there; later calls change nothing."""
+        if self._started is None:
+            self._started = self._clock()
+
+    def seconds(self) -> float:
+        """Seconds of training, over all starts of the run."""
+        return self.seconds_before + (0.0 if self._started is None else self._clock() - self._started)
+
+    def episodes_left(self, episodes: int) -> int | None:
+        """How many games are left to play after `episodes`; None without a limit."""
+        return None if self.episodes is None else max(0, self.episodes - episodes)
+
+    def time_is_up(self) -> bool:
+        """Whether the minutes are over."""
+        return self.minutes is not None and self.seconds() >= 60 * self.minutes
+
+    def spent(self, episodes: int) -> float:
+        """The share of the budget that is spent after `episodes`, 0 to 1. It follows the clock if minutes are set."""
+        by_episodes = episodes / self.episodes if self.episodes is not None else 0.0
+        by_time = self.seconds() / (60 * self.minutes) if self.minutes is not None else 0.0
+        return min(1.0, max(by_episodes, by_time))
