@@ -151,7 +151,7 @@ def choose(
 class NetworkPlayer:
     """Plays the legal action of the greatest value, or with probability `epsilon` a random legal one.
 
-    `greedy[game]` says of its newest action in each game of the batch whether none has a greater value.
+    `greedy[game]` says of its newest action in each game of the batch whether no legal one has a greater value.
     """
 
     def __init__(self, game: Game, network: QNetwork, epsilon: float = 0.0) -> None:

@@ -123,7 +123,7 @@ class RolloutWorker:
 
         def watch(states: States, games: Games, actions: Actions, earned: NDArray[np.float32]) -> None:
             self.rounds += 1
-            # What others play in a seat is not what the network would: none of it is its greedy choice.
+            # What others play is never the network's greedy choice, even where it would have played the same.
             greedy = own[games, states["turn"][games]] & self._player.greedy[games] if learner.n_step_cut else None
             recorder.watch(states, games, actions, earned, greedy)
 

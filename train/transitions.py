@@ -133,10 +133,10 @@ def n_step_returns(
 
     `earned` is what the seat had earned before the decision and `final` what it has in the end, so that a reward is
     the difference between two decisions of the same seat. The last three arguments are written: return, gamma to the
-    power of the rewards summed (0 past the end), and the decision to bootstrap from (-1 past the end). Sutton and Barto
-    (2018), equation 7.1. What follows an action that the greedy policy would not take says nothing about its values:
-    the sum ends there and the best action's value takes over, as in Watkins's Q(lambda) (Watkins, 1989; Sutton and
-    Barto, 2018, section 12.10); the first action is given, so that one step needs no correction.
+    power of the number of rewards (0 past the end), and the decision to bootstrap from (-1 past the end). Sutton and
+    Barto (2018), equation 7.1; cut as in Watkins's Q(lambda) (Watkins, 1989; Sutton and Barto, section 12.10): what
+    follows an action that the greedy policy would not take is no sample of that policy's return, so the best action's
+    value takes over there. The first action is given, and one step needs no correction.
     """
     for k in range(following.size):
         at, total, weight = k, 0.0, 1.0

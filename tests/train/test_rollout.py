@@ -40,10 +40,10 @@ class Notes(Recorder):
 
 
 def greedy_in_hindsight(worker: RolloutWorker, game: Game, seats: NDArray[np.uint8]) -> list[bool]:
-    """By a forward pass of its own, one decision after another."""
-    network, found = NetworkPlayer(game, worker.network), []
-    for key, action, legal, _, observed in Notes.written:
-        values = network.values(observed[None])[0]
+    """By a forward pass of its own, when all is played."""
+    found, observed = [], np.stack([note[4] for note in Notes.written])
+    table = NetworkPlayer(game, worker.network).values(observed)
+    for values, (key, action, legal, _, _) in zip(table, Notes.written, strict=True):
         best = max(values[a] for a in range(game.actions) if legal >> a & 1)
         found.append(legal.bit_count() == 1 or (seats[key] == 0 and values[action] == best))
     return found
