@@ -21,8 +21,11 @@ class Counters:
     tickets: int = 0  # that came back
     seconds: float = 0.0  # of training, over all starts of the run
     evaluated: int = -1  # env_steps of the newest weights that were evaluated
-    return_sum: float = 0.0  # of episode returns since the last log row
+    return_sum: float = 0.0  # of the episode returns since the last log row that are not 0 by construction
     return_count: int = 0
+    absolute_return_sum: float = 0.0  # of all episodes since the last log row, of which there were
+    row_episodes: int = 0
+    row_env_steps: int = 0  # decisions in them
     lag_sum: int = 0  # how many updates old the weights of rollouts were, since the last log row
     lag_count: int = 0
     too_old: int = 0  # tickets whose rollouts were thrown away because of their weights, to be played again
@@ -33,8 +36,13 @@ class Counters:
         self.tickets += 1
         self.episodes += rollout.ticket.count
         self.env_steps += len(rollout.transitions.action)
-        self.return_sum += rollout.episode_return * rollout.ticket.count
-        self.return_count += rollout.ticket.count
+        self.row_episodes += rollout.ticket.count
+        self.row_env_steps += len(rollout.transitions.action)
+        mean, absolute = rollout.episode_return
+        self.absolute_return_sum += absolute * rollout.ticket.count
+        if not math.isnan(mean):
+            self.return_sum += mean * rollout.ticket.count
+            self.return_count += rollout.ticket.count
         self.lag_sum += updates - rollout.weights_version
         self.lag_count += 1
 
@@ -42,11 +50,14 @@ class Counters:
         """What a row of metrics says of the rollouts since the last one; the next row starts from zero."""
         row = {
             "rollout/episode_return": _ratio(self.return_sum, self.return_count),
+            "rollout/absolute_return": _ratio(self.absolute_return_sum, self.row_episodes),
+            "rollout/episode_length": _ratio(self.row_env_steps, self.row_episodes),
             "rollout/episodes": float(self.episodes),
             "rollout/too_old": float(self.too_old),
             "time/weights_lag": _ratio(self.lag_sum, self.lag_count),
         }
         self.return_sum, self.return_count, self.lag_sum, self.lag_count = 0.0, 0, 0, 0
+        self.absolute_return_sum, self.row_episodes, self.row_env_steps = 0.0, 0, 0
         return row
 
 

@@ -186,6 +186,7 @@ class Trainer:
     def _update(self) -> None:
         learner = self.settings.learner
         self.learner.lr = linear(learner.lr, learner.lr_end, self.share())
+        self.replay.beta = linear(self.settings.replay.beta, self.settings.replay.beta_end, self.share())
         self.learner.update()
         if self.learner.updates == 1:
             log.info("first update")

@@ -12,7 +12,9 @@ from pathlib import Path
 from torch.utils.tensorboard import SummaryWriter
 
 SCALARS = (
-    "rollout/episode_return",
+    "rollout/episode_return",  # mean over the network's seats; none where it is 0 by construction, in self-play
+    "rollout/absolute_return",  # mean size of what those seats win or lose: how much a game decides
+    "rollout/episode_length",  # decisions of all seats in a game
     "rollout/epsilon",
     "rollout/episodes",
     "rollout/too_old",

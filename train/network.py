@@ -121,48 +121,61 @@ def choose(
     generators: NDArray[np.uint64],
     epsilon: float,
     actions: Actions,
-) -> None:
+) -> NDArray[np.int64]:
     """Write the legal action of the greatest value, or with probability `epsilon` any legal one, for each of `rows`.
 
-    `values` has a row for each of `rows`; the other arrays are indexed by them.
+    `values` has a row for each of `rows`; the other arrays are indexed by them. Returns the rows whose action is not
+    one of greatest value: chance may draw the greedy one, too.
     """
+    explored = np.empty(rows.size, np.int64)
+    count = 0
     for k in range(rows.size):
         row = rows[k]
         mask = masks[row]
-        if epsilon > 0:
-            generators[games[row]] += GAMMA
-            bits = mix(generators[games[row]])
-            if uniform(bits) < epsilon:
-                actions[row] = random_legal(mask, mix(bits))
-                continue
         best = lowest(mask)
         for action in range(best + 1, values.shape[1]):
             if has(mask, action) and values[k, action] > values[k, best]:
                 best = action
         actions[row] = best
+        if epsilon > 0:
+            generators[games[row]] += GAMMA
+            bits = mix(generators[games[row]])
+            if uniform(bits) < epsilon:
+                actions[row] = random_legal(mask, mix(bits))
+                if values[k, actions[row]] < values[k, best]:
+                    explored[count] = row
+                    count += 1
+    return explored[:count]
 
 
 class NetworkPlayer:
-    """Plays the legal action of the greatest value, or with probability `epsilon` a random legal one."""
+    """Plays the legal action of the greatest value, or with probability `epsilon` a random legal one.
+
+    `greedy[game]` says of its newest action in each game of the batch whether no legal one has a greater value.
+    """
 
     def __init__(self, game: Game, network: QNetwork, epsilon: float = 0.0) -> None:
         self._game = game
         self._network = network
         self.epsilon = epsilon
         self._generators = np.zeros(0, np.uint64)
+        self.greedy = np.ones(0, np.bool_)
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         """Start a batch of games; exploration follows from `seeds`."""
         self._generators = seeds.copy()
+        self.greedy = np.ones(seeds.size, np.bool_)
 
     def act(self, states: States, games: Games) -> Actions:
         """One action per game; one forward pass (in pieces on a CPU) over those that have a choice."""
         masks = self._game.legal(states, games)
         actions = np.empty(games.size, np.uint8)
         rows = forced(masks, actions)
+        self.greedy[games] = True
         if rows.size:
             words = self._game.observe(states, games[rows])
-            choose(self.values(words), rows, masks, games, self._generators, self.epsilon, actions)
+            explored = choose(self.values(words), rows, masks, games, self._generators, self.epsilon, actions)
+            self.greedy[games[explored]] = False
         return actions
 
     @torch.inference_mode()

@@ -12,6 +12,8 @@ from torch import Tensor
 from train.sum_tree import SumTree
 from train.transitions import Transitions
 
+_PRIORITY_DECAY = 0.99  # of the greatest priority, with every update
+
 
 class Batch(NamedTuple):
     """A sample of transitions on the learner's device; see `Transitions`. Packed words are int64."""
@@ -36,7 +38,8 @@ class ReplayBuffer:
     """The newest `capacity` transitions, sampled uniformly or in proportion to `priority ** alpha`.
 
     Prioritised replay: Schaul et al. (2016), proportional variant; importance weights are divided by their greatest
-    in the batch, and beta stays what it is.
+    in the batch. `beta` is the trainer's to raise (section 3.4). New rows get the greatest priority of late, which
+    falls by 1% with every update unless the batch has a greater one: an outlier is forgotten after some hundreds.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class ReplayBuffer:
         self.size = 0
         self.inserted = 0
         self.bootstraps = False
-        self._alpha, self._beta = alpha, beta
+        self._alpha, self.beta = alpha, beta
         self._generator = torch.Generator(device).manual_seed(seed)
         self._data = _allocate(capacity, words, device)
         self._tree = SumTree(capacity, device) if alpha > 0 else None
@@ -84,7 +87,7 @@ class ReplayBuffer:
         draws = torch.rand(rows, generator=self._generator, device=device, dtype=torch.float64)
         index, probability = self._tree.sample(draws)
         index = index.clamp_(max=self.size - 1)
-        weight = (self.size * probability).pow(-self._beta)
+        weight = (self.size * probability).pow(-self.beta)
         return Sample(self._rows(index), index, (weight / weight.max()).float())
 
     def set_priorities(self, index: Tensor, td_error: Tensor) -> None:
@@ -92,7 +95,7 @@ class ReplayBuffer:
         if self._tree is not None:
             # An overflow in half precision must not make a row the only one that is ever sampled.
             priority = td_error.abs().float().nan_to_num(nan=0.0, posinf=0.0) + 1e-6
-            self._greatest = torch.maximum(self._greatest, priority.max())
+            self._greatest = torch.maximum(_PRIORITY_DECAY * self._greatest, priority.max())
             self._tree.set(index, priority**self._alpha)
 
     def state_dict(self) -> dict[str, Any]:

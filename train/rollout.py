@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from train.schedule import player_names, seating
 from train.transitions import Recorder, Transitions
 
 Weights = dict[str, Tensor]
+_ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
 
 
 @dataclass(frozen=True)
@@ -39,15 +41,39 @@ class Ticket:
     attempt: int = 0
 
 
+class EpisodeReturn(NamedTuple):
+    """Of the reward sums of the taken seats that are the network's (of all taken seats, if it has none).
+
+    `mean` is NaN where it is 0 by construction: it is over everybody, and what one seat wins others lose. `absolute`,
+    the mean size of a win or loss, still says how much a game decides.
+    """
+
+    mean: float
+    absolute: float
+
+
 @dataclass(frozen=True)
 class Rollout:
-    """What came of a ticket. `episode_return` is the mean reward sum of the network's seats (of all if none)."""
+    """What came of a ticket."""
 
     ticket: Ticket
     transitions: Transitions
     weights_version: int
-    episode_return: float
+    episode_return: EpisodeReturn
     seconds: float
+
+
+def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], taken: NDArray[np.bool_]) -> EpisodeReturn:
+    """Of what every seat earned, which seats are the network's `own`, and which are `taken`, all `[games, seats]`."""
+    seats = own & taken
+    if not seats.any():
+        seats = taken
+    earned = totals[seats].astype(np.float64)
+    absolute = float(np.abs(earned).mean())
+    everybody = totals.shape[1] > 1 and np.array_equal(seats, taken)
+    sums = np.where(taken, totals, 0).sum(axis=1, dtype=np.float64)
+    zero = everybody and bool((np.abs(sums) <= _ROUNDING * absolute).all())
+    return EpisodeReturn(math.nan if zero else float(earned.mean()), absolute)
 
 
 def build_network(game: Game, settings: TrainSettings) -> QNetwork:
@@ -92,17 +118,19 @@ class RolloutWorker:
         seeds = stream(settings.seed, name, ticket.first, ticket.count)
         seats = seating(settings.behaviour, self._names, ticket.first, seeds, self._game.seats)
         self._player.epsilon = ticket.epsilon
+        own = seats == 0
         recorder = Recorder(self._game)
 
         def watch(states: States, games: Games, actions: Actions, earned: NDArray[np.float32]) -> None:
             self.rounds += 1
-            recorder.watch(states, games, actions, earned)
+            # What others play is never the network's greedy choice, even where it would have played the same.
+            greedy = own[games, states["turn"][games]] & self._player.greedy[games] if learner.n_step_cut else None
+            recorder.watch(states, games, actions, earned, greedy)
 
-        _, totals = play(self._game, seeds, self._players, seats, self._reward, watch)
+        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
-        own = totals[seats == 0]
-        episode_return = float(own.mean() if own.size else totals.mean())
-        return Rollout(ticket, transitions, self._version, episode_return, time.perf_counter() - started)
+        earned = episode_return(totals, own, self._game.taken(states))
+        return Rollout(ticket, transitions, self._version, earned, time.perf_counter() - started)
 
 
 class Evaluator:

@@ -28,6 +28,7 @@ class LearnerSettings:
     batch_size: int = 1024
     gamma: float = 1.0
     n_step: int = 2
+    n_step_cut: bool = True
     double: bool = False
     loss: str = "mse"
     grad_clip: float = 10.0
@@ -58,10 +59,12 @@ class ReplaySettings:
     prioritised: bool = False
     alpha: float = 0.6
     beta: float = 0.4
+    beta_end: float = 1.0
 
     def __post_init__(self) -> None:
         positive("replay", self, "capacity")
-        share("replay", self, "alpha", "beta")
+        share("replay", self, "alpha", "beta", "beta_end")
+        require(self.beta <= self.beta_end, "replay.beta_end", "replay.beta to 1", self.beta_end)
         require(not self.prioritised or self.alpha > 0, "replay.alpha", "more than 0 when prioritised", self.alpha)
 
 

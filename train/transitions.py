@@ -14,8 +14,8 @@ from cards.play import Actions
 class Transitions(NamedTuple):
     """Struct of arrays, one row per decision of a seat.
 
-    `n_step_return` sums up to n rewards of the seat; `discount` is gamma**n, or 0 when the game ended first, and then
-    `next_observation` and `next_legal` are zero. Observations are packed.
+    `n_step_return` sums up to n rewards of the seat; `discount` is gamma to the power of their number, or 0 when the
+    game ended with them, and then `next_observation` and `next_legal` are zero. Observations are packed.
     """
 
     observation: NDArray[np.uint64]  # [rows, words]
@@ -34,6 +34,7 @@ class _Round:
     game: Games
     seat: NDArray[np.uint8]
     earned: NDArray[np.float32]
+    greedy: NDArray[np.bool_]
 
 
 class Recorder:
@@ -43,20 +44,30 @@ class Recorder:
         self._game = game
         self._rounds: list[_Round] = []
 
-    def watch(self, states: States, games: Games, actions: Actions, totals: NDArray[np.float32]) -> None:
+    def watch(
+        self,
+        states: States,
+        games: Games,
+        actions: Actions,
+        totals: NDArray[np.float32],
+        greedy: NDArray[np.bool_] | None = None,
+    ) -> None:
         """Record the decisions `actions` in `states[games]`, and what the deciding seats had earned before them.
 
-        Forced moves are recorded too: their values are the easiest to learn, and others are learned from them.
+        Forced moves are recorded too: their values are the easiest to learn, and others are learned from them. They
+        are `greedy` whoever made them; which others are is told (all, if not): sums of rewards end before the rest.
         """
         seats = states["turn"][games]
         observation = self._game.observe(states, games, seats)
         legal = self._game.legal(states, games)
-        self._rounds.append(_Round(observation, legal, actions, games, seats, totals[games, seats]))
+        single = (legal & (legal - np.uint64(1))) == 0
+        greedy = np.ones_like(single) if greedy is None else greedy | single
+        self._rounds.append(_Round(observation, legal, actions, games, seats, totals[games, seats], greedy))
 
     def _no_round(self) -> _Round:
         nothing, game = np.empty(0, np.uint8), np.empty(0, np.int64)
         observation, legal = np.empty((0, self._game.words), np.uint64), np.empty(0, np.uint64)
-        return _Round(observation, legal, nothing, game, nothing, np.empty(0, np.float32))
+        return _Round(observation, legal, nothing, game, nothing, np.empty(0, np.float32), np.empty(0, np.bool_))
 
     def transitions(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> Transitions:
         """All transitions of the batch, given what every seat has earned in the end (`[games, seats]`).
@@ -64,15 +75,16 @@ class Recorder:
         None, where the deals alone decided all of the games.
         """
         rounds = self._rounds or [self._no_round()]
-        observation, legal, action, game, seat, earned = (
+        observation, legal, action, game, seat, earned, greedy = (
             np.concatenate([getattr(r, name) for r in rounds])
-            for name in ("observation", "legal", "action", "game", "seat", "earned")
+            for name in ("observation", "legal", "action", "game", "seat", "earned", "greedy")
         )
         n_step_return = np.empty(action.size, np.float32)
         discount = np.empty(action.size, np.float32)
         successor = np.empty(action.size, np.int64)
         following = next_decisions(game, seat, totals.shape)
-        n_step_returns(following, earned, totals[game, seat], gamma, n_step, n_step_return, discount, successor)
+        final = totals[game, seat]
+        n_step_returns(following, greedy, earned, final, gamma, n_step, n_step_return, discount, successor)
         next_observation, next_legal = np.empty_like(observation), np.empty_like(legal)
         gather(observation, legal, successor, next_observation, next_legal)
         return Transitions(observation, action, n_step_return, discount, next_observation, next_legal)
@@ -108,6 +120,7 @@ def gather(
 @njit
 def n_step_returns(
     following: NDArray[np.int64],
+    greedy: NDArray[np.bool_],
     earned: NDArray[np.float32],
     final: NDArray[np.float32],
     gamma: float,
@@ -116,11 +129,14 @@ def n_step_returns(
     discount: NDArray[np.float32],
     successor: NDArray[np.int64],
 ) -> None:
-    """Discounted sums of the next `n_step` rewards of each decision's seat.
+    """Discounted sums of the next `n_step` rewards of each decision's seat, or of those before a decision not `greedy`.
 
     `earned` is what the seat had earned before the decision and `final` what it has in the end, so that a reward is
-    the difference between two decisions of the same seat. The last three arguments are written: return, gamma**n (0
-    past the end), and the decision to bootstrap from (-1 past the end). Sutton and Barto (2018), equation 7.1.
+    the difference between two decisions of the same seat. The last three arguments are written: return, gamma to the
+    power of the number of rewards (0 past the end), and the decision to bootstrap from (-1 past the end). Sutton and
+    Barto (2018), equation 7.1; cut as in Watkins's Q(lambda) (Watkins, 1989; Sutton and Barto, section 12.10): what
+    follows an action that the greedy policy would not take is no sample of that policy's return, so the best action's
+    value takes over there. The first action is given, and one step needs no correction.
     """
     for k in range(following.size):
         at, total, weight = k, 0.0, 1.0
@@ -132,6 +148,8 @@ def n_step_returns(
             at = then
             if then < 0:
                 weight = 0.0
+                break
+            if not greedy[then]:
                 break
         n_step_return[k] = total
         discount[k] = weight

@@ -48,7 +48,13 @@ VARIANTS = {
         "game.reward=seed",
         "behaviour=[{until: 50, mix: {seed_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
     ],
-    "full_return": ["learner.n_step=10", "learner.gamma=1.0", "learner.loss=mse", "game.reward=win"],
+    "full_return": [
+        "learner.n_step=10",
+        "learner.n_step_cut=false",
+        "learner.gamma=1.0",
+        "learner.loss=mse",
+        "game.reward=win",
+    ],
 }
 
 
@@ -113,7 +119,8 @@ def test_metrics_and_tensorboard_hold_the_promised_curves(tmp_path: Path) -> Non
     folder = tmp_path / "tressette" / "small"
     board = EventAccumulator(str(folder / "tensorboard"))
     board.Reload()
-    wanted = {f"rollout/{name}" for name in ("episode_return", "epsilon", "episodes", "too_old")}
+    # No episode_return: self-play of a game in which one side wins what the other loses.
+    wanted = {f"rollout/{name}" for name in ("absolute_return", "episode_length", "epsilon", "episodes", "too_old")}
     wanted |= {f"train/{name}" for name in ("loss", "q_mean", "td_error", "grad_norm", "lr", "updates")}
     wanted |= {"replay/size", "replay/samples_per_insert"}
     wanted |= {f"time/{name}" for name in ("env_steps_per_second", "updates_per_second", "weights_lag")}
@@ -125,6 +132,18 @@ def test_metrics_and_tensorboard_hold_the_promised_curves(tmp_path: Path) -> Non
     assert [event.value for event in board.Scalars("rollout/episodes")] == [64, 128, 192, 256]
     assert [event.step for event in board.Scalars("rollout/episodes")] == [64 * 40 * k for k in (1, 2, 3, 4)]
     assert (folder / "config.yaml").exists() and (folder / "train.log").parent.exists()
+
+
+@pytest.mark.parametrize(("episodes", "beta"), [(64, 0.55), (128, 0.7), (256, 1.0)])
+def test_beta_rises_linearly_over_the_budget(tmp_path: Path, episodes: int, beta: float) -> None:
+    """From 0.4 to 1, by the share of the 256 episodes that is learned from; the same when the run is resumed."""
+    chosen, device = settings(tmp_path, "replay.prioritised=true"), choose_device("cpu")
+    for stop_after in (32, episodes):
+        with RunFolder(chosen) as folder, Display("test") as display:
+            trainer = Trainer(chosen, folder, device)
+            rollouts = make_rollouts(chosen, device)
+            trainer.run(rollouts, display, lambda: trainer.counters.episodes >= stop_after)  # noqa: B023
+    assert trainer.replay.beta == pytest.approx(beta)
 
 
 def test_learning_rate_and_epsilon_reach_their_ends(tmp_path: Path) -> None:

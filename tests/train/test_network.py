@@ -90,6 +90,34 @@ def test_exploration_share_and_its_uniformity() -> None:
     assert counts.tolist() == pytest.approx([0.1, 0.8, 0.1, 0.0], abs=0.01)
 
 
+def test_rows_that_explored_are_those_of_lesser_values() -> None:
+    """Actions 0 and 2 tie for the greatest legal value: whichever chance draws, it is a greedy choice; 1 never is."""
+    rows, actions = np.arange(3000), np.empty(3000, np.uint8)
+    table = np.tile(np.array([5.0, 1.0, 5.0, 9.0], np.float32), (rows.size, 1))
+    generators, masks = stream(1, "test", 0, rows.size), np.full(rows.size, 0b0111, np.uint64)
+    explored = choose(table, rows, masks, rows, generators, 1.0, actions)
+    assert np.bincount(actions).min() > 900
+    assert explored.tolist() == np.flatnonzero(actions == 1).tolist()
+    assert choose(table, rows, masks, rows, generators, 0.0, actions).size == 0 and not actions.any()
+
+
+def test_player_says_of_each_game_whether_its_action_was_greedy() -> None:
+    """Also where it is asked for some of the games, in any order."""
+    torch.manual_seed(0)
+    network, seeds = QNetwork(GAME.bits, GAME.actions, [32], False), stream(1, "test", 0, 200)
+    states, games = GAME.deal(seeds), np.arange(199, -1, -3)
+    best, explorer = NetworkPlayer(GAME, network), NetworkPlayer(GAME, network, epsilon=0.5)
+    best.begin(seeds)
+    explorer.begin(seeds)
+    same = explorer.act(states, games) == best.act(states, games)
+    assert 10 < same.sum() < games.size - 10
+    assert np.array_equal(explorer.greedy[games], same)
+    assert best.greedy.all() and np.delete(explorer.greedy, games).all()
+    explorer.epsilon = 0.0
+    explorer.act(states, games)
+    assert explorer.greedy.all()
+
+
 def test_player_acts_the_same_in_any_batch() -> None:
     torch.manual_seed(0)
     player = NetworkPlayer(GAME, QNetwork(GAME.bits, GAME.actions, [32], False), epsilon=0.5)

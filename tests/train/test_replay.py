@@ -146,6 +146,33 @@ def test_new_rows_get_the_greatest_priority() -> None:
     assert torch.bincount(replay.sample(10_000).rows, minlength=3)[2] == pytest.approx(5_000, rel=0.1)
 
 
+def test_an_outlier_does_not_give_new_rows_its_priority_for_ever() -> None:
+    """After |TD error| 100 and three updates of 1: 100 * 0.99 ** 3. After 500 more, 0.64 would be left: 1 is more."""
+    replay, first = ReplayBuffer(8, 2, CPU, seed=1, alpha=1.0), torch.tensor([0])
+    replay.add(rows(0, 1))
+    replay.set_priorities(first, torch.tensor([-100.0]))
+    for _ in range(3):
+        replay.set_priorities(first, torch.tensor([1.0]))
+    replay.add(rows(1, 1))
+    assert replay.state_dict()["tree"].tolist() == pytest.approx([1, 97.0299], rel=1e-5)
+    for _ in range(500):
+        replay.set_priorities(first, torch.tensor([1.0]))
+    replay.add(rows(2, 1))
+    assert replay.state_dict()["tree"].tolist() == pytest.approx([1, 97.0299, 1], rel=1e-5)
+
+
+def test_weights_follow_beta() -> None:
+    """Two rows of probabilities 0.25 and 0.75: weights are 1 and sqrt(1 / 3) at beta 0.5, 1 and 1 / 3 at beta 1."""
+    replay = ReplayBuffer(2, 2, CPU, seed=1, alpha=1.0, beta=0.5)
+    replay.add(rows(0, 2))
+    replay.set_priorities(torch.arange(2), torch.tensor([1.0, 3.0]))
+    for beta, less in ((0.5, 3**-0.5), (1.0, 1 / 3)):
+        replay.beta = beta
+        sample = replay.sample(1000)
+        assert sample.weight is not None
+        assert torch.allclose(sample.weight, torch.tensor([1.0, less])[sample.rows], atol=1e-5)
+
+
 @pytest.mark.parametrize("capacity", [1, 2, 3, 7, 64, 1000])
 def test_sum_tree_total_and_draws(capacity: int) -> None:
     tree = SumTree(capacity, CPU)

@@ -13,11 +13,12 @@ from train.transitions import Recorder, Transitions, n_step_returns, next_decisi
 from tressette import GAME
 
 
-def n_step(game, seat, earned, final, gamma, n):
+def n_step(game, seat, earned, final, gamma, n, greedy=None):
     following = next_decisions(np.array(game), np.array(seat, np.uint8), final.shape)
     size = len(game)
+    greedy = np.ones(size, np.bool_) if greedy is None else np.array(greedy, np.bool_)
     out = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.int64)
-    n_step_returns(following, np.array(earned, np.float32), final[game, seat], gamma, n, *out)
+    n_step_returns(following, greedy, np.array(earned, np.float32), final[game, seat], gamma, n, *out)
     return out
 
 
@@ -31,6 +32,32 @@ def test_hand_worked() -> None:
     assert successor.tolist() == [3, -1, -1, -1, -1]
 
 
+def test_a_sum_ends_before_a_decision_that_was_not_greedy() -> None:
+    """One seat, five decisions with rewards 1, 2, 4, 8, 16; three steps; decisions 1 and 4 were not greedy."""
+    final, earned, greedy = np.array([[31.0]], np.float32), [0, 1, 3, 7, 15], [True, False, True, True, False]
+    returns, discount, successor = n_step([0] * 5, [0] * 5, earned, final, 0.5, 3, greedy)
+    assert successor.tolist() == [1, 4, 4, 4, -1]
+    assert discount.tolist() == [0.5, 0.125, 0.25, 0.5, 0]
+    assert returns.tolist() == [1, 2 + 0.5 * 4 + 0.25 * 8, 4 + 0.5 * 8, 8, 16]
+
+
+def test_the_first_decision_need_not_be_greedy_and_one_step_is_never_cut() -> None:
+    """Q-learning bootstraps after one reward whatever was played."""
+    final, earned, game, seat = np.array([[7.0, 5.0]], np.float32), [0, 0, 1, 3, 5], [0] * 5, [0, 1, 0, 0, 1]
+    for a, b in zip(*(n_step(game, seat, earned, final, 0.5, 1, [flag] * 5) for flag in (True, False)), strict=True):
+        assert np.array_equal(a, b)
+    # Of seat 0 (decisions 0, 2, 3) only the first was not greedy: nothing is cut.
+    returns, _, successor = n_step(game, seat, earned, final, 0.5, 2, [False, False, True, True, True])
+    assert returns[0] == 1 + 0.5 * 2 and successor[0] == 3
+
+
+def test_another_seats_exploration_cuts_nothing() -> None:
+    final, earned, game, seat = np.array([[7.0, 5.0]], np.float32), [0, 0, 1, 3, 5], [0] * 5, [0, 1, 0, 0, 1]
+    returns, _, successor = n_step(game, seat, earned, final, 0.5, 3, [True, False, True, True, False])
+    assert returns[0] == 1 + 0.5 * 2 + 0.25 * 4 and successor[0] == -1
+    assert returns[1] == 5 and successor[1] == 4
+
+
 def test_one_step_goes_to_the_same_seats_next_decision() -> None:
     final = np.array([[2.0, 3.0], [0.0, 1.0]], np.float32)
     _, discount, successor = n_step([0, 1, 0, 1, 0], [0, 1, 1, 1, 0], [0, 0, 0, 0, 0], final, 0.9, 1)
@@ -38,25 +65,53 @@ def test_one_step_goes_to_the_same_seats_next_decision() -> None:
     assert discount.tolist() == [np.float32(0.9), np.float32(0.9), 0, 0, 0]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.floats(-4, 4, width=16)), min_size=1, max_size=30),
-    st.integers(1, 10),
-    st.floats(0, 1),
-)
-def test_against_brute_force(steps, n, gamma) -> None:
-    """Rewards are given one after another here, and summed the slow way."""
+DECISION = st.tuples(st.integers(0, 2), st.integers(0, 3), st.floats(-4, 4, width=16), st.booleans())
+DECISIONS = st.lists(DECISION, min_size=1, max_size=30)  # game, seat, reward, greedy
+
+
+def in_columns(decisions):
+    """Games, seats, what was earned before each decision, greedy or not, and what was earned in the end."""
     earned, totals = [], np.zeros((3, 4), np.float32)
-    for game, seat, reward in steps:
+    for game, seat, reward, _ in decisions:
         earned.append(totals[game, seat])
         totals[game, seat] += np.float32(reward)
-    game, seat = [s[0] for s in steps], [s[1] for s in steps]
-    returns, discount, successor = n_step(game, seat, earned, totals, gamma, n)
-    for k, (g, s, _) in enumerate(steps):
-        own = [j for j in range(k, len(steps)) if steps[j][:2] == (g, s)]
-        expected = sum(gamma**i * steps[j][2] for i, j in enumerate(own[:n]))
+    games, seats, _, greedy = zip(*decisions, strict=True)
+    return list(games), list(seats), earned, list(greedy), totals
+
+
+@given(DECISIONS, st.integers(1, 10), st.floats(0, 1))
+def test_against_brute_force(decisions, n, gamma) -> None:
+    """Rewards are given one after another here, and summed the slow way."""
+    game, seat, earned, greedy, totals = in_columns(decisions)
+    returns, discount, successor = n_step(game, seat, earned, totals, gamma, n, greedy)
+    for k in range(len(decisions)):
+        own = [j for j in range(k, len(decisions)) if (game[j], seat[j]) == (game[k], seat[k])]
+        steps = 1
+        while steps < n and steps < len(own) and greedy[own[steps]]:
+            steps += 1
+        expected = sum(gamma**i * decisions[j][2] for i, j in enumerate(own[:steps]))
         assert returns[k] == pytest.approx(expected, abs=1e-3)
-        assert successor[k] == (own[n] if len(own) > n else -1)
-        assert discount[k] == pytest.approx(gamma**n if len(own) > n else 0, abs=1e-6)
+        assert successor[k] == (own[steps] if len(own) > steps else -1)
+        assert discount[k] == pytest.approx(gamma**steps if len(own) > steps else 0, abs=1e-6)
+
+
+@given(DECISIONS, st.integers(2, 10), st.floats(0.5, 1))
+def test_a_cut_sum_is_a_shorter_sum(decisions, n, gamma) -> None:
+    """Each row is that of some m <= n steps without a cut; no decision within it was other than greedy, and it is n
+    unless the decision it stops at was not, or the game ended."""
+    game, seat, earned, greedy, totals = in_columns(decisions)
+    whole = [n_step(game, seat, earned, totals, gamma, m) for m in range(1, n + 1)]
+    cut = n_step(game, seat, earned, totals, gamma, n, greedy)
+    following = next_decisions(np.array(game), np.array(seat, np.uint8), totals.shape)
+    for k, stop in enumerate(cut[2]):
+        path, at = [], int(following[k])
+        while at >= 0 and at != stop:
+            path.append(at)
+            at = int(following[at])
+        m = len(path) + 1
+        assert m <= n and all(greedy[j] for j in path)
+        assert m == n or stop < 0 or not greedy[stop]
+        assert [column[k] for column in cut] == [column[k] for column in whole[m - 1]]
 
 
 def recorded(reward: str, n: int, gamma: float = 1.0) -> tuple[Transitions, np.ndarray]:

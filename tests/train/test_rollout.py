@@ -1,0 +1,175 @@
+"""What a rollout worker hands over: sums of rewards that end at what the network would not play, and returns."""
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from cards.game import Game, Games, States
+from cards.splitmix import stream
+from spike.cards import FOLD
+from tests.train.runs import settings
+from train.counters import Counters
+from train.network import NetworkPlayer
+from train.rollout import EpisodeReturn, Rollout, RolloutWorker, Ticket, episode_return
+from train.schedule import player_names, seating
+from train.transitions import Recorder, Transitions
+
+CPU = torch.device("cpu")
+MIXTURE = "behaviour=[{until: 40, mix: {random: 1.0}}, {until: null, mix: {network: 0.6, OTHER: 0.3, random: 0.1}}]"
+SPIKE = ["game=spike", "game.seats=4", "game.min_seats=2", "game.hands=2", MIXTURE.replace("OTHER", "cautious")]
+TRESSETTE = ["game.reward=seed", MIXTURE.replace("OTHER", "greedy")]
+
+
+class Notes(Recorder):
+    """Writes each decision down once more: (game, seat), action, legal mask, what was earned, observation."""
+
+    written: ClassVar[list[tuple[tuple[int, int], int, int, float, NDArray[np.uint64]]]] = []
+
+    def watch(self, states: States, games: Games, actions: Any, totals: NDArray[np.float32], *more: Any) -> None:
+        observed, legal = self._game.observe(states, games), self._game.legal(states, games)
+        for k, game in enumerate(games):
+            key = (int(game), int(states["turn"][game]))
+            self.written.append((key, int(actions[k]), int(legal[k]), float(totals[key]), observed[k]))
+        super().watch(states, games, actions, totals, *more)
+
+
+def greedy_in_hindsight(worker: RolloutWorker, game: Game, seats: NDArray[np.uint8]) -> list[bool]:
+    """By a forward pass of its own, when all is played."""
+    found, observed = [], np.stack([note[4] for note in Notes.written])
+    table = NetworkPlayer(game, worker.network).values(observed)
+    for values, (key, action, legal, _, _) in zip(table, Notes.written, strict=True):
+        best = max(values[a] for a in range(game.actions) if legal >> a & 1)
+        found.append(legal.bit_count() == 1 or (seats[key] == 0 and values[action] == best))
+    return found
+
+
+@pytest.mark.parametrize("game", [SPIKE, TRESSETTE])
+@pytest.mark.parametrize(("n", "cut"), [(1, True), (2, True), (5, True), (5, False)])
+def test_rollouts_against_a_slow_second_implementation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str], n: int, cut: bool
+) -> None:
+    """Whole games with mixtures in the seats and exploration, decision by decision."""
+    given = [*game, f"learner.n_step={n}", f"learner.n_step_cut={cut}", "learner.gamma=0.9"]
+    chosen = settings(tmp_path, *given, "learner.precision=float32")
+    monkeypatch.setattr("train.rollout.Recorder", Notes)
+    monkeypatch.setattr(Notes, "written", [])
+    worker, ticket, rules = RolloutWorker(chosen, CPU), Ticket(30, 30, 0.3), chosen.load_game()
+    if rules.name == "spike":
+        worker.network.head.bias[FOLD] -= 1  # without learning it folds at once, and is hardly asked again
+    rollout = worker.play(ticket)
+    seeds = stream(chosen.seed, "episodes", ticket.first, ticket.count)
+    seats = seating(chosen.behaviour, player_names(chosen.behaviour), ticket.first, seeds, rules.seats)
+    greedy = greedy_in_hindsight(worker, rules, seats)
+    assert 0.2 < np.mean(greedy) < 0.9
+    ended = cut_short = 0
+    for k, (key, action, _, _, observed) in enumerate(Notes.written):
+        own = [j for j, note in enumerate(Notes.written) if j >= k and note[0] == key]
+        last = next((i for i, j in enumerate(own) if i and ((cut and not greedy[j]) or i == n)), len(own))
+        row = Transitions(*(column[k] for column in rollout.transitions))
+        assert row.action == action and np.array_equal(row.observation, observed)
+        if last < len(own):
+            _, _, legal, _, then = Notes.written[own[last]]
+            earned = [Notes.written[j][3] for j in own[: last + 1]]
+            expected = sum(0.9**i * (b - a) for i, (a, b) in enumerate(pairwise(earned)))
+            assert row.n_step_return == pytest.approx(expected, abs=1e-4)
+            assert row.discount == pytest.approx(0.9**last, abs=1e-6)
+            assert row.next_legal == legal and np.array_equal(row.next_observation, then)
+            cut_short += last < n
+        else:
+            assert row.discount == 0 and not row.next_legal
+            ended += 1
+    assert ended > 60 and (cut_short > 200) == (cut and n > 1)
+
+
+def test_exploring_everywhere_leaves_one_step_but_for_forced_moves(tmp_path: Path) -> None:
+    """At epsilon 1 a sum of two rewards goes on only over forced moves and what chance drew as the network would."""
+    one, two, uncut = (
+        RolloutWorker(settings(tmp_path, "learner.precision=float32", *more), CPU).play(Ticket(0, 64, 1.0)).transitions
+        for more in ([], ["learner.n_step=2"], ["learner.n_step=2", "learner.n_step_cut=false"])
+    )
+    inside = uncut.discount > 0
+    same = two.discount[inside] == one.discount[inside]
+    assert same.mean() > 0.5
+    # A later decision has fewer cards to choose from: where two steps were taken, the mask has fewer bits.
+    choices = np.bitwise_count(two.next_legal[inside])
+    assert choices[same].mean() > choices[~same].mean() + 0.5
+    assert np.array_equal(uncut.discount[inside][~same], two.discount[inside][~same])
+
+
+def returns(totals: list[list[float]], own: list[list[int]], taken: list[list[int]]) -> EpisodeReturn:
+    return episode_return(np.array(totals, np.float32), np.array(own, bool), np.array(taken, bool))
+
+
+def test_return_of_the_networks_seats_by_hand() -> None:
+    """Three seats, in the second game two taken: the network earns 5, -2 and 3, and is not in the last seat."""
+    totals, taken = [[5, -2, -3], [3, -3, 0]], [[1, 1, 1], [1, 1, 0]]
+    found = returns(totals, [[1, 1, 0], [1, 0, 1]], taken)
+    assert found.mean == pytest.approx((5 - 2 + 3) / 3)
+    assert found.absolute == pytest.approx((5 + 2 + 3) / 3)
+
+
+def test_return_in_self_play_of_a_zero_sum_game_is_left_out() -> None:
+    """The seat that nobody takes counts neither as one of the network nor as one that earned 0."""
+    totals, taken = [[5, -2, -3], [0.1, -0.1, 0]], [[1, 1, 1], [1, 1, 0]]
+    everywhere = [[1, 1, 1], [1, 1, 1]]
+    for own in (everywhere, [[1, 1, 1], [1, 1, 0]], [[0, 0, 0], [0, 0, 0]]):
+        found = returns(totals, own, taken)
+        assert math.isnan(found.mean) and found.absolute == pytest.approx(10.2 / 5)
+    one_seat_of_another = returns(totals, [[1, 1, 1], [0, 1, 0]], taken)
+    assert one_seat_of_another.mean == pytest.approx(-0.1 / 4)
+
+
+def test_return_in_self_play_stays_where_it_says_something() -> None:
+    assert returns([[4, 1], [2, 2]], [[1, 1], [1, 1]], [[1, 1], [1, 1]]).mean == pytest.approx(9 / 4)
+    alone = returns([[1], [-1]], [[1], [1]], [[1], [1]])  # a game of one seat
+    assert (alone.mean, alone.absolute) == (0, 1)
+
+
+@pytest.mark.parametrize(("mix", "zero_sum"), [("{network: 1.0}", True), ("{network: 0.5, cautious: 0.5}", False)])
+def test_worker_leaves_out_seats_that_nobody_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mix: str, zero_sum: bool
+) -> None:
+    """Two to four seats: the others neither decide nor earn, and are not told to be taken."""
+    seen: list[Any] = []
+
+    def spy(*arrays: Any) -> EpisodeReturn:
+        seen.extend(arrays)
+        return episode_return(*arrays)
+
+    monkeypatch.setattr("train.rollout.episode_return", spy)
+    behaviour = f"behaviour=[{{until: null, mix: {mix}}}]"
+    worker = RolloutWorker(settings(tmp_path, *SPIKE[:-1], behaviour, "learner.precision=float32"), CPU)
+    found = worker.play(Ticket(0, 64, 0.5)).episode_return
+    totals, own, taken = seen
+    assert set(taken.sum(axis=1)) == {2, 3, 4} and not totals[~taken].any()
+    assert own.all() == zero_sum
+    assert found.absolute == pytest.approx(float(np.abs(totals[own & taken]).mean()))
+    assert math.isnan(found.mean) == zero_sum
+    assert zero_sum or found.mean < 0, "a network that was not trained loses to `cautious`"
+
+
+def rollout(count: int, decisions: int, mean: float, absolute: float) -> Rollout:
+    columns = Transitions(*(np.empty((decisions, 1)[: column + 1]) for column in (1, 0, 0, 0, 1, 0)))  # type: ignore[arg-type]
+    return Rollout(Ticket(0, count, 0.1), columns, 0, EpisodeReturn(mean, absolute), 1.0)
+
+
+def test_log_row_by_hand() -> None:
+    """Returns by episodes, those of self-play in the size of wins and losses alone; then anew."""
+    counters = Counters()
+    counters.count(rollout(10, 50, 0.5, 2.0), 0)
+    counters.count(rollout(30, 90, math.nan, 1.0), 0)
+    row = counters.log_row()
+    assert row["rollout/episode_return"] == pytest.approx(0.5)
+    assert row["rollout/absolute_return"] == pytest.approx((10 * 2 + 30 * 1) / 40)
+    assert row["rollout/episode_length"] == pytest.approx(140 / 40)
+    counters.count(rollout(10, 20, math.nan, 3.0), 0)
+    row = counters.log_row()
+    assert math.isnan(row["rollout/episode_return"])
+    assert row["rollout/absolute_return"] == 3 and row["rollout/episode_length"] == 2
+    assert math.isnan(counters.log_row()["rollout/absolute_return"])
