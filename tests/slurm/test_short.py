@@ -93,7 +93,7 @@ def test_tensorboard_says_how_to_reach_it(cluster: Cluster) -> None:
     found = line.search(cluster.log(job))
     assert found
     node, port = found.groups()
-    page = f"import urllib.request; print(urllib.request.urlopen('http://{node}:{port}/', timeout=5).status)"
+    page = f"import urllib.request; print(urllib.request.urlopen('http://{node}:{port}/', timeout=20).status)"
     cluster.until("the page", lambda: _answers(cluster, page), 60, job)
     cluster.run("scancel", job)
     cluster.until("a clean node", lambda: cluster.left_behind(node) == [], 15)
