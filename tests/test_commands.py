@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 TRAIN = re.findall(r"^\.venv/bin/python -m train (.*?)(?: +#.*)?$", README, re.M)
 TOURNAMENT = re.findall(r"^\.venv/bin/python -m evaluate.tournament (.*)$", README, re.M)
-TARGETS = re.findall(r"^([a-z]+):.*##", (ROOT / "Makefile").read_text(), re.M)
+TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)
 
 
 def run(*arguments: str) -> str:
