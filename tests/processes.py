@@ -42,10 +42,10 @@ def children() -> set[psutil.Process]:
     return found
 
 
-def _children() -> Iterable[psutil.Process]:
+def _children() -> set[psutil.Process]:
     tasks = Path("/proc/self/task")
     if not tasks.is_dir():
-        return _SELF.children()
+        return set(_SELF.children())
     pids: set[int] = set()
     for task in tasks.iterdir():
         with suppress(FileNotFoundError):
@@ -120,11 +120,12 @@ class Init(threading.Thread):
                 self._look()
 
     def _look(self) -> None:
-        own = set(_children())
-        if not own:
+        if not _children():
             self._below.clear()
             return
+        # In this order: a child that is born in between must not pass for an orphan, whom this thread waits for.
         everybody = set(_SELF.children(recursive=True))
+        own = _children()
         if time.monotonic() > self.deadline:
             for process in everybody:
                 with suppress(psutil.NoSuchProcess):

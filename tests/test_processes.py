@@ -15,7 +15,7 @@ from tests.limits import MOST, seconds, slowness, until
 
 ROOT = Path(__file__).parent.parent
 SLEEPERS = """
-import os, subprocess, sys, time
+import os, subprocess, time
 import tests.conftest
 from pathlib import Path
 import pytest
@@ -30,8 +30,8 @@ def sleeper():
 
 def orphan():
     "Of a parent that has ended, in a session of its own."
-    code = "import subprocess; print(subprocess.Popen(['sleep', '1234.5'], start_new_session=True, stdout=2).pid)"
-    found = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    command = ["sh", "-c", "setsid sleep 1234.5 >&2 & echo $!"]
+    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     with Path(__file__).with_name("pids").open("a") as file:
         file.write(found.stdout)
 """
@@ -91,9 +91,13 @@ def test_processes_of_a_fixture_may_live_as_long_as_their_module(tmp_path: Path)
 
 
 def test_a_limit_ends_the_test_with_its_stacks_and_its_processes(tmp_path: Path) -> None:
-    test = "@pytest.mark.timeout(1)\ndef test_it():\n    orphan()\n    sleeper().wait()\ndef test_next():\n    pass\n"
+    test = "@pytest.mark.timeout(2)\ndef test_it():\n    orphan()\n    sleeper().wait()\ndef test_next():\n    pass\n"
     code, text = run(tmp_path, test)
-    assert code == 1 and "1 failed, 1 passed, 1 error" in text and re.search(r"Timeout \(>\d\.\d+s\)", text)
+    assert (
+        code == 1
+        and "1 failed, 1 passed, 1 error" in text
+        and re.search(r"Timeout \(>\d\.\d+s\) from pytest-timeout", text)
+    )
     assert "sleeper().wait()" in text and len(sleepers(tmp_path)) == 2 and not alive(sleepers(tmp_path))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.slurm.cluster import ROOT, Cluster
 
-pytestmark = pytest.mark.slurm
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 SCRIPTS = sorted(path.name for path in (ROOT / "slurm").glob("*.sh"))
 
 
