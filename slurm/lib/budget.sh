@@ -17,3 +17,14 @@ minutes_of_training() { # LIMIT: with tenths, at least half of a short job; noth
     ((training >= limit / 2)) || training=$((limit / 2))
     echo "$((training / 60)).$((training % 60 / 6))"
 }
+
+# A requeued job has the same limit, and the minutes of a run count over all its starts: together they train so long.
+set_minutes() {
+    local limit minutes
+    unset BUSSO_MINUTES # of another job, from which this one was submitted
+    limit=$(squeue --noheader --jobs="$BUSSO_JOB" --format=%l)
+    minutes=$(minutes_of_training "$limit")
+    [[ $minutes ]] || { say "no time limit to go by (${limit:-squeue says none}): the run has the budget of its settings"; return; }
+    export BUSSO_MINUTES=$minutes
+    say "time limit $limit: $minutes minutes of training, unless the settings name minutes or episodes"
+}
