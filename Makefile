@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install train tensorboard tournament test lint format types imports unit cluster bench clean
+.PHONY: help install train tensorboard tournament test test-all lint format types imports unit slow cluster bench clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
 
 install: $(READY) ## create .venv with pinned dependencies and the project
 
@@ -28,7 +28,9 @@ tensorboard: $(READY) ## show the curves of all runs in a browser
 tournament: $(READY) ## the trained agent and the rule players, every pair; ARGS as for train
 	$(BIN)/python -m evaluate.tournament 'players=[runs/tressette/default,greedy,seed_heuristic,random]' $(ARGS)
 
-test: lint types imports unit cluster ## all checks
+test: lint types imports unit ## the checks before a commit: all but slow tests and those on a Slurm
+
+test-all: test slow cluster ## all checks
 
 lint: $(READY) ## ruff: lint and format
 	$(BIN)/ruff check .
@@ -44,8 +46,11 @@ types: $(READY) ## mypy --strict
 imports: $(READY) ## who may import whom
 	$(BIN)/lint-imports
 
-unit: $(READY) ## pytest; ARGS="-m 'not ray'" and the like
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/slurm $(ARGS)
+unit: $(READY) ## pytest without slow tests; ARGS="-k replay" and the like
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/slurm -m 'not slow' $(ARGS)
+
+slow: $(READY) ## pytest of the slow tests
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/slurm -m slow $(ARGS)
 
 # Apart from the others and in one process: there is one cluster, and it is timed.
 cluster: $(READY) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason

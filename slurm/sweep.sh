@@ -9,7 +9,8 @@
 # not finished. A job that waits for all tasks writes a table, runs/sweeps/<game>,<swept keys>.md and .csv, and its log shows it;
 # `.venv/bin/python -m evaluate.sweep learner.lr=1e-3,3e-4 seed=0,1,2,3` shows it at any time.
 #
-# What you may want to change: the lines below, for one task each; see train_dqn.sh.
+# Each task trains for the time it asks for, unless minutes= or episodes= say otherwise; see train_dqn.sh.
+# What you may want to change: the lines below, for one task each.
 #
 #SBATCH --job-name=sweep
 #SBATCH --nodes=1

@@ -3,9 +3,12 @@
 #
 #   sbatch slurm/tensorboard.sh                 # the runs of this folder, or of BUSSO_RUNS
 #   sbatch slurm/tensorboard.sh runs/tressette  # some of them
+#   sbatch slurm/tensorboard.sh --public        # where nobody may ssh to a compute node; a folder may follow
 #   cat slurm/logs/tensorboard-*.out
 #
-# TensorBoard asks for no password: whoever can reach the node can look at the curves. It ends with scancel.
+# It listens on the node itself (127.0.0.1), and your ssh goes through the login node to that node. With --public it listens
+# on the node's address, and ssh goes to the login node alone; but TensorBoard asks for no password: then everybody on
+# the cluster can look at the curves. It ends with scancel.
 #
 #SBATCH --job-name=tensorboard
 #SBATCH --nodes=1
@@ -23,11 +26,26 @@ if [[ ! -f slurm/lib/job.sh ]]; then
 fi
 # shellcheck source=slurm/lib/job.sh
 source slurm/lib/job.sh
+public=''
+if [[ ${1:-} == --public ]]; then
+    public=1
+    shift
+fi
+[[ ${1:-} != -* ]] || fail "$1: the only option is --public, before the folder"
 folder=${1:-${BUSSO_RUNS:-runs}}
 node=${SLURMD_NODENAME:-$(hostname)}
-port=$("${python[@]}" -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])') || exit 1
-echo "on your own machine:  ssh -N -L 6006:$node:$port ${USER:-$(id -un)}@${SLURM_SUBMIT_HOST:-LOGIN-NODE}"
+if [[ $public ]]; then host=$node; else host=127.0.0.1; fi
+port=$("${python[@]}" -c 'import socket, sys; s = socket.socket(); s.bind((sys.argv[1], 0)); print(s.getsockname()[1])' "$host") ||
+    exit 1
+user=${USER:-$(id -un)} login=${SLURM_SUBMIT_HOST:-LOGIN-NODE}
+if [[ $public ]]; then
+    echo "warning: everybody on the cluster can look at http://$node:$port"
+    echo "on your own machine:  ssh -N -L 6006:$node:$port $user@$login"
+else
+    echo "on your own machine:  ssh -N -J $user@$login -L 6006:127.0.0.1:$port $user@$node"
+    echo "                      (if you may not ssh to a compute node: sbatch slurm/tensorboard.sh --public)"
+fi
 echo "then open             http://localhost:6006"
-"${python[@]}" -m tensorboard.main --logdir "$folder" --host "$node" --port "$port" &
+"${python[@]}" -m tensorboard.main --logdir "$folder" --host "$host" --port "$port" &
 trap 'kill $! 2>/dev/null' TERM
 wait $!

@@ -6,6 +6,9 @@
 #   sbatch -N 4 -p long --gres=gpu:a100:1 slurm/train_dqn.sh         # what precedes it takes the place of the lines below
 #   sbatch --gres=none slurm/train_dqn.sh                            # no GPU: the learner uses CPUs
 #
+# It trains for the time it asks for: the four hours of --time below, less five minutes for --signal and two to begin and to
+# end. Another budget: --time before the script, or minutes=60 or episodes=1000000 after it.
+#
 # The run is runs/<game>/<name>; the same command again goes on with it, and so does the job by itself when its time is up
 # or another job takes its place: five minutes before, it writes a checkpoint and goes back into the queue.
 #

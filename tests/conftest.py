@@ -1,7 +1,85 @@
-"""Settings of all tests."""
+"""Settings of all tests, and the net under them: time limits, and no process that outlives its test."""
 
+import os
+import signal
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
 from hypothesis import settings
+
+from tests import processes
+from tests.limits import seconds
+
+# One thread each, before anything imports torch: on cores that others use too, two threads wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Compiled functions take their time at the first call, and shared machines at any.
 settings.register_profile("busso", deadline=None, derandomize=True)
 settings.load_profile("busso")
+
+LIMIT = 120.0  # seconds for a test with its fixtures, on a machine of its own; else @pytest.mark.timeout(SECONDS)
+GRACE = 5.0  # seconds for what a test has told to end
+INIT = pytest.StashKey[processes.Init]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    runs_tests = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
+    processes.adopt_orphans()
+    config.stash[INIT] = processes.Init(end_orphans=not runs_tests)
+    config.stash[INIT].start()
+    # As Ctrl-C, with fixtures and all; by default nobody would get to end anything.
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def pytest_keyboard_interrupt() -> None:
+    """Nobody had the time to end anything: `_ends_what_it_starts` does it without a word."""
+    processes.interrupted = True
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """Whatever has happened."""
+    processes.end_new(set(), grace=0, session=True)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Give the test its limit, which follows the load; pytest-timeout reads the mark that is nearest."""
+    mark = item.get_closest_marker("timeout")
+    limit = seconds(mark.args[0] if mark else LIMIT)
+    item.add_marker(pytest.mark.timeout(limit), append=False)
+    item.config.stash[INIT].deadline = time.monotonic() + limit + seconds(2 * GRACE)
+    try:
+        return (yield)
+    finally:
+        item.config.stash[INIT].deadline = float("inf")
+
+
+def _ends_what_it_starts(whose: str, session: bool = False) -> Iterator[None]:
+    before = processes.children()
+    yield
+    left = processes.end_new(before, seconds(GRACE), session)
+    if left and not processes.interrupted:
+        pytest.fail(f"{whose} left {len(left)} processes behind, now ended:\n" + "\n".join(left), pytrace=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _session_ends_what_it_starts() -> Iterator[None]:
+    yield from _ends_what_it_starts("the fixtures of the session", session=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _module_ends_what_it_starts() -> Iterator[None]:
+    yield from _ends_what_it_starts("the fixtures of this module")
+
+
+@pytest.fixture(autouse=True)
+def _test_ends_what_it_starts() -> Iterator[None]:
+    """Those of wider fixtures are there before, and what these start later is below them."""
+    yield from _ends_what_it_starts("this test")

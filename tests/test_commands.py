@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from evaluate.tournament import main as tournament
+from train.__main__ import main as train
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 TRAIN = re.findall(r"^\.venv/bin/python -m train (.*?)(?: +#.*)?$", README, re.M)
 TOURNAMENT = re.findall(r"^\.venv/bin/python -m evaluate.tournament (.*)$", README, re.M)
-TARGETS = re.findall(r"^([a-z]+):.*##", (ROOT / "Makefile").read_text(), re.M)
+TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)
 
 
 def run(*arguments: str) -> str:
@@ -22,8 +25,9 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("arguments", [line for line in TRAIN if line != "--help"])
-def test_train_command(arguments: str) -> None:
-    assert "game:" in run("-m", "train", *shlex.split(arguments), "--cfg")
+def test_train_command(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train([*shlex.split(arguments), "--cfg"]) == 0
+    assert "game:" in capsys.readouterr().out
 
 
 def test_help_explains_every_group() -> None:
@@ -32,8 +36,14 @@ def test_help_explains_every_group() -> None:
 
 
 @pytest.mark.parametrize("arguments", TOURNAMENT)
-def test_tournament_command(arguments: str) -> None:
-    assert "deals: 4096" in run("-m", "evaluate.tournament", *shlex.split(arguments), "--cfg")
+def test_tournament_command(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tournament([*shlex.split(arguments), "--cfg"]) == 0
+    assert "deals: 4096" in capsys.readouterr().out
+
+
+def test_each_module_runs_as_a_command() -> None:
+    for module in ("train", "evaluate.tournament"):
+        assert "game:" in run("-m", module, "--cfg")
 
 
 def test_there_are_such_commands() -> None:

@@ -45,6 +45,6 @@ def test_modules_in_commands_exist() -> None:
     for module in modules:
         path = ROOT / module.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
-    targets = set(re.findall(r"(?:`|^)make ([a-z]+)", README, re.M))
+    targets = set(re.findall(r"(?:`|^)make ([a-z-]+)", README, re.M))
     makefile = (ROOT / "Makefile").read_text()
     assert all(re.search(rf"^{target}:", makefile, re.M) for target in targets)

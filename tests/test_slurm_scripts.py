@@ -1,8 +1,11 @@
 """What can be said of slurm/ without Slurm; tests/slurm has the rest."""
 
+import os
 import re
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,3 +54,97 @@ def test_example_of_site_env_changes_nothing_until_it_is_edited() -> None:
 def test_image_has_the_pinned_dependencies() -> None:
     text = (ROOT / "slurm" / "apptainer.def").read_text()
     assert "constraints.txt /opt/busso/constraints.txt" in text and "--constraint constraints.txt" in text
+
+
+LIMITS = {
+    "4:00:00": "233.0",
+    "04:00:00": "233.0",
+    "1-02:00:00": "1553.0",
+    "10-08:09:08": "14882.1",
+    "30:00": "23.0",
+    "08:09": "4.0",
+    "0:59": "0.4",
+    "UNLIMITED": "",
+    "Partition_Limit": "",
+    "NOT_SET": "",
+    "INVALID": "",
+    "": "",
+}
+
+
+@pytest.mark.parametrize(("limit", "minutes"), LIMITS.items())
+def test_minutes_of_training_that_a_time_limit_leaves(limit: str, minutes: str) -> None:
+    """Five minutes for the signal and two to begin and to end, but at most half of the time."""
+    script = 'set -euo pipefail; source slurm/lib/budget.sh; minutes_of_training "$1"'
+    found = subprocess.run(["bash", "-c", script, "bash", limit], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert (found.stdout.strip(), found.stderr) == (minutes, "")
+
+
+def test_the_signal_comes_when_the_budget_says() -> None:
+    (lead,) = re.findall(r"^SIGNAL_SECONDS=(\d+)", (ROOT / "slurm" / "lib" / "budget.sh").read_text(), re.M)
+    for name in ("train_dqn.sh", "sweep.sh"):
+        assert f"\n#SBATCH --signal=B:USR1@{lead}\n" in (ROOT / "slurm" / name).read_text()
+
+
+COMMANDS = {
+    # As Slurm: the limit of this task alone, and no requeueing.
+    "squeue": '[[ $* == "--noheader --jobs=$JOB --format=%l" ]] && echo "$LIMIT"',
+    "scontrol": 'echo "scontrol $*"; exit 1',
+    # As the trainer: it stops when USR1 comes to the job.
+    "python": """
+echo "python $* BUSSO_MINUTES=${BUSSO_MINUTES-}"
+trap "exit 75" USR1
+kill -USR1 $PPID
+while :; do sleep 0.1; done
+""",
+}
+ONE_NODE = {"SLURM_JOB_ID": "9", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "node1", "BUSSO_MINUTES": "77"}
+
+
+@pytest.fixture
+def short_folder() -> Iterator[str]:
+    """For BUSSO_TMP, which must be short."""
+    with tempfile.TemporaryDirectory(prefix="b") as folder:
+        yield folder
+
+
+@pytest.mark.parametrize(
+    ("task", "job", "limit", "minutes"),
+    [
+        ({}, "9", "1:00:00", "53.0"),
+        ({"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3"}, "7_3", "30:00", "23.0"),
+        ({}, "9", "UNLIMITED", ""),
+    ],
+)
+def test_a_job_trains_for_the_time_it_asked_for_and_asks_for_another_start(
+    tmp_path: Path, short_folder: str, task: dict[str, str], job: str, limit: str, minutes: str
+) -> None:
+    for name, text in COMMANDS.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "BUSSO_"))}
+    environment |= {**ONE_NODE, **task, "JOB": job, "LIMIT": limit, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    environment |= {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP": short_folder}
+    found = subprocess.run(
+        ["bash", "slurm/train_dqn.sh", "seed=1"], cwd=ROOT, env=environment, check=False, capture_output=True, text=True
+    )
+    assert found.returncode == 75, found.stderr
+    assert f"python -m train seed=1 BUSSO_MINUTES={minutes}\n" in found.stdout
+    assert ("no time limit" in found.stdout) == (not minutes)
+    assert f"job {job} goes back into the queue\nscontrol requeue {job}\n" in found.stdout
+    assert f"error: Slurm did not requeue job {job};" in found.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--pubic"], ["--public", "--host"]])
+def test_unknown_option_of_tensorboard(short_folder: str, arguments: list[str]) -> None:
+    environment = {**os.environ, "SLURM_JOB_ID": "8", "BUSSO_PYTHON": "false", "BUSSO_TMP": short_folder}
+    found = subprocess.run(
+        ["bash", "slurm/tensorboard.sh", *arguments],
+        cwd=ROOT,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 2
+    assert found.stderr == f"error: {arguments[-1]}: the only option is --public, before the folder\n"

@@ -36,6 +36,11 @@ remove_tmp # of an earlier start that was killed
 mkdir -m 700 "$tmp" || fail "cannot make $tmp on $(hostname)"
 trap remove_tmp EXIT
 
+# By this name `scontrol requeue` and `squeue` know this one task of an array: the last task has the job id of the array
+# itself, which means all of them.
+export BUSSO_JOB=$SLURM_JOB_ID
+if [[ ${SLURM_ARRAY_TASK_ID:-} ]]; then BUSSO_JOB=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID; fi
+
 export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 TMPDIR=$tmp RAY_TMPDIR=$tmp
 # Ray's memory monitor looks at the whole node, and would end workers because of what other jobs use there.
 export RAY_USAGE_STATS_ENABLED=0 RAY_memory_monitor_refresh_ms=0

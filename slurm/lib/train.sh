@@ -22,6 +22,8 @@ trap 'on_signal TERM' TERM
 source slurm/lib/job.sh
 # shellcheck source=slurm/lib/ray.sh
 source slurm/lib/ray.sh
+# shellcheck source=slurm/lib/budget.sh
+source slurm/lib/budget.sh
 
 # USR1 would kill a Python that does not yet catch or block it; TERM may, there is nothing to save yet.
 tell() {
@@ -51,6 +53,7 @@ watch_head() { # to be run in the background
 train() { # OVERRIDES...: ends the job
     local before code
     trap 'stop_ray; remove_tmp' EXIT
+    set_minutes
     say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m train $*"
     start_ray || exit 2
     if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
@@ -79,11 +82,8 @@ train() { # OVERRIDES...: ends the job
 }
 
 back_into_the_queue() {
-    # The last task of an array has the array's own job id: that would requeue all of them.
-    local self=$SLURM_JOB_ID
-    [[ ${SLURM_ARRAY_TASK_ID:-} ]] && self=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
     trap - USR1 TERM # else this shell keeps the node until Slurm kills it
-    say "job $self goes back into the queue"
-    scontrol requeue "$self" && sleep 600 # Slurm ends this shell here
-    printf 'error: Slurm did not requeue job %s; submit the same command again to go on\n' "$self" >&2
+    say "job $BUSSO_JOB goes back into the queue"
+    scontrol requeue "$BUSSO_JOB" && sleep 600 # Slurm ends this shell here
+    printf 'error: Slurm did not requeue job %s; submit the same command again to go on\n' "$BUSSO_JOB" >&2
 }

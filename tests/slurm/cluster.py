@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import limits, processes
+
 ROOT = Path(__file__).parent.parent.parent
 LAB = Path(__file__).parent / "lab"
 UNFINISHED = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED")
@@ -73,7 +75,10 @@ class Cluster:
 
     def lab(self, *command: str) -> str:
         """Run a script of the lab."""
-        return self._checked([str(LAB / command[0]), *command[1:]], ROOT)
+        before = processes.children()
+        text = self._checked([str(LAB / command[0]), *command[1:]], ROOT)
+        processes.keep_for_the_session(processes.children() - before)  # a host started anew is the cluster's
+        return text
 
     def run(self, *command: str, node: str = "login") -> str:
         """Standard output of a command on a host."""
@@ -98,8 +103,9 @@ class Cluster:
         start = time.monotonic()
         while not seen():
             over = number is not None and self.job(number).state not in UNFINISHED
-            if (over and not seen()) or time.monotonic() - start > seconds:
-                raise AssertionError(f"not within {seconds} s: {what}\n{self.log(number) if number else ''}")
+            if (over and not seen()) or time.monotonic() - start > limits.seconds(seconds):
+                waited = f"{time.monotonic() - start:.0f} s"
+                raise AssertionError(f"not within {waited}: {what}\n{self.log(number) if number else ''}")
             time.sleep(0.2)
         return time.monotonic() - start
 

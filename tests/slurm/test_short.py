@@ -7,7 +7,7 @@ import pytest
 
 from tests.slurm.cluster import ROOT, Cluster
 
-pytestmark = pytest.mark.slurm
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 SCRIPTS = sorted(path.name for path in (ROOT / "slurm").glob("*.sh"))
 
 
@@ -86,21 +86,31 @@ def test_tournament_and_site_env(cluster: Cluster, tmp_path: Path) -> None:
     assert (cluster.home / "t" / "results.csv").exists()
 
 
-def test_tensorboard_says_how_to_reach_it(cluster: Cluster) -> None:
-    job = cluster.sbatch("slurm/tensorboard.sh")
-    line = re.compile(r"ssh -N -L 6006:(node\d):(\d+) \S+@\S+")
+@pytest.mark.parametrize("public", [False, True])
+def test_tensorboard_says_how_to_reach_it(cluster: Cluster, public: bool) -> None:
+    """By default on its node alone; from the login node only when that was asked for."""
+    job = cluster.sbatch("slurm/tensorboard.sh", *(["--public"] if public else []))
+    ways = [
+        r"ssh -N -J \S+@login -L 6006:127\.0\.0\.1:(\d+) \S+@(node\d)\n",
+        r"ssh -N -L 6006:node\d:(\d+) \S+@login\n",
+    ]
+    line = re.compile(ways[public])
     cluster.until("the line", lambda: line.search(cluster.log(job)) is not None, 30, job)
     found = line.search(cluster.log(job))
     assert found
-    node, port = found.groups()
-    page = f"import urllib.request; print(urllib.request.urlopen('http://{node}:{port}/', timeout=5).status)"
-    cluster.until("the page", lambda: _answers(cluster, page), 60, job)
+    port, node = found[1], cluster.job(job).fields["NodeList"]
+    assert public or node == found[2]
+    assert ("warning: everybody on the cluster can look" in cluster.log(job)) == public
+    cluster.until("the page", lambda: _answers(cluster, node if public else "127.0.0.1", port, node), 60, job)
+    assert _answers(cluster, node, port, "login") == public
     cluster.run("scancel", job)
     cluster.until("a clean node", lambda: cluster.left_behind(node) == [], 15)
 
 
-def _answers(cluster: Cluster, page: str) -> bool:
+def _answers(cluster: Cluster, address: str, port: str, host: str) -> bool:
+    """Whether TensorBoard is there, seen from a host."""
+    page = f"import urllib.request; print(urllib.request.urlopen('http://{address}:{port}/', timeout=20).status)"
     try:
-        return cluster.run(".venv/bin/python", "-c", page) == "200"
+        return cluster.run(".venv/bin/python", "-c", page, node=host) == "200"
     except AssertionError:
         return False

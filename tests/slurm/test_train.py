@@ -8,7 +8,7 @@ import pytest
 from tests.slurm.cluster import Cluster, column
 from train import checkpoint
 
-pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray]
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(400)]
 
 SMALL = (
     "rollout.batch=32",
@@ -87,7 +87,9 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
     assert counters(cluster, "interrupted")["env_steps"] == 4800 * 40
     rows = column(cluster.home / "runs" / "tressette" / "interrupted", "rollout/episodes")
     assert rows == sorted(set(rows)) and rows[-1] == 4800, "an interval of games is in metrics.csv once"
+    assert "time limit 20:00: 13.0 minutes of training" in cluster.log(beside)
     text = cluster.log(job)
+    assert text.count("time limit 4:00:00: 233.0 minutes of training") == 4
     assert text.count("goes back into the queue") == 3 and text.count("resumed from") == 3
     assert cluster.left_behind("node1") == []
     print(f"\ntwo jobs on a node: first update {begun:.0f} s after submission; USR1 to PENDING {stops} s")
@@ -197,6 +199,7 @@ def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None
     array = cluster.sbatch(*NODE, "--array=0-1", "slurm/sweep.sh", *arguments)
     last = f"{array}_1"
     cluster.until("both run", lambda: all("start 1" in cluster.log(f"{array}_{k}") for k in (0, 1)), 30, last)
+    assert all("time limit 4:00:00: 233.0 minutes" in cluster.log(f"{array}_{k}") for k in (0, 1))
     cluster.usr1(last)  # of an array the last task has the array's own id
     cluster.start_now(last)
     assert cluster.ended(last, "COMPLETED", 120).restarts == 1

@@ -4,11 +4,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.limits import seconds, until
 from tests.train.runs import small
 from train import checkpoint
 from train.__main__ import main
@@ -168,10 +168,12 @@ def start(runs: Path, *overrides: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "train", *small(runs, "episodes=1000000", *overrides)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     log = folder(runs) / "train.log"
-    deadline = time.monotonic() + 60
-    while not (log.exists() and "first update" in log.read_text()):
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.1)
+
+    def learns() -> bool:
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        return log.exists() and "first update" in log.read_text()
+
+    until("the first update", learns, 60)
     return process
 
 
@@ -184,7 +186,7 @@ def test_signal_leaves_a_checkpoint_and_a_clear_line(tmp_path: Path, number: int
     assert second.returncode == 2 and "another process is using this run" in second.stderr
     assert "Traceback" not in second.stderr
     process.send_signal(number)
-    _, text = process.communicate(timeout=60)
+    _, text = process.communicate(timeout=seconds(60))
     assert process.returncode == code
     found = re.search(r"stopped by (SIG\w+) after ([\d,]+) episodes; a checkpoint is in \S+", text)
     assert found and signal.Signals[found[1]] == number and "Traceback" not in text
@@ -228,5 +230,5 @@ def test_usr1_asks_for_another_start_but_not_for_ever(
 def test_usr1_after_progress(tmp_path: Path) -> None:
     process = start(tmp_path)
     process.send_signal(signal.SIGUSR1)
-    _, text = process.communicate(timeout=60)
+    _, text = process.communicate(timeout=seconds(60))
     assert process.returncode == 75 and "stopped by SIGUSR1" in text and "Traceback" not in text

@@ -71,6 +71,7 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
     assert first == second
 
 
+@pytest.mark.slow
 def test_a_resumed_run_of_spike_equals_an_uninterrupted_one_bit_for_bit(tmp_path: Path) -> None:
     spike = ["game=spike", "game.seats=4", "game.min_seats=2", "game.hands=2", "learner.n_step=2", "episodes=192"]
     whole = run(tmp_path / "a", *spike)

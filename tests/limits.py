@@ -1,0 +1,33 @@
+"""How long tests wait: a limit is for an idle machine, and longer where others want the CPUs as well."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+MOST = 4.0
+
+
+def slowness() -> float:
+    """Processes that want to run, in the last minute or at this moment, over the CPUs of this one: 1 to `MOST`."""
+    wanting = [os.getloadavg()[0]]
+    if Path("/proc/loadavg").exists():
+        wanting.append(float(Path("/proc/loadavg").read_text().split()[3].split("/")[0]))
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST, max(1.0, *(count / cpus for count in wanting)))
+
+
+def seconds(base: float) -> float:
+    """The limit for what may take `base` seconds on a machine of its own."""
+    return base * slowness()
+
+
+def until(what: str, seen: Callable[[], object], base: float, every: float = 0.1) -> float:
+    """Wait for it; the seconds it took. The limit follows the load while it waits."""
+    start = time.monotonic()
+    while not seen():
+        waited = time.monotonic() - start
+        if waited > seconds(base):
+            raise AssertionError(f"not within {waited:.0f} s: {what}")
+        time.sleep(every)
+    return time.monotonic() - start
