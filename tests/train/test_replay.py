@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.train.runs import whole
 from train.replay import ReplayBuffer
 from train.sum_tree import SumTree
 from train.transitions import Transitions
@@ -26,7 +27,7 @@ def rows(first: int, count: int, discount: float = 0.5) -> Transitions:
 
 
 def held(replay: ReplayBuffer) -> list[int]:
-    return sorted(int(x) for x in replay.state_dict()["rows"][2])
+    return sorted(int(x) for x in whole(replay.state_dict()["rows"])[2])
 
 
 def test_ring_overwrites_the_oldest() -> None:
