@@ -21,6 +21,7 @@ from train.progress import Display, Status
 from train.replay import ReplayBuffer
 from train.rollout import Rollout, Rollouts, RolloutsLostError, Ticket, Weights, build_network
 from train.run_folder import RunFolder
+from train.saved_settings import counters_of_checkpoint
 from train.schedule import epsilon, linear
 
 log = logging.getLogger("train")
@@ -289,9 +290,9 @@ class Trainer:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state_dict`. Tickets that were out are played again, as the same episodes."""
-        self.counters = Counters(**state["counters"])
+        self.counters = counters_of_checkpoint(Counters, state["counters"])
         self._unplayed = [Ticket(first, count, 0.0) for first, count in state["open_tickets"]]
         self._evaluating = dict(state["evaluating"])
-        self._passed = dict(state["passed"])
+        self._passed |= {what: state["passed"][what] for what in self._passed.keys() & state["passed"].keys()}
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])

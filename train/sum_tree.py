@@ -16,6 +16,11 @@ class SumTree:
         self._capacity = capacity
         self._nodes = torch.zeros(2 * self._first_leaf, dtype=torch.float64, device=device)
 
+    @staticmethod
+    def bytes_for(capacity: int) -> int:
+        """Bytes of a tree of so many leaves."""
+        return 16 << max(1, (capacity - 1).bit_length())
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""

@@ -20,10 +20,11 @@ from cards.splitmix import stream
 from train import checkpoint
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
-from train.config import as_yaml, settings_from_dict
+from train.config import as_yaml
 from train.metrics import Metrics
 from train.progress import status_bar
 from train.run_folder import RunFolder
+from train.saved_settings import counters_of_checkpoint, other_keys, settings_of_checkpoint
 from train.signals import StopRequest
 from train.simulator import of_game
 from train.tabular import Method, Values, learn
@@ -94,10 +95,12 @@ def load_table(path: Path) -> Table:
     else:
         state = checkpoint.load(path)
     try:
-        settings = settings_from_dict(TabularSettings, state["settings"])
+        settings = settings_of_checkpoint(TabularSettings, state["settings"])
         table = Table(settings, state["values"].numpy(), state["visits"].numpy())
     except Exception as error:  # whatever settings and tables of something else make OmegaConf and torch raise
         raise CheckpointError(f"{path}: holds no learned table ({str(error).splitlines()[0]})") from None
+    if keys := other_keys(TabularSettings, state["settings"]):
+        log.info("%s: %s", path, keys)
     model = load_model(settings)
     width = 1 if settings.policy else model.mdp.probability.shape[1]
     for name, array in (("values", table.values), ("visits", table.visits)):
@@ -211,8 +214,8 @@ class TabularTrainer:
         if values.shape != self.values.shape or visits.shape != self.visits.shape:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values[:], self.visits[:] = values, visits
-        self.counters = Counters(**state["counters"])
-        self._passed = dict(state["passed"])
+        self.counters = counters_of_checkpoint(Counters, state["counters"])
+        self._passed |= {what: state["passed"][what] for what in self._passed.keys() & state["passed"].keys()}
 
 
 def train_table(settings: TabularSettings, folder: RunFolder) -> int:
