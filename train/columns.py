@@ -13,7 +13,7 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-PIECE_BYTES = 8 << 20  # large enough for the disk, small enough to be nothing beside the columns
+PIECE_BYTES = 2 << 20  # large enough for the disk, small enough that nobody waits long for one
 _DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.uint8, torch.int64, torch.float32)}
 
 

@@ -1,5 +1,7 @@
 """Small runs for the tests of the trainer."""
 
+import hashlib
+import io
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,14 @@ def whole(columns: Columns) -> list[Tensor]:
         for tensor, values in zip(tensors, piece, strict=True):
             tensor[first : first + len(values)] = values
     return tensors
+
+
+def save_format_1(path: Path, state: dict[str, Any]) -> None:
+    """As checkpoints were written before they had columns."""
+    body = io.BytesIO()
+    torch.save(state, body)
+    digest = hashlib.sha256(body.getvalue()).hexdigest().encode()
+    path.write_bytes(b"busso-checkpoint 1 " + digest + b"\n" + body.getvalue())
 
 
 def equal(a: Any, b: Any, path: str = "") -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.train.runs import equal, whole
+from tests.train.runs import equal, save_format_1, whole
 from train import checkpoint, columns
 from train.checkpoint import BackgroundWriter, CheckpointError
 from train.columns import Columns, StoredColumns, TensorColumns
@@ -114,14 +114,6 @@ def test_pickle_that_runs_code_is_refused_without_running_it(tmp_path: Path, mon
         with pytest.raises(CheckpointError):
             checkpoint.load(path)
     assert not (tmp_path / "exploded").exists()
-
-
-def save_format_1(path: Path, state: dict[str, Any]) -> None:
-    """As checkpoints were written before they had columns."""
-    body = io.BytesIO()
-    torch.save(state, body)
-    digest = hashlib.sha256(body.getvalue()).hexdigest().encode()
-    path.write_bytes(b"busso-checkpoint 1 " + digest + b"\n" + body.getvalue())
 
 
 def test_format_1_is_read_and_damage_noticed(tmp_path: Path) -> None:
