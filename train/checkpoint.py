@@ -22,7 +22,7 @@ import torch
 from train.columns import Columns, as_bytes, described, restored
 
 MAGIC = b"busso-checkpoint 2 "
-MAGIC_1 = b"busso-checkpoint 1 "
+MAGIC_1 = b"busso-checkpoint 1 "  # as long as the other
 _HEADER = len(MAGIC) + 64 + 1
 _LONGEST_LINE = 1 << 20  # of JSON; a few hundred characters in truth
 _NAME = re.compile(r"episode_(\d{12})\.pt")

@@ -68,9 +68,10 @@ class RingColumns(TensorColumns):
         self._guard.release(self)
 
     def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
-        """Slices of the ring; asking for the next gives the one before free."""
+        """Slices of the ring; asking for the next one sets the one before free."""
         done = self._oldest
         for start, piece in super().pieces():
             yield start, piece
             done += len(piece[0])
             self._guard.advance(self, done)
+        self._guard.release(self)  # all is handed over, so not even a whole new ring has to wait for the disk

@@ -346,6 +346,20 @@ def test_a_buffer_that_is_not_full_never_waits(tmp_path: Path, slow_disk: thread
     assert equal(contents(checkpoint.load(path)), before) == []
 
 
+def test_nobody_waits_once_all_rows_are_written(tmp_path: Path, slow_disk: threading.Semaphore) -> None:
+    """However long the rest of the file takes, and however much is added meanwhile."""
+    replay, writer, path = filled(1000), BackgroundWriter(), tmp_path / "x.pt"
+    before = contents(replay.state_dict())
+    writer.save(path, replay.state_dict())
+    slow_disk.release(1 + 6 * 50)  # the description, and fifty pieces of six columns
+    adding = Adding(replay, *(rows(1000 + k, 500) for k in range(0, 5000, 500)))
+    adding.join(60)
+    assert not adding.is_alive() and not path.exists()
+    slow_disk.release(1_000_000)
+    writer.wait()
+    assert equal(contents(checkpoint.load(path)), before) == []
+
+
 def test_two_checkpoints_under_way_are_both_exact(tmp_path: Path, slow_disk: threading.Semaphore) -> None:
     replay, writer = filled(1000), BackgroundWriter()
     first = contents(replay.state_dict())
