@@ -14,9 +14,10 @@ from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from train import checkpoint
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
-from train.config import TrainSettings, settings_from_dict
+from train.config import TrainSettings
 from train.network import NetworkPlayer
 from train.rollout import acting_network
+from train.saved_settings import other_keys, settings_of_checkpoint
 
 log = logging.getLogger("evaluate")
 
@@ -67,10 +68,12 @@ def _newest_of_run(run: Path) -> tuple[Path, dict[str, Any]]:
 
 def _network_player(game: Game, path: Path, state: dict[str, Any], device: torch.device) -> NetworkPlayer:
     try:
-        settings = settings_from_dict(TrainSettings, state["settings"] | {"device": "cpu"})
+        settings = settings_of_checkpoint(TrainSettings, state["settings"] | {"device": "cpu"})
         weights = state["acting"]
     except (KeyError, TypeError, SettingsError) as error:
         raise CheckpointError(f"{path}: holds no network that can play ({error})") from None
+    if keys := other_keys(TrainSettings, state["settings"]):
+        log.info("%s: %s", path, keys)
     _check_game(game, settings, path)
     network = acting_network(game, settings, device)
     try:

@@ -22,6 +22,7 @@ from train.config import as_yaml
 from train.metrics import Metrics
 from train.progress import status_bar
 from train.run_folder import RunFolder
+from train.saved_settings import counters_of_checkpoint
 from train.signals import StopRequest
 
 log = logging.getLogger("train")
@@ -161,7 +162,7 @@ class BatchQTrainer:
         if values.shape != self.values.shape or values.dtype != np.float32:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values = values.copy()
-        self.counters = Counters(**state["counters"])
+        self.counters = counters_of_checkpoint(Counters, state["counters"])
         self.policy = self._greedy()
 
 

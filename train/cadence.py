@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 
 class Cadence:
@@ -26,3 +26,9 @@ class Cadence:
             self.passed = episodes // self._every
             self._last = self._clock()
         return due
+
+
+def restore(cadences: Mapping[str, Cadence], passed: Mapping[str, int]) -> None:
+    """Go on from the multiples that a checkpoint says were passed; what it does not know begins anew."""
+    for name in cadences.keys() & passed.keys():
+        cadences[name].passed = passed[name]

@@ -1,25 +1,34 @@
 """Checkpoints: written whole or not at all, checked before they are used, loaded without running code.
 
-A file is one line of text, `busso-checkpoint 1 <sha256 of the rest>`, then what `torch.save` wrote.
+A file is one line of text, `busso-checkpoint 2 <sha256 of the rest>`; one line of JSON that describes the large columns
+of the state, if it has any (`train.columns`); their bytes; and what `torch.save` wrote of all else. Neither writing nor
+loading one makes a copy of the columns. Files of format 1 hold no columns: `torch.save` wrote everything.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
+import json
 import os
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
 import torch
 
-MAGIC = b"busso-checkpoint 1 "
+from train.columns import Columns, as_bytes, described, restored
+
+MAGIC = b"busso-checkpoint 2 "
+MAGIC_1 = b"busso-checkpoint 1 "  # as long as the other
 _HEADER = len(MAGIC) + 64 + 1
+_LONGEST_LINE = 1 << 20  # of JSON; a few hundred characters in truth
 _NAME = re.compile(r"episode_(\d{12})\.pt")
 BEST = "best.pt"
+
+Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
 
 
 class CheckpointError(ValueError):
@@ -46,12 +55,23 @@ def save(path: Path, state: dict[str, Any]) -> None:
 
     Raises CheckpointError when the disk does not take it; `path` is then as it was.
     """
+    columns: dict[Place, Columns] = {}
+    _write(path, _apart(state, (), columns), columns)
+
+
+def _write(path: Path, rest: Any, columns: dict[Place, Columns]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(bytes(_HEADER))
             hashing = _Hashing(file)
-            torch.save(state, hashing)  # type: ignore[arg-type]
+            line = json.dumps([{"place": place, **described(each)} for place, each in columns.items()])
+            hashing.write(line.encode() + b"\n")
+            for each in columns.values():
+                for _, piece in each.pieces():
+                    for values in piece:
+                        hashing.write(as_bytes(values))
+            torch.save(rest, hashing)  # type: ignore[arg-type]
             file.seek(0)
             file.write(MAGIC + hashing.sha256.hexdigest().encode() + b"\n")
             file.flush()
@@ -66,6 +86,18 @@ def save(path: Path, state: dict[str, Any]) -> None:
         ) from error
 
 
+def _apart(value: Any, place: Place, columns: dict[Place, Columns]) -> Any:
+    """The state with None for its columns, which are put into `columns` under the places that they have in it."""
+    if isinstance(value, Columns):
+        columns[place] = value
+        return None
+    if isinstance(value, dict):
+        return {key: _apart(item, (*place, key), columns) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_apart(item, (*place, index), columns) for index, item in enumerate(value)]
+    return value
+
+
 def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -75,23 +107,62 @@ def _sync_folder(folder: Path) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a checkpoint onto the CPU. Raises CheckpointError when it is missing or damaged."""
+    """Read a checkpoint onto the CPU, but for its columns, which are read from the file when they are asked for.
+
+    Raises CheckpointError when it is missing or damaged.
+    """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            magic = _checked(path, file)
+            return _loaded(path, file, magic)
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from None
-    header, body = data[:_HEADER], memoryview(data)[_HEADER:]
-    if not header.startswith(MAGIC):
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _checked(path: Path, file: BufferedReader) -> bytes:
+    """The magic of a file whose checksum is right; the file then stands behind it."""
+    header = file.read(_HEADER)
+    magic = header[: len(MAGIC)]
+    if magic not in (MAGIC, MAGIC_1):
         raise CheckpointError(f"{path}: not a checkpoint of busso")
-    if hashlib.sha256(body).hexdigest().encode() != header[len(MAGIC) : -1]:
+    if hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n" != header[len(MAGIC) :]:
         raise CheckpointError(f"{path}: damaged (its checksum does not match)")
+    file.seek(_HEADER)
+    return magic
+
+
+def _loaded(path: Path, file: BufferedReader, magic: bytes) -> dict[str, Any]:
     try:
-        state = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
+        columns = _stored_columns(file) if magic == MAGIC else {}
+        state = torch.load(file, map_location="cpu", weights_only=True)
+        for place, each in columns.items():
+            _put(state, place, each)
+    except OSError:
+        raise
     except Exception as error:  # whatever a file with a right checksum and a wrong content makes torch raise
-        raise CheckpointError(f"{path}: cannot be loaded ({str(error).splitlines()[0]})") from None
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(f"{path}: cannot be loaded ({reason})") from None
     if not isinstance(state, dict):
         raise CheckpointError(f"{path}: holds no training state")
     return state
+
+
+def _stored_columns(file: IO[bytes]) -> dict[Place, Columns]:
+    """The columns by their places; the file then stands behind them."""
+    descriptions = json.loads(file.readline(_LONGEST_LINE))
+    at = file.tell()
+    columns: dict[Place, Columns] = {}
+    for description in descriptions:
+        each = columns[tuple(description["place"])] = restored(file, at, description)
+        at += each.nbytes
+    file.seek(at)
+    return columns
+
+
+def _put(state: Any, place: Place, columns: Columns) -> None:
+    for key in place[:-1]:
+        state = state[key]
+    state[place[-1]] = columns
 
 
 def listed(folder: Path) -> list[Path]:
@@ -148,22 +219,28 @@ def prune(folder: Path, keep: int) -> None:
 
 
 class BackgroundWriter:
-    """Saves in a thread, one file after another, so that the learner only waits for a copy in memory."""
+    """Saves in a thread, one file after another, so that the learner only waits for a copy of what is small.
 
-    AT_ONCE = 2  # copies held in memory; a third waits until the first is on disk
+    Large columns are not copied: they are held, and whoever would change rows that are not yet written waits.
+    """
+
+    AT_ONCE = 2  # states of which the small part is held in memory; a third waits until the first is on disk
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
 
     def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> None:
-        """Copy `state`, write it in the background, then delete all but `keep` checkpoints beside it.
+        """Write `state` as it is now in the background, then delete all but `keep` checkpoints beside it.
 
         Raises CheckpointError when an earlier one could not be written.
         """
         while self._pending and (self._pending[0].done() or len(self._pending) >= self.AT_ONCE):
             self._pending.pop(0).result()
-        self._pending.append(self._thread.submit(_save_and_prune, path, _copy(state), keep))
+        columns: dict[Place, Columns] = {}
+        rest = _copy(_apart(state, (), columns))
+        held = {place: each.held() for place, each in columns.items()}
+        self._pending.append(self._thread.submit(_save_and_prune, path, rest, held, keep))
 
     def wait(self) -> None:
         """Until everything is on disk. Raises CheckpointError when something could not be written."""
@@ -172,8 +249,12 @@ class BackgroundWriter:
             each.result()
 
 
-def _save_and_prune(path: Path, state: dict[str, Any], keep: int | None) -> None:
-    save(path, state)
+def _save_and_prune(path: Path, rest: Any, held: dict[Place, Columns], keep: int | None) -> None:
+    try:
+        _write(path, rest, held)
+    finally:  # whatever went wrong, nobody waits for ever
+        for each in held.values():
+            each.release()
     if keep is not None:
         prune(path.parent, keep)
 

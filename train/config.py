@@ -176,15 +176,3 @@ def settings_from_dict(schema: type[T], values: Any) -> T:
 def as_yaml(settings: Any) -> str:
     """The settings as YAML, in the order of their definition."""
     return yaml.safe_dump(asdict(settings), sort_keys=False)
-
-
-def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
-    """Keys, dotted, whose values differ between two nested dictionaries."""
-    found: dict[str, tuple[Any, Any]] = {}
-    for key in sorted(old.keys() | new.keys()):
-        a, b = old.get(key), new.get(key)
-        if isinstance(a, dict) and isinstance(b, dict):
-            found |= differences(a, b, f"{prefix}{key}.")
-        elif a != b:
-            found[prefix + key] = (a, b)
-    return found

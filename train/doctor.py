@@ -24,6 +24,7 @@ from train.learner import Learner
 from train.replay import ReplayBuffer
 from train.rollout import RolloutWorker, Ticket, build_network
 from train.run_folder import RunFolder
+from train.sum_tree import SumTree
 
 GIB = 1 << 30
 WORKER_BYTES = 520 * resources.MIB  # a Ray worker with PyTorch and compiled games: `make bench`, worker_memory
@@ -118,12 +119,17 @@ def _replay_bytes(settings: TrainSettings) -> int:
     return settings.replay.capacity * ReplayBuffer(1, settings.load_game().words, torch.device("cpu"), 0).nbytes
 
 
+def _tree_bytes(settings: TrainSettings) -> int:
+    return SumTree.bytes_for(settings.replay.capacity) if settings.replay.prioritised else 0
+
+
 def _memory(settings: TrainSettings) -> Finding:
     workers, limit = _workers_here(settings), resources.memory()
     on_gpu = settings.device != "cpu" and torch.cuda.is_available()
     ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if settings.rollout.kind == "ray" else 0
-    # Besides the buffer there is the copy of it that a checkpoint is written from.
-    wanted = ray + GIB + _replay_bytes(settings) * (1 if on_gpu else 2)
+    # What a checkpoint takes besides the buffer, when it is written and when it is loaded: `make bench`,
+    # checkpoint_memory. A buffer on a GPU takes that alone.
+    wanted = ray + GIB + (_replay_bytes(settings) + _tree_bytes(settings)) * (0.3 if on_gpu else 1.3)
     says = f"{limit / GIB:.1f} GiB for this job, about {wanted / GIB:.1f} GiB wanted"
     return Finding("memory", says, "ok" if wanted <= limit else "warning")
 

@@ -14,7 +14,7 @@ from cards.duplicate import Duel
 from train import checkpoint
 from train.best import Best
 from train.budget import Budget
-from train.cadence import Cadence
+from train.cadence import Cadence, restore
 from train.config import TrainSettings, as_yaml
 from train.counters import Counters, Rates, RecentRates
 from train.learner import Learner
@@ -24,6 +24,7 @@ from train.progress import Display, Status
 from train.replay import ReplayBuffer
 from train.rollout import Rollout, Rollouts, RolloutsLostError, Ticket, Weights, build_network
 from train.run_folder import RunFolder
+from train.saved_settings import counters_of_checkpoint
 from train.schedule import epsilon, linear
 
 log = logging.getLogger("train")
@@ -283,12 +284,11 @@ class Trainer:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state_dict`. Tickets that were out are played again, as the same episodes."""
-        self.counters = Counters(**state["counters"])
+        self.counters = counters_of_checkpoint(Counters, state["counters"])
         self.budget.seconds_before = self.counters.seconds
         # Checkpoints of older versions have no attempts.
         self._unplayed = [Ticket(first, count, 0.0, *attempt) for first, count, *attempt in state["open_tickets"]]
         self._evaluating = dict(state["evaluating"])
-        for what, passed in state["passed"].items():
-            self._cadences[what].passed = passed
+        restore(self._cadences, state["passed"])
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])

@@ -9,6 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from train.columns import as_columns
+from train.ring import RingColumns, RingGuard
 from train.sum_tree import SumTree
 from train.transitions import Transitions
 
@@ -52,6 +54,7 @@ class ReplayBuffer:
         self._alpha, self.beta = alpha, beta
         self._generator = torch.Generator(device).manual_seed(seed)
         self._data = _allocate(capacity, words, device)
+        self._guard = RingGuard()
         self._tree = SumTree(capacity, device) if alpha > 0 else None
         self._greatest = torch.ones((), device=device)
 
@@ -61,8 +64,12 @@ class ReplayBuffer:
         return sum(t.nbytes for t in self._data) + (self._tree.nbytes if self._tree else 0)
 
     def add(self, transitions: Transitions) -> None:
-        """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept."""
+        """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept.
+
+        Waits for a checkpoint that has yet to get the rows that would be overwritten.
+        """
         rows = len(transitions.action)
+        self._guard.wait(self.inserted + rows - self.capacity)
         self.bootstraps = self.bootstraps or bool(transitions.discount.any())
         start = self.inserted % self.capacity
         kept = min(rows, self.capacity)
@@ -99,32 +106,33 @@ class ReplayBuffer:
             self._tree.set(index, priority**self._alpha)
 
     def state_dict(self) -> dict[str, Any]:
-        """The rows held and everything that future samples depend on. Tensors are views, not copies."""
+        """The rows held and everything that future samples depend on. Tensors and rows are views, not copies."""
         return {
             "capacity": self.capacity,
             "inserted": self.inserted,
             "bootstraps": self.bootstraps,
             "generator": self._generator.get_state(),
             "greatest": self._greatest,
-            "rows": [column[: self.size] for column in self._data],
+            "rows": RingColumns([column[: self.size] for column in self._data], self.inserted, self._guard),
             "tree": self._tree.leaves[: self.size] if self._tree is not None else None,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`. Raises ValueError when capacity, shape or kind of sampling differ."""
-        rows: list[Tensor] = state["rows"]
+        rows = as_columns(state["rows"])
         if state["capacity"] != self.capacity or (state["tree"] is None) != (self._tree is None):
             raise ValueError("replay: the checkpoint was made with other replay settings")
-        if [r.shape[1:] for r in rows] != [c.shape[1:] for c in self._data]:
+        if [kind.shape for kind in rows.kinds] != [column.shape[1:] for column in self._data]:
             raise ValueError("replay: the checkpoint holds observations of another size")
-        self.inserted, self.size = state["inserted"], len(rows[0])
+        self.inserted, self.size = state["inserted"], rows.rows
         self.bootstraps = state["bootstraps"]
         self._restore_generator(state["generator"].cpu())
         self._greatest = state["greatest"].to(self._greatest.device)
-        for column, values in zip(self._data, rows, strict=True):
-            column[: self.size].copy_(values)
+        for first, piece in rows.pieces():
+            for column, values in zip(self._data, piece, strict=True):
+                column[first : first + len(values)].copy_(values)
         if self._tree is not None:
-            self._tree.set(torch.arange(self.size, device=self._greatest.device), state["tree"])
+            self._tree.fill(state["tree"])
 
     def _restore_generator(self, state: Tensor) -> None:
         if state.shape == self._generator.get_state().shape:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +57,9 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
     if "reward" in settings:
         one_of("game.reward", str(settings["reward"]), *game.rewards)
     return game
+
+
+def game_defaults(name: str) -> dict[str, Any]:
+    """The group `game` of a game when nothing is said but its name. Raises SettingsError for an unknown one."""
+    game = load_configured_game({"name": name})
+    return {"name": name, "reward": next(iter(game.rewards)), **asdict(game.options)}

@@ -12,8 +12,9 @@ from filelock import FileLock, Timeout
 
 from train import checkpoint
 from train.checks import SettingsError
-from train.config import as_yaml, differences
-from train.run_config import RunSettings
+from train.config import as_yaml
+from train.run_config import RunSettings, game_defaults
+from train.saved_settings import changes, other_keys
 
 log = logging.getLogger("train")
 
@@ -69,10 +70,9 @@ class RunFolder:
         # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
         if found is None:
             return None
-        started_with = found.state.get("settings")
-        if not isinstance(started_with, dict):
-            raise checkpoint.CheckpointError(f"{found.path}: holds no settings")
-        self._compare(started_with)
+        self._compare(found)
+        if keys := other_keys(type(self._settings), found.state["settings"]):
+            log.warning("%s: %s", found.path, keys)
         for path, problem in found.problems.items():
             checkpoint.set_aside(path)
             log.warning("%s; the one before is used, this one is renamed", problem)
@@ -92,7 +92,7 @@ class RunFolder:
         with self:
             found = checkpoint.load_newest(self.checkpoints)
             if found is not None:
-                self._compare(found.state.get("settings") or {})
+                self._compare(found)
         return found.path if found else None
 
     def write_settings(self) -> None:
@@ -102,10 +102,14 @@ class RunFolder:
         temporary.write_text(as_yaml(self._settings))
         temporary.replace(path)
 
-    def _compare(self, before: dict[str, Any]) -> None:
+    def _compare(self, found: checkpoint.Found) -> None:
+        """Raises SettingsError for a run that was started with other values."""
+        before = found.state.get("settings")
+        if not isinstance(before, dict):
+            raise checkpoint.CheckpointError(f"{found.path}: holds no settings")
         changed = {
             key: values
-            for key, values in differences(before, asdict(self._settings)).items()
+            for key, values in changes(self._with_rules(before), asdict(self._settings)).items()
             if key not in CHANGEABLE and not key.startswith(CHANGEABLE_GROUPS)
         }
         if "game.name" in changed:
@@ -117,3 +121,16 @@ class RunFolder:
                 f"{key}: the run in {self.path} was started with {old!r}, not {new!r}{more}; "
                 "start another with name=..., or go on with the old value"
             )
+
+    def _with_rules(self, before: dict[str, Any]) -> dict[str, Any]:
+        """The settings of before with the rules and rewards of the game that had no key yet.
+
+        Any other key that the run did not have is no change, whatever its value: an experiment may set it, and there
+        is no old value to go on with. The run goes on as one that begins today would, even where the program did
+        something else before it had the key. But what is in the buffer was played by the rules of then, and those are
+        what the default of an option stands for.
+        """
+        game = before.get("game")
+        if not isinstance(game, dict) or game.get("name") != self._settings.game_name:
+            return before
+        return before | {"game": game_defaults(self._settings.game_name) | game}

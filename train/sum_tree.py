@@ -16,6 +16,11 @@ class SumTree:
         self._capacity = capacity
         self._nodes = torch.zeros(2 * self._first_leaf, dtype=torch.float64, device=device)
 
+    @staticmethod
+    def bytes_for(capacity: int) -> int:
+        """Bytes of a tree of so many leaves."""
+        return 16 << max(1, (capacity - 1).bit_length())
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""
@@ -39,6 +44,16 @@ class SumTree:
             nodes = nodes >> 1
             # Sums are taken anew from both children, so that rounding never accumulates.
             self._nodes[nodes] = self._nodes[2 * nodes] + self._nodes[2 * nodes + 1]
+
+    def fill(self, weights: Tensor) -> None:
+        """Set the weights of the first leaves and 0 for the others, to the same bits as `set`, with no copy of them."""
+        self.leaves[: len(weights)] = weights
+        self.leaves[len(weights) :] = 0
+        level = self._first_leaf
+        while level > 1:
+            children = self._nodes[level : 2 * level]
+            level //= 2
+            torch.add(children[::2], children[1::2], out=self._nodes[level : 2 * level])
 
     def sample(self, uniform: Tensor) -> tuple[Tensor, Tensor]:
         """Draws in [0, 1) -> leaf indices and their probabilities. Stratify the draws as you like."""

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from cards.mdp import Model
 from cards.splitmix import stream
 from train import checkpoint
-from train.cadence import Cadence
+from train.cadence import Cadence, restore
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
-from train.config import as_yaml, settings_from_dict
+from train.config import as_yaml
 from train.metrics import Metrics
 from train.progress import status_bar
 from train.run_folder import RunFolder
+from train.saved_settings import counters_of_checkpoint, other_keys, settings_of_checkpoint
 from train.signals import StopRequest
 from train.simulator import of_game
 from train.tabular import Method, Values, learn
@@ -95,10 +96,12 @@ def load_table(path: Path) -> Table:
     else:
         state = checkpoint.load(path)
     try:
-        settings = settings_from_dict(TabularSettings, state["settings"])
+        settings = settings_of_checkpoint(TabularSettings, state["settings"])
         table = Table(settings, state["values"].numpy(), state["visits"].numpy())
     except Exception as error:  # whatever settings and tables of something else make OmegaConf and torch raise
         raise CheckpointError(f"{path}: holds no learned table ({str(error).splitlines()[0]})") from None
+    if keys := other_keys(TabularSettings, state["settings"]):
+        log.info("%s: %s", path, keys)
     model = load_model(settings)
     width = 1 if settings.policy else model.mdp.probability.shape[1]
     for name, array in (("values", table.values), ("visits", table.visits)):
@@ -214,9 +217,8 @@ class TabularTrainer:
         if values.shape != self.values.shape or visits.shape != self.visits.shape:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values[:], self.visits[:] = values, visits
-        self.counters = Counters(**state["counters"])
-        for what, passed in state["passed"].items():
-            self._cadences[what].passed = passed
+        self.counters = counters_of_checkpoint(Counters, state["counters"])
+        restore(self._cadences, state["passed"])
 
 
 def train_table(settings: TabularSettings, folder: RunFolder) -> int:

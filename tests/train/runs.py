@@ -1,8 +1,14 @@
 """Small runs for the tests of the trainer."""
 
+import hashlib
+import io
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from train.columns import Columns
 from train.config import TrainSettings, compose
 
 SMALL = (
@@ -43,6 +49,23 @@ def settings(runs: Path, *overrides: str) -> TrainSettings:
     return compose(TrainSettings, "train", small(runs, *overrides))
 
 
+def whole(columns: Columns) -> list[Tensor]:
+    """Columns as tensors in memory."""
+    tensors = [torch.empty(columns.rows, *kind.shape, dtype=kind.dtype) for kind in columns.kinds]
+    for first, piece in columns.pieces():
+        for tensor, values in zip(tensors, piece, strict=True):
+            tensor[first : first + len(values)] = values
+    return tensors
+
+
+def save_format_1(path: Path, state: dict[str, Any]) -> None:
+    """As checkpoints were written before they had columns."""
+    body = io.BytesIO()
+    torch.save(state, body)
+    digest = hashlib.sha256(body.getvalue()).hexdigest().encode()
+    path.write_bytes(b"busso-checkpoint 1 " + digest + b"\n" + body.getvalue())
+
+
 def equal(a: Any, b: Any, path: str = "") -> list[str]:
     """Where two nested states differ, by path; tensors by every bit."""
     if isinstance(a, dict):
@@ -51,5 +74,7 @@ def equal(a: Any, b: Any, path: str = "") -> list[str]:
     if isinstance(a, list | tuple):
         assert len(a) == len(b), path
         return [found for k, (x, y) in enumerate(zip(a, b, strict=True)) for found in equal(x, y, f"{path}[{k}]")]
+    if isinstance(a, Columns):
+        return equal(whole(a), whole(b), path)
     same = a.equal(b) if hasattr(a, "equal") else a == b
     return [] if same else [path]

@@ -1,16 +1,42 @@
 """Files that are whole or not there, and faults that are noticed."""
 
+import hashlib
+import io
 import os
 import pickle
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
-from train import checkpoint
+from tests.train.runs import equal, save_format_1, whole
+from train import checkpoint, columns
 from train.checkpoint import BackgroundWriter, CheckpointError
+from train.columns import Columns, StoredColumns, TensorColumns
+from train.replay import ReplayBuffer
+from train.transitions import Transitions
 
-STATE = {"weights": torch.arange(1000.0), "n": 3, "nested": {"list": [1, 2.5, "x", None]}}
+CPU = torch.device("cpu")
+TABLE = [torch.arange(600).view(300, 2), torch.arange(300).to(torch.uint8), torch.linspace(0, 1, 300)]
+TABLE_COLUMNS = TensorColumns(TABLE, first=70)
+TABLE_COLUMNS.piece = 47
+STATE = {
+    "weights": torch.arange(1000.0),
+    "n": 3,
+    "nested": {"list": [1, 2.5, "x", None], "table": TABLE_COLUMNS},
+}
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several pieces even of a small table."""
+    monkeypatch.setattr(columns, "PIECE_BYTES", 1000)
 
 
 def saved(folder: Path, episodes: int = 7) -> Path:
@@ -22,24 +48,47 @@ def saved(folder: Path, episodes: int = 7) -> Path:
 def test_round_trip(tmp_path: Path) -> None:
     state = checkpoint.load(saved(tmp_path))
     assert torch.equal(state["weights"], STATE["weights"])
-    assert state["nested"] == STATE["nested"]
+    assert state["nested"]["list"] == [1, 2.5, "x", None] and state["n"] == 3
+    table = state["nested"]["table"]
+    assert isinstance(table, StoredColumns) and equal(whole(table), TABLE) == []
+    assert [first for first, _ in table.pieces()][:2] == [70, 117], "in the order of the ring"
     assert [p.name for p in tmp_path.iterdir()] == ["episode_000000000007.pt"]
 
 
-@pytest.mark.parametrize("size", [0, 10, 84, 85, 500, -1])
-def test_truncated(tmp_path: Path, size: int) -> None:
+def parts(data: bytes) -> dict[str, int]:
+    """Where something of each part of a file lies."""
+    line = data.index(b"\n", 84) + 1
+    table = sum(t.nbytes for t in TABLE)
+    return {
+        "magic": 10,
+        "checksum": 70,
+        "description": 100,
+        "first of the table": line,
+        "table": line + table // 2,
+        "last of the table": line + table - 1,
+        "rest": line + table,
+        "end": len(data) - 1,
+    }
+
+
+PARTS = ("magic", "checksum", "description", "first of the table", "table", "last of the table", "rest", "end")
+
+
+@pytest.mark.parametrize("size", [0, 10, 84, 85, 500, -1, *PARTS])
+def test_truncated(tmp_path: Path, size: int | str) -> None:
     path = saved(tmp_path)
     data = path.read_bytes()
+    size = size if isinstance(size, int) else parts(data)[size]
     path.write_bytes(data[:size])
     with pytest.raises(CheckpointError, match=f"{path.name}: (damaged|not a checkpoint)"):
         checkpoint.load(path)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
-def test_one_flipped_bit(tmp_path: Path, share: float) -> None:
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999, *PARTS])
+def test_one_flipped_bit(tmp_path: Path, share: float | str) -> None:
     path = saved(tmp_path)
     data = bytearray(path.read_bytes())
-    data[int(share * len(data))] ^= 4
+    data[int(share * len(data)) if isinstance(share, float) else parts(bytes(data))[share]] ^= 4
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match=r"damaged|not a checkpoint"):
         checkpoint.load(path)
@@ -51,16 +100,73 @@ class _Bomb:
 
 
 def test_pickle_that_runs_code_is_refused_without_running_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once as a bare pickle, once inside a file with a right checksum."""
+    """Once as a bare pickle, and inside files with a right checksum."""
     monkeypatch.chdir(tmp_path)
     bare = tmp_path / "bare.pt"
     bare.write_bytes(pickle.dumps(_Bomb()))
     wrapped = tmp_path / "wrapped.pt"
     checkpoint.save(wrapped, {"x": _Bomb()})
-    for path in (bare, wrapped):
+    beside_columns = tmp_path / "columns.pt"
+    checkpoint.save(beside_columns, {"x": _Bomb(), "table": TensorColumns(TABLE)})
+    as_before = tmp_path / "format_1.pt"
+    save_format_1(as_before, {"x": _Bomb()})
+    for path in (bare, wrapped, beside_columns, as_before):
         with pytest.raises(CheckpointError):
             checkpoint.load(path)
     assert not (tmp_path / "exploded").exists()
+
+
+def test_format_1_is_read_and_damage_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "old.pt"
+    save_format_1(path, {"n": 3, "rows": TABLE})
+    assert equal(checkpoint.load(path), {"n": 3, "rows": TABLE}) == []
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match="damaged"):
+        checkpoint.load(path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"5",
+        b"[{}]",
+        b"{",
+        b'[{"place": ["t"], "kinds": [["int64", [2]]], "rows": 1000000000000, "first": 0, "piece": 9}]',
+        b'[{"place": ["t"], "kinds": [["int64", [2]]], "rows": -1, "first": 0, "piece": 9}]',
+        b'[{"place": ["t"], "kinds": [["int64", [2]]], "rows": 1, "first": 0, "piece": 0}]',
+        b'[{"place": ["t"], "kinds": [["complex64", [2]]], "rows": 0, "first": 0, "piece": 1}]',
+        b'[{"place": ["x", "y"], "kinds": [["int64", [2]]], "rows": 0, "first": 0, "piece": 1}]',
+        b'[{"place": [], "kinds": [["int64", [2]]], "rows": 0, "first": 0, "piece": 1}]',
+    ],
+)
+def test_columns_that_cannot_be(tmp_path: Path, line: bytes) -> None:
+    """A file with a right checksum and a description of columns that makes no sense."""
+    body = io.BytesIO()
+    torch.save({"n": 3}, body)
+    data = line + b"\n" + body.getvalue()
+    path = tmp_path / "odd.pt"
+    path.write_bytes(b"busso-checkpoint 2 " + hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+    with pytest.raises(CheckpointError, match="cannot be loaded"):
+        checkpoint.load(path)
+
+
+def test_columns_can_be_read_and_saved_when_their_file_is_gone(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    state = checkpoint.load(path)
+    path.unlink()
+    checkpoint.save(tmp_path / "again.pt", state)
+    again = checkpoint.load(tmp_path / "again.pt")
+    assert equal(again, checkpoint.load(saved(tmp_path))) == []
+
+
+def test_who_needs_the_network_alone_does_not_read_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    monkeypatch.setattr(StoredColumns, "_read", lambda columns, into, at: read.append(at))
+    state = checkpoint.load(saved(tmp_path))
+    assert torch.equal(state["weights"], STATE["weights"]) and read == []
+    assert len(list(state["nested"]["table"].pieces())) * 3 == len(read)
 
 
 def test_newest_good_one_is_used(tmp_path: Path) -> None:
@@ -123,3 +229,178 @@ def test_background_writer_reports_a_failure_once(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="could not be written"):
         writer.wait()
     writer.wait()
+
+
+def rows(first: int, count: int) -> Transitions:
+    """Row k carries k everywhere."""
+    numbers = np.arange(first, first + count)
+    words = np.stack([numbers, numbers + 1000], axis=1).astype(np.uint64)
+    return Transitions(
+        words,
+        (numbers % 40).astype(np.uint8),
+        numbers.astype(np.float32),
+        np.full(count, 0.5, np.float32),
+        words,
+        numbers.astype(np.uint64),
+    )
+
+
+def filled(inserted: int, alpha: float = 0.0) -> ReplayBuffer:
+    replay = ReplayBuffer(1000, 2, CPU, seed=1, alpha=alpha)
+    replay.add(rows(0, inserted))
+    return replay
+
+
+def contents(state: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a buffer's state that nothing changes."""
+    return {
+        key: whole(v) if isinstance(v, Columns) else v.clone() if isinstance(v, Tensor) else v
+        for key, v in state.items()
+    }
+
+
+@pytest.fixture
+def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore]:
+    """A disk that takes a block only when a permit is there."""
+    permits, write = threading.Semaphore(0), checkpoint._Hashing.write
+
+    def waits(file: checkpoint._Hashing, data: Any) -> int:
+        assert permits.acquire(timeout=60)
+        return write(file, data)
+
+    monkeypatch.setattr(checkpoint._Hashing, "write", waits)
+    yield permits
+    permits.release(1_000_000)
+
+
+class Adding(threading.Thread):
+    """Adds rows in a thread, which can be seen to wait."""
+
+    def __init__(self, replay: ReplayBuffer, *batches: Transitions) -> None:
+        super().__init__(daemon=True)
+        self._replay, self._batches = replay, batches
+        self.added = 0
+        self.start()
+
+    def run(self) -> None:
+        for batch in self._batches:
+            self._replay.add(batch)
+            self.added += 1
+
+    def waits(self) -> bool:
+        """Whether it is not done after a while in which it would be."""
+        self.join(0.3)
+        return self.is_alive()
+
+
+@pytest.mark.parametrize("inserted", [1000, 1370, 5999])
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_learning_goes_on_while_a_full_buffer_is_written(
+    tmp_path: Path, slow_disk: threading.Semaphore, inserted: int, alpha: float
+) -> None:
+    """The file is the buffer at the moment of the call; who adds waits for the disk, and only where it catches up."""
+    replay, writer, path = filled(inserted, alpha), BackgroundWriter(), tmp_path / "x.pt"
+    before = contents(replay.state_dict())
+    four_pieces = min(20, 1000 - inserted % 1000) + 3 * 20  # of 49 bytes a row; the first ends where the ring does
+    started = time.perf_counter()
+    writer.save(path, {"replay": replay.state_dict()})
+    assert time.perf_counter() - started < 5 and not path.exists()
+    replay.set_priorities(torch.arange(1000), torch.full((1000,), 7.0))
+    for _ in range(1 + 6 * 4 + 1):  # the description, four pieces of six columns, and the first block of the fifth
+        slow_disk.release()
+    adding = Adding(replay, *(rows(inserted + k, 1) for k in range(1001)))
+    assert adding.waits() and adding.added == four_pieces
+    slow_disk.release(1_000_000)
+    adding.join(60)
+    writer.wait()
+    assert adding.added == 1001 and replay.inserted == inserted + 1001
+    state = checkpoint.load(path)["replay"]
+    assert equal(contents(state), before) == []
+    other = ReplayBuffer(1000, 2, CPU, seed=9, alpha=alpha)
+    other.load_state_dict(state)
+    assert equal(contents(other.state_dict()), before) == []
+
+
+def test_rows_that_are_overwritten_all_at_once(tmp_path: Path, slow_disk: threading.Semaphore) -> None:
+    replay, writer, path = filled(1300), BackgroundWriter(), tmp_path / "x.pt"
+    before = contents(replay.state_dict())
+    writer.save(path, replay.state_dict())
+    adding = Adding(replay, rows(1300, 2500))
+    assert adding.waits() and equal(contents(replay.state_dict()), before) == []
+    slow_disk.release(1_000_000)
+    adding.join(60)
+    writer.wait()
+    assert equal(contents(checkpoint.load(path)), before) == [] and replay.inserted == 3800
+
+
+def test_a_buffer_that_is_not_full_never_waits(tmp_path: Path, slow_disk: threading.Semaphore) -> None:
+    replay, writer, path = filled(300), BackgroundWriter(), tmp_path / "x.pt"
+    before = contents(replay.state_dict())
+    writer.save(path, replay.state_dict())
+    replay.add(rows(300, 700))
+    adding = Adding(replay, rows(1000, 1))  # but the next row takes the place of the first
+    assert adding.waits()
+    slow_disk.release(1_000_000)
+    adding.join(60)
+    writer.wait()
+    assert equal(contents(checkpoint.load(path)), before) == []
+
+
+def test_nobody_waits_once_all_rows_are_written(tmp_path: Path, slow_disk: threading.Semaphore) -> None:
+    """However long the rest of the file takes, and however much is added meanwhile."""
+    replay, writer, path = filled(1000), BackgroundWriter(), tmp_path / "x.pt"
+    before = contents(replay.state_dict())
+    writer.save(path, replay.state_dict())
+    slow_disk.release(1 + 6 * 50)  # the description, and fifty pieces of six columns
+    adding = Adding(replay, *(rows(1000 + k, 500) for k in range(0, 5000, 500)))
+    adding.join(60)
+    assert not adding.is_alive() and not path.exists()
+    slow_disk.release(1_000_000)
+    writer.wait()
+    assert equal(contents(checkpoint.load(path)), before) == []
+
+
+def test_two_checkpoints_under_way_are_both_exact(tmp_path: Path, slow_disk: threading.Semaphore) -> None:
+    replay, writer = filled(1000), BackgroundWriter()
+    first = contents(replay.state_dict())
+    writer.save(tmp_path / "1.pt", replay.state_dict())
+    slow_disk.release(1 + 6 * 10 + 1)
+    adding = Adding(replay, *(rows(1000 + k, 1) for k in range(100)))
+    adding.join(60)
+    second = contents(replay.state_dict())
+    writer.save(tmp_path / "2.pt", replay.state_dict())
+    adding = Adding(replay, rows(1100, 1))
+    assert adding.waits()
+    slow_disk.release(1_000_000)
+    adding.join(60)
+    writer.wait()
+    assert equal(contents(checkpoint.load(tmp_path / "1.pt")), first) == []
+    assert equal(contents(checkpoint.load(tmp_path / "2.pt")), second) == []
+
+
+def test_a_full_disk_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk fills up in the middle of the columns, while rows wait to be overwritten."""
+    replay, writer, path = filled(1000), BackgroundWriter(), tmp_path / "x.pt"
+    checkpoint.save(path, {"n": 1})
+    blocks, go_on, write = iter(range(100)), threading.Event(), checkpoint._Hashing.write
+
+    def full(file: checkpoint._Hashing, data: Any) -> int:
+        if next(blocks) == 20:
+            assert go_on.wait(60)
+            raise OSError(28, "No space left on device")
+        return write(file, data)
+
+    monkeypatch.setattr(checkpoint._Hashing, "write", full)
+    writer.save(path, replay.state_dict())
+    adding = Adding(replay, rows(1000, 1000))
+    assert adding.waits()
+    go_on.set()
+    adding.join(60)
+    assert not adding.is_alive() and replay.inserted == 2000
+    with pytest.raises(CheckpointError, match="No space left"):
+        writer.wait()
+    assert checkpoint.load(path) == {"n": 1} and len(list(tmp_path.iterdir())) == 1
+    monkeypatch.undo()
+    writer.save(path, replay.state_dict())
+    writer.wait()
+    assert equal(contents(checkpoint.load(path)), contents(replay.state_dict())) == []

@@ -6,7 +6,7 @@ import pytest
 
 from train.__main__ import settings_of
 from train.checks import SettingsError
-from train.config import CONF, TrainSettings, as_yaml, compose, differences, settings_from_dict
+from train.config import CONF, TrainSettings, as_yaml, compose, settings_from_dict
 
 
 def experiments() -> list[str]:
@@ -150,8 +150,3 @@ def test_settings_survive_a_dictionary(tmp_path: Path) -> None:
     settings = compose(TrainSettings, "train", ["experiment=seed_tressette", f"runs={tmp_path}"])
     assert settings_from_dict(TrainSettings, asdict(settings)) == settings
     assert "lr: 0.0003" in as_yaml(settings)
-
-
-def test_differences_are_dotted() -> None:
-    old, new = {"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1, "c": 5}, "e": 4}
-    assert differences(old, new) == {"a.c": (2, 5), "d": (3, None), "e": (None, 4)}

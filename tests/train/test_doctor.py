@@ -91,3 +91,17 @@ def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "99999999")
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "9999")
     assert resources.memory() == all_memory and resources.cpus() == everything
+
+
+def test_memory_that_a_run_wants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 GiB, and 1.3 times 10 million rows of 145 bytes; with priorities a tree of 2 * 2**24 nodes of 8 bytes."""
+
+    def memory(*overrides: str) -> doctor.Finding:
+        return doctor._memory(settings(tmp_path, "replay.capacity=10000000", *overrides))
+
+    monkeypatch.setattr(resources, "memory", lambda: 3 << 30)
+    assert memory("device=cpu") == doctor.Finding("memory", "3.0 GiB for this job, about 2.8 GiB wanted")
+    more = memory("device=cpu", "replay.prioritised=true")
+    assert more.says.endswith("about 3.1 GiB wanted") and more.verdict == "warning"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert memory().says.endswith("about 1.4 GiB wanted")  # the buffer is on the GPU

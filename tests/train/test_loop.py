@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cards.duplicate import Duel
-from tests.train.runs import equal, settings
+from tests.train.runs import equal, save_format_1, settings, whole
 from train import checkpoint
 from train.__main__ import make_rollouts
 from train.device import choose_device
@@ -69,6 +69,18 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
     assert differences(whole, resumed) == []
     first, second = (metrics_without_times(tmp_path / x / "tressette" / "small") for x in "ab")
     assert first == second
+
+
+@pytest.mark.parametrize("variant", [[], ["replay.prioritised=true"]], ids=["uniform", "prioritised"])
+def test_a_run_goes_on_from_a_checkpoint_of_format_1(tmp_path: Path, variant: list[str]) -> None:
+    """As they were written when the buffer was a list of tensors in what `torch.save` wrote."""
+    uninterrupted = run(tmp_path / "a", *variant)
+    state = run(tmp_path / "b", *variant, stop_after=128)
+    state["replay"]["rows"] = whole(state["replay"]["rows"])
+    (newest, *_) = checkpoint.listed(tmp_path / "b" / "tressette" / "small" / "checkpoints")
+    save_format_1(newest, state)
+    assert newest.read_bytes().startswith(b"busso-checkpoint 1 ")
+    assert differences(uninterrupted, run(tmp_path / "b", *variant)) == []
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.train.runs import whole
 from train.replay import ReplayBuffer
 from train.sum_tree import SumTree
 from train.transitions import Transitions
@@ -26,7 +27,7 @@ def rows(first: int, count: int, discount: float = 0.5) -> Transitions:
 
 
 def held(replay: ReplayBuffer) -> list[int]:
-    return sorted(int(x) for x in replay.state_dict()["rows"][2])
+    return sorted(int(x) for x in whole(replay.state_dict()["rows"])[2])
 
 
 def test_ring_overwrites_the_oldest() -> None:
@@ -191,3 +192,15 @@ def test_sum_tree_never_draws_an_empty_leaf() -> None:
     tree.set(torch.tensor([0, 5]), torch.tensor([1.0, 1e-300]))
     leaves, _ = tree.sample(torch.tensor([0.0, 0.5, 1 - 2**-53], dtype=torch.float64))
     assert set(leaves.tolist()) <= {0, 5}
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 3, 7, 64, 1000])
+def test_a_filled_sum_tree_is_the_one_that_was_set(capacity: int) -> None:
+    """To the last bit, so that a resumed run draws the same rows."""
+    weights = torch.rand(capacity, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    some = weights[: max(1, capacity // 2)]
+    one, other = SumTree(capacity, CPU), SumTree(capacity, CPU)
+    other.fill(weights)
+    other.fill(some)
+    one.set(torch.arange(len(some)), some)
+    assert torch.equal(one._nodes, other._nodes) and one.nbytes == SumTree.bytes_for(capacity)

@@ -1,0 +1,92 @@
+"""`python -m tests.train.memory save|load RUNS [key=value ...]`: what a checkpoint takes, in a process of its own.
+
+Prints one JSON line: the peak of the process's memory, the bytes of the buffer, a sum over it, and seconds.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tests.train.runs import settings
+from train.loop import Trainer
+from train.run_folder import RunFolder
+from train.transitions import Transitions
+
+ROWS = 20_000  # added at once
+
+
+def peak() -> int:
+    """Most bytes of memory that this process has held."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+def transitions(words: int) -> Transitions:
+    """Of no game at all."""
+    draws = np.random.default_rng(1)
+
+    def packed(*shape: int) -> Any:
+        return draws.integers(0, 1 << 63, shape, np.uint64)
+
+    action = draws.integers(0, 40, ROWS, np.uint8)
+    number = draws.random((2, ROWS), np.float32)
+    return Transitions(packed(ROWS, words), action, number[0], number[1], packed(ROWS, words), packed(ROWS))
+
+
+def seen(trainer: Trainer) -> dict[str, Any]:
+    """What a restored buffer has in common with the one that was saved."""
+    replay = trainer.replay
+    total = sum(float(column.numpy().sum(dtype=np.float64)) for column in replay._data[1:4])  # with no copy of them
+    priorities = float(replay._tree.total) if replay._tree else 0.0
+    return {"peak": peak(), "buffer": replay.nbytes, "inserted": replay.inserted, "total": total + priorities}
+
+
+def save(trainer: Trainer) -> dict[str, Any]:
+    """Fill the buffer and half as much again, then save it twice while more is added."""
+    replay, some = trainer.replay, transitions(trainer._game.words)
+    while replay.inserted < 1.5 * replay.capacity:
+        replay.add(some)
+        replay.set_priorities(torch.arange(len(some.action)) % replay.size, torch.from_numpy(some.discount))
+    found, stopped, seconds = {}, [], 0.0
+    for _ in range(2):
+        found = seen(trainer)
+        started = time.perf_counter()
+        trainer._save_checkpoint()
+        stopped.append(time.perf_counter() - started)
+        for _ in range(5):
+            replay.add(some)
+        stopped.append(time.perf_counter() - started - stopped[-1])
+        trainer._writer.wait()
+        seconds = time.perf_counter() - started
+    return found | {"peak": peak(), "stopped": max(stopped[::2]), "five_adds": max(stopped[1::2]), "seconds": seconds}
+
+
+def measure(what: str, runs: Path, *overrides: str) -> dict[str, Any]:
+    """The same in a new process: a peak is that of a process's whole life."""
+    command = [sys.executable, "-m", "tests.train.memory", what, str(runs), *overrides]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def over_buffer(what: str, runs: Path, rows: int, *overrides: str) -> tuple[float, dict[str, Any]]:
+    """Peak over what the same process has with next to no buffer, in buffers; and all that was measured."""
+    little = measure(what, runs / "little", "replay.capacity=1000", *overrides)
+    much = measure(what, runs / "much", f"replay.capacity={rows}", *overrides)
+    return (much["peak"] - little["peak"]) / (much["buffer"] - little["buffer"]), much
+
+
+if __name__ == "__main__":
+    _, what, runs, *overrides = sys.argv
+    chosen = settings(Path(runs), "game=tressette", *overrides)
+    torch.set_num_threads(1)
+    with RunFolder(chosen) as folder:
+        started = time.perf_counter()
+        trainer = Trainer(chosen, folder, torch.device("cpu"))
+        passed = time.perf_counter() - started
+        print(json.dumps(save(trainer) if what == "save" else seen(trainer) | {"seconds": passed}))

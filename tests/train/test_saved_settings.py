@@ -1,0 +1,173 @@
+"""Runs and checkpoints from before a setting was there, or from when there was one more."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cards.game import load_game
+from cards.play import Player
+from evaluate.players import load_player
+from tests.train.runs import settings, small
+from train import checkpoint
+from train.__main__ import main
+from train.config import TrainSettings, compose
+from train.network import NetworkPlayer
+from train.run_config import game_defaults
+from train.saved_settings import changes, counters_of_checkpoint, other_keys, settings_of_checkpoint
+from train.tabular_run import load_table
+
+
+@dataclass
+class Part:
+    size: int = 3
+    late: float = 0.5
+
+
+@dataclass
+class Whole:
+    name: str
+    part: Part = field(default_factory=Part)
+    parts: list[Part] = field(default_factory=list)
+    newer: bool = True
+
+
+def test_absent_keys_take_their_default_and_unknown_ones_go() -> None:
+    old = {"name": "x", "part": {"size": 4, "gone": 1}, "parts": [{"size": 5}, {"size": 6, "odd": 2}], "past": [1]}
+    assert settings_of_checkpoint(Whole, old) == Whole("x", Part(4, 0.5), [Part(5, 0.5), Part(6, 0.5)], True)
+    assert other_keys(Whole, old) == (
+        "its settings lack newer, part.late, parts.late (today's values hold) "
+        "and have past, part.gone, parts.odd (settings no longer, ignored)"
+    )
+    assert other_keys(Whole, asdict(Whole("x", parts=[Part()]))) == ""
+    assert other_keys(Whole, asdict(Whole("x")) | {"past": 1}) == "its settings have past (settings no longer, ignored)"
+    assert counters_of_checkpoint(Part, {"size": 9, "gone": 3}) == Part(9, 0.5)
+
+
+def test_changes_are_dotted_and_only_of_keys_that_both_have() -> None:
+    old = {"a": {"b": 1, "c": 2, "x": 0}, "d": 3, "f": [{"g": 1}]}
+    new = {"a": {"b": 1, "c": 5}, "e": 4, "f": [{"g": 1, "h": 2}]}
+    assert changes(old, new) == {"a.c": (2, 5), "f": ([{"g": 1}], [{"g": 1, "h": 2}])}
+    assert changes(old, old) == {}
+
+
+@pytest.mark.parametrize("game", ["tressette", "spike", "sette_mezzo", "blackjack"])
+def test_defaults_of_a_game_are_those_of_conf(game: str) -> None:
+    assert compose(TrainSettings, "train", [f"game={game}"]).game == game_defaults(game)
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the state in a checkpoint."""
+    state = checkpoint.load(path)
+    change(state)
+    checkpoint.save(path, state)
+
+
+def older(state: dict[str, Any]) -> None:
+    """As of a version without some keys of today, and with others."""
+    values = state["settings"]
+    del values["learner"]["grad_clip"], values["network"]["dueling"], values["seed"], values["replay"]
+    del values["game"]["first_leader"]
+    values["learner"]["momentum"] = 0.9
+    values["network"]["flavour"] = {"a": 1}
+    values["colour"] = "red"
+    values["game"]["jokers"] = 2
+    for phase in values["behaviour"]:
+        phase["mood"] = "good"
+
+
+LACKS = "learner.grad_clip", "network.dueling", "seed", "replay", "game.first_leader"
+HAS = "learner.momentum", "network.flavour", "colour", "game.jokers", "behaviour.mood"
+
+
+def test_resuming_an_older_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def without_moods(state: dict[str, Any]) -> None:
+        older(state)
+        for phase in state["settings"]["behaviour"]:
+            del phase["mood"]  # lists are compared as they are
+        state["counters"]["sneezes"] = 3
+        del state["counters"]["idle_starts"], state["passed"]["log"]
+        state["passed"]["sneezes"] = 7
+
+    folder = tmp_path / "tressette" / "small"
+    assert main(small(tmp_path, "episodes=64")) == 0
+    (path,) = checkpoint.listed(folder / "checkpoints")
+    rewrite(path, without_moods)
+    # A key that the run did not have may have any value, but for rules: they were those of the default.
+    assert main(small(tmp_path, "episodes=128", "game.first_leader=four_of_denari")) == 2
+    assert "game.first_leader: the run in" in capsys.readouterr().err
+    assert main(small(tmp_path, "episodes=128", "learner.lr=0.5")) == 2
+    assert "learner.lr: the run in" in capsys.readouterr().err
+    assert main(small(tmp_path, "episodes=128", "learner.grad_clip=3", "seed=5")) == 0
+    lines = [line for line in (folder / "train.log").read_text().splitlines() if "its settings lack" in line]
+    assert len(lines) == 1 and all(key in lines[0] for key in (*LACKS, *HAS[:-1], path.name))
+    state = checkpoint.load(checkpoint.listed(folder / "checkpoints")[0])
+    assert state["counters"]["episodes"] == 128 and "sneezes" not in state["counters"] | state["passed"]
+    assert state["settings"]["learner"]["grad_clip"] == 3
+    # What the run now has is a change.
+    assert main(small(tmp_path, "episodes=192", "learner.grad_clip=4", "seed=5")) == 2
+    assert "learner.grad_clip" in capsys.readouterr().err
+
+
+def test_an_older_network_plays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    game = load_game("tressette")
+
+    def weights(player: Player) -> dict[str, torch.Tensor]:
+        assert isinstance(player, NetworkPlayer)
+        return player._network.state_dict()
+
+    assert main(small(tmp_path, "episodes=64")) == 0
+    path = tmp_path / "tressette" / "small" / "checkpoints" / "best.pt"
+    before = weights(load_player(game, str(path), torch.device("cpu")))
+    rewrite(path, older)
+    with caplog.at_level(logging.INFO):
+        after = weights(load_player(game, str(path), torch.device("cpu")))
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert all(key in caplog.text for key in (*LACKS, *HAS, "best.pt: its settings lack"))
+
+
+def test_an_older_table_is_read_and_gone_on_with(tmp_path: Path) -> None:
+    arguments = ["algo=q_learning", "game=blackjack", f"runs={tmp_path}", "name=small"]
+    assert main([*arguments, "episodes=2000"]) == 0
+    folder = tmp_path / "blackjack" / "small"
+    (path,) = checkpoint.listed(folder / "checkpoints")
+    before = load_table(path)
+
+    def change(state: dict[str, Any]) -> None:
+        del state["settings"]["step_power"], state["passed"]["checkpoint"], state["counters"]["seconds"]
+        state["settings"]["colour"] = state["counters"]["sneezes"] = state["passed"]["sneezes"] = 1
+
+    rewrite(path, change)
+    table = load_table(folder)
+    assert table.settings == before.settings and (table.values == before.values).all()
+    assert main([*arguments, "episodes=4000"]) == 0
+    assert "lack step_power (today's values hold) and have colour" in (folder / "train.log").read_text()
+    assert checkpoint.load(checkpoint.listed(folder / "checkpoints")[0])["counters"]["episodes"] == 4000
+
+
+def test_an_older_run_of_batches_is_gone_on_with(tmp_path: Path) -> None:
+    arguments = ["algo=q_learning", "game=spike", f"runs={tmp_path}", "name=small", "games=20", "passes=1"]
+    assert main([*arguments, "iterations=1"]) == 0
+    (path,) = checkpoint.listed(tmp_path / "spike" / "small" / "checkpoints")
+
+    def change(state: dict[str, Any]) -> None:
+        del state["settings"]["step_size"], state["counters"]["seconds"]
+        state["settings"]["colour"] = state["counters"]["sneezes"] = 1
+
+    rewrite(path, change)
+    assert main([*arguments, "iterations=2"]) == 0
+    assert checkpoint.load(checkpoint.listed(path.parent)[0])["counters"]["iteration"] == 2
+
+
+def test_settings_that_are_none_are_still_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = settings(tmp_path).folder / "checkpoints"
+    folder.mkdir(parents=True)
+    for value in (5, {}, {"game": 3}, {"game": {"name": "chess"}}):
+        checkpoint.save(checkpoint.path_for(folder, 5), {"settings": value})
+        assert main(small(tmp_path)) == 2
+        error = capsys.readouterr().err
+        assert error.splitlines()[-1].startswith("error: ") and "Traceback" not in error

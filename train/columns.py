@@ -1,0 +1,134 @@
+"""Columns too large for a second copy of them, such as those of the replay buffer: saved and loaded piece by piece."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import IO, Any
+
+import torch
+from torch import Tensor
+
+PIECE_BYTES = 2 << 20  # large enough for the disk, small enough that nobody waits long for one
+_DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.uint8, torch.int64, torch.float32)}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What one row of a column is."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a row."""
+        return self.dtype.itemsize * prod(self.shape)
+
+
+class Columns(ABC):
+    """Tensors of as many rows, `kinds` of them, handed over in pieces of at most `piece` rows.
+
+    The first piece begins with row `first`; after the last row come those before `first`.
+    """
+
+    def __init__(self, kinds: Sequence[Kind], rows: int, first: int, piece: int) -> None:
+        self.kinds, self.rows, self.first, self.piece = tuple(kinds), rows, first, piece
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return self.rows * sum(kind.nbytes for kind in self.kinds)
+
+    @abstractmethod
+    def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
+        """The first row of each piece and its part of every column, on the CPU; valid until the next is asked for."""
+
+    def held(self) -> Columns:
+        """The same columns, which from now on stay what they are until they are released."""
+        return self
+
+    def release(self) -> None:  # noqa: B027 - most have nothing to let go
+        """What `held` returned need no longer stay what it is."""
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """First row and end of each piece."""
+        for begin, end in ((self.first, self.rows), (0, self.first)):
+            for start in range(begin, end, self.piece):
+                yield start, min(start + self.piece, end)
+
+
+class TensorColumns(Columns):
+    """Columns in memory, on any device; views, not copies."""
+
+    def __init__(self, tensors: Sequence[Tensor], first: int = 0) -> None:
+        kinds = [Kind(tensor.dtype, tuple(tensor.shape[1:])) for tensor in tensors]
+        piece = max(1, PIECE_BYTES // max(1, sum(kind.nbytes for kind in kinds)))
+        super().__init__(kinds, len(tensors[0]), first, piece)
+        self._tensors = tensors
+
+    def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
+        """Slices of the tensors."""
+        for start, stop in self.spans():
+            yield start, [tensor[start:stop].cpu() for tensor in self._tensors]
+
+
+class StoredColumns(Columns):
+    """Columns in a file, piece after piece from byte `offset` on; they can be read even when the file is deleted."""
+
+    def __init__(self, file: IO[bytes], offset: int, kinds: Sequence[Kind], rows: int, first: int, piece: int) -> None:
+        super().__init__(kinds, rows, first, piece)
+        self._file = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)
+        self._offset = offset
+        weakref.finalize(self, self._file.close)
+
+    def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
+        """Read from the file. Raises ValueError when it has become shorter."""
+        at = self._offset
+        for start, stop in self.spans():
+            piece = [torch.empty(stop - start, *kind.shape, dtype=kind.dtype) for kind in self.kinds]
+            for values in piece:
+                self._read(as_bytes(values), at)
+                at += values.nbytes
+            yield start, piece
+
+    def _read(self, into: memoryview, at: int) -> None:
+        self._file.seek(at)
+        while into:
+            count = self._file.readinto(into)
+            if not count:
+                raise ValueError("the file ends before its columns do")
+            into = into[count:]
+
+
+def as_bytes(values: Tensor) -> memoryview:
+    """The memory of a contiguous CPU tensor, not a copy."""
+    return values.numpy().data.cast("B")
+
+
+def as_columns(rows: Columns | Sequence[Tensor]) -> Columns:
+    """Columns of whichever kind a state holds: files of format 1 hold plain tensors."""
+    return rows if isinstance(rows, Columns) else TensorColumns(rows)
+
+
+def described(columns: Columns) -> dict[str, Any]:
+    """What `restored` needs besides the bytes, as JSON has it."""
+    kinds = [[str(kind.dtype).removeprefix("torch."), list(kind.shape)] for kind in columns.kinds]
+    return {"kinds": kinds, "rows": columns.rows, "first": columns.first, "piece": columns.piece}
+
+
+def restored(file: IO[bytes], offset: int, description: dict[str, Any]) -> StoredColumns:
+    """The columns `described`, whose bytes lie in the file from `offset` on. Raises ValueError when they cannot."""
+    kinds = [Kind(_DTYPES[name], tuple(shape)) for name, shape in description["kinds"]]
+    rows, first, piece = (description[key] for key in ("rows", "first", "piece"))
+    numbers = [rows, first, piece, *(size for kind in kinds for size in kind.shape)]
+    if not all(type(number) is int and number >= 0 for number in numbers) or first > rows or piece < 1:
+        raise ValueError("its columns are described in numbers that cannot be")
+    columns = StoredColumns(file, offset, kinds, rows, first, piece)
+    if offset + columns.nbytes > os.fstat(file.fileno()).st_size:
+        raise ValueError("its columns are longer than the file")
+    return columns
