@@ -20,6 +20,7 @@ MAGIC = b"busso-checkpoint 1 "
 _HEADER = len(MAGIC) + 64 + 1
 _NAME = re.compile(r"episode_(\d{12})\.pt")
 BEST = "best.pt"
+_NETWORKS = ("acting", "learner", "evaluating")  # what of a state must be finite for it to be of use
 
 
 class CheckpointError(ValueError):
@@ -75,7 +76,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a checkpoint onto the CPU. Raises CheckpointError when it is missing or damaged."""
+    """Read a checkpoint onto the CPU. Raises CheckpointError when it is missing, damaged or of a diverged network."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -91,7 +92,25 @@ def load(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: cannot be loaded ({str(error).splitlines()[0]})") from None
     if not isinstance(state, dict):
         raise CheckpointError(f"{path}: holds no training state")
+    bad = not_finite({key: state.get(key) for key in _NETWORKS})
+    if bad is not None:
+        raise CheckpointError(f"{path}: {bad} is not finite (the run had diverged)")
     return state
+
+
+def not_finite(state: object, path: str = "") -> str | None:
+    """Where in a nested state the first floating-point tensor with NaN or infinity lies, dotted; None: nowhere."""
+    if isinstance(state, torch.Tensor):
+        if not state.is_floating_point() or not state.numel():
+            return None
+        return None if all(bound.isfinite() for bound in state.aminmax()) else path  # NaN is handed on by aminmax
+    if isinstance(state, dict):
+        items = [(f"{path}.{key}".lstrip("."), item) for key, item in state.items()]
+    elif isinstance(state, list | tuple):
+        items = [(f"{path}.{index}", item) for index, item in enumerate(state)]
+    else:
+        return None
+    return next((found for name, item in items if (found := not_finite(item, name))), None)
 
 
 def listed(folder: Path) -> list[Path]:
