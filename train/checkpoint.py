@@ -20,7 +20,7 @@ MAGIC = b"busso-checkpoint 1 "
 _HEADER = len(MAGIC) + 64 + 1
 _NAME = re.compile(r"episode_(\d{12})\.pt")
 BEST = "best.pt"
-_NETWORKS = ("acting", "learner", "evaluating")  # what of a state must be finite for it to be of use
+_PLAYING = ("acting", "evaluating")  # the weights in a state that play, and follow all that are learned
 
 
 class CheckpointError(ValueError):
@@ -92,7 +92,7 @@ def load(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: cannot be loaded ({str(error).splitlines()[0]})") from None
     if not isinstance(state, dict):
         raise CheckpointError(f"{path}: holds no training state")
-    bad = not_finite({key: state.get(key) for key in _NETWORKS})
+    bad = not_finite({key: state.get(key) for key in _PLAYING})
     if bad is not None:
         raise CheckpointError(f"{path}: {bad} is not finite (the run had diverged)")
     return state

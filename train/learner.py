@@ -161,7 +161,8 @@ class Learner:
         if state["scaler"] and self._scaler.is_enabled():  # else the run comes from another kind of device
             self._scaler.load_state_dict(state["scaler"])
         self.updates = state["updates"]
-        self._sums = state["sums"].to(self.device)
+        # An older version summed the infinite norms of steps that float16 skipped.
+        self._sums = state["sums"].to(self.device).nan_to_num(0.0, 0.0, 0.0)
         self._summed = state["summed"]
 
 

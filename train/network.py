@@ -186,6 +186,6 @@ class NetworkPlayer:
         packed = torch.from_numpy(words.view(np.int64)).to(device)
         rows = FORWARD_ROWS if device.type == "cpu" else max(1, len(packed))
         pieces = torch.split(packed, rows)
-        parts = [self._network(piece).float() for piece in pieces]
+        parts = [self._network(piece) for piece in pieces]
         result: NDArray[np.float32] = (torch.cat(parts) if len(parts) > 1 else parts[0]).cpu().numpy()
         return result
