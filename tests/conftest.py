@@ -9,11 +9,12 @@ from types import FrameType
 import pytest
 from hypothesis import settings
 
-from tests import processes
-from tests.limits import seconds
-
 # One thread each, before anything imports torch: on cores that others use too, two threads wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from tests import processes
+from tests.chips import CHIPS, Chip, forced
+from tests.limits import seconds
 
 # Compiled functions take their time at the first call, and shared machines at any.
 settings.register_profile("busso", deadline=None, derandomize=True)
@@ -83,3 +84,10 @@ def _module_ends_what_it_starts() -> Iterator[None]:
 def _test_ends_what_it_starts() -> Iterator[None]:
     """Those of wider fixtures are there before, and what these start later is below them."""
     yield from _ends_what_it_starts("this test")
+
+
+@pytest.fixture(params=CHIPS)
+def chip(request: pytest.FixtureRequest) -> Iterator[Chip]:
+    """A test that asks for it runs once on every kind of CPU."""
+    with forced(request.param) as found:
+        yield found

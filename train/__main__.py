@@ -86,7 +86,6 @@ def settings_of(overrides: list[str]) -> TrainSettings | BatchQSettings | Tabula
 def train(settings: TrainSettings, folder: RunFolder) -> int:
     """Train in the folder until the budget is spent or a signal comes, then say where it stands."""
     torch.set_num_threads(settings.learner.threads)
-    torch.set_float32_matmul_precision("high")
     device = choose_device(settings.device)
     trainer = Trainer(settings, folder, device)
     if trainer.complete():
@@ -119,7 +118,7 @@ def make_rollouts(settings: TrainSettings, device: torch.device) -> Rollouts:
 def _greet(trainer: Trainer, rollouts: Rollouts, display: Display, device: torch.device) -> None:
     settings = trainer.settings
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    dtype = str(trainer.learner.precision.dtype).removeprefix("torch.")
+    dtype = str(trainer.learner.precision).removeprefix("torch.")
     display.say(f"run {settings.folder}, learner on {where} in {dtype}; {rollouts.describe()}")
     if trainer.resumed_from is not None:
         counters = trainer.counters

@@ -27,6 +27,7 @@ _HEADER = len(MAGIC) + 64 + 1
 _LONGEST_LINE = 1 << 20  # of JSON; a few hundred characters in truth
 _NAME = re.compile(r"episode_(\d{12})\.pt")
 BEST = "best.pt"
+_PLAYING = ("acting", "evaluating")  # the weights in a state that play, and follow all that are learned
 
 Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
 
@@ -109,7 +110,7 @@ def _sync_folder(folder: Path) -> None:
 def load(path: Path) -> dict[str, Any]:
     """Read a checkpoint onto the CPU, but for its columns, which are read from the file when they are asked for.
 
-    Raises CheckpointError when it is missing or damaged.
+    Raises CheckpointError when it is missing, damaged or of a diverged network.
     """
     try:
         with path.open("rb") as file:
@@ -144,6 +145,9 @@ def _loaded(path: Path, file: BufferedReader, magic: bytes) -> dict[str, Any]:
         raise CheckpointError(f"{path}: cannot be loaded ({reason})") from None
     if not isinstance(state, dict):
         raise CheckpointError(f"{path}: holds no training state")
+    bad = not_finite({key: state.get(key) for key in _PLAYING})
+    if bad is not None:
+        raise CheckpointError(f"{path}: {bad} is not finite (the run had diverged)")
     return state
 
 
@@ -163,6 +167,21 @@ def _put(state: Any, place: Place, columns: Columns) -> None:
     for key in place[:-1]:
         state = state[key]
     state[place[-1]] = columns
+
+
+def not_finite(state: object, path: str = "") -> str | None:
+    """Where in a nested state the first floating-point tensor with NaN or infinity lies, dotted; None: nowhere."""
+    if isinstance(state, torch.Tensor):
+        if not state.is_floating_point() or not state.numel():
+            return None
+        return None if all(bound.isfinite() for bound in state.aminmax()) else path  # NaN is handed on by aminmax
+    if isinstance(state, dict):
+        items = [(f"{path}.{key}".lstrip("."), item) for key, item in state.items()]
+    elif isinstance(state, list | tuple):
+        items = [(f"{path}.{index}", item) for index, item in enumerate(state)]
+    else:
+        return None
+    return next((found for name, item in items if (found := not_finite(item, name))), None)
 
 
 def listed(folder: Path) -> list[Path]:

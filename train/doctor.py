@@ -186,14 +186,14 @@ def rates(settings: TrainSettings) -> list[Rate]:
     ticket = Ticket(0, settings.rollout.batch, settings.exploration.end)
     transitions = worker.play(ticket).transitions
     decisions = len(transitions.action)
-    playing = decisions / _seconds(lambda: worker.play(ticket))
+    playing = decisions / _seconds(lambda: worker.play(ticket), device)
     workers = _workers_here(settings)
     game = settings.load_game()
     buffer = ReplayBuffer(settings.replay.capacity, game.words, device, settings.seed)
-    storing = decisions / _seconds(lambda: buffer.add(transitions))
+    storing = decisions / _seconds(lambda: buffer.add(transitions), device)
     torch.set_num_threads(settings.learner.threads)
     learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
-    updates = 1 / _seconds(learner.update)
+    updates = 1 / _seconds(learner.update, device)
     ratio = settings.learner.samples_per_insert / settings.learner.batch_size
     each = f"{playing:,.0f} of one worker, {max(1, workers)} on this node"
     learning = f"{updates:,.0f} updates/s, {1 / ratio:,.0f} decisions each"
@@ -204,14 +204,22 @@ def rates(settings: TrainSettings) -> list[Rate]:
     ]
 
 
-def _seconds(function: Callable[[], object]) -> float:
-    """Mean seconds of a call, after a first one."""
+def _seconds(function: Callable[[], object], device: torch.device) -> float:
+    """Mean seconds of a call, after a first one, with what it leaves the device to do."""
     function()
-    calls, started = 0, time.perf_counter()
-    while (passed := time.perf_counter() - started) < _SECONDS:
+    started = _now(device)
+    calls, end = 0, started + _SECONDS
+    while time.perf_counter() < end:
         function()
         calls += 1
-    return passed / calls
+    return (_now(device) - started) / calls
+
+
+def _now(device: torch.device) -> float:
+    """The clock once the device has done all that it was given: CUDA's calls return before their work is done."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
 
 
 def screen(findings: list[Finding], measured: list[Rate]) -> Iterator[Table]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from train.checks import SettingsError
 from train.network import QNetwork, legal_tensor
+from train.precision import learner_format
 from train.replay import Batch, ReplayBuffer
 from train.setting_groups import LearnerSettings
 
@@ -26,35 +25,6 @@ def greatest_legal(values: Tensor, legal: Tensor) -> Tensor:
     return values.masked_fill(~legal, -torch.inf).argmax(dim=1, keepdim=True)
 
 
-@dataclass(frozen=True)
-class Precision:
-    """The number format of the forward pass: `dtype`, reached by autocast unless it is float32."""
-
-    dtype: torch.dtype
-
-    @property
-    def mixed(self) -> bool:
-        """Whether autocast is needed."""
-        return self.dtype != torch.float32
-
-
-def choose_precision(setting: str, device: torch.device) -> Precision:
-    """The fastest format of the device for `auto`, else the one asked for.
-
-    On CUDA bfloat16 where the chip has it, else float16 with a gradient scaler; on a CPU bfloat16 only with
-    instructions for it (AVX512-BF16, AMX), because emulated it is many times slower than float32. Raises SettingsError
-    for a format that the device has not.
-    """
-    if setting == "float16" and device.type == "cpu":
-        raise SettingsError("learner.precision: float16 needs a CUDA device; say auto, float32 or bfloat16")
-    if setting != "auto":
-        return Precision(getattr(torch, setting))
-    if device.type == "cuda":
-        return Precision(torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16)
-    capable = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return Precision(torch.bfloat16 if capable else torch.float32)
-
-
 class Learner:
     """Online and target network, optimizer and the update step. Samples come from `replay`, on the same device."""
 
@@ -66,17 +36,17 @@ class Learner:
         device: torch.device,
         actions: int,
     ) -> None:
-        self.online = network.to(device)
+        self.precision = learner_format(settings.precision, device)
+        self.online = network.to(device).mixed(self.precision)
         self.target = copy.deepcopy(self.online).requires_grad_(False)
         self.averaged = copy.deepcopy(self.target) if settings.average > 0 else None
         self.replay = replay
         self.settings = settings
         self.device = device
         self.updates = 0
-        self.precision = choose_precision(settings.precision, device)
         self._actions = actions
         self._optimizer = torch.optim.Adam(self.online.parameters(), lr=settings.lr, fused=True)
-        self._scaler = torch.amp.GradScaler(device.type, enabled=self.precision.dtype == torch.float16)
+        self._scaler = torch.amp.GradScaler(device.type, enabled=self.precision == torch.float16)
         self._sums = torch.zeros(len(METRICS), device=device)
         self._summed = 0
 
@@ -92,9 +62,7 @@ class Learner:
     def update(self) -> None:
         """One step of gradient descent on a sampled batch. Nothing is read back from the device."""
         batch, rows, weight = self.replay.sample(self.settings.batch_size)
-        with torch.autocast(self.device.type, self.precision.dtype, enabled=self.precision.mixed):
-            values = self.online(batch.observation).float()
-        value = values.gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
+        value = self.online(batch.observation).gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
         target = td_target(batch.n_step_return, batch.discount, self.next_value(batch))
         loss = self._loss(value, target, weight)
 
@@ -109,8 +77,18 @@ class Learner:
         self._follow()
         td_error = (value - target).detach()
         self.replay.set_priorities(rows, td_error)
-        self._sums += torch.stack([loss.detach(), value.detach().mean(), td_error.abs().mean(), norm])
+        self._sums += torch.stack([loss.detach(), value.detach().mean(), td_error.abs().mean(), self._taken(norm)])
         self._summed += 1
+
+    def _taken(self, norm: Tensor) -> Tensor:
+        """The gradient norm of the step that was taken: 0 where float16 skipped one to go on with a smaller scale.
+
+        A scale that has fallen below `LEAST_SCALE` is no overflow but divergence, and the norm stays what it is.
+        """
+        if not self._scaler.is_enabled():
+            return norm
+        scale = self._scaler.scale(torch.ones_like(norm))
+        return torch.where(norm.isfinite() | (scale < LEAST_SCALE), norm, 0.0)
 
     def warm_up(self, words: int) -> None:
         """Compile what the first update needs, while the first games are played. Changes nothing."""
@@ -126,9 +104,8 @@ class Learner:
         if not self.replay.bootstraps:  # every transition reaches the end of its game
             return torch.zeros_like(batch.discount)
         legal = legal_tensor(batch.next_legal, self._actions)
-        with torch.autocast(self.device.type, self.precision.dtype, enabled=self.precision.mixed):
-            values = self.target(batch.next_observation).float()
-            chooser = self.online(batch.next_observation).float() if self.settings.double else values
+        values = self.target(batch.next_observation)
+        chooser = self.online(batch.next_observation) if self.settings.double else values
         return values.gather(1, greatest_legal(chooser, legal)).squeeze(1)
 
     def _loss(self, value: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
@@ -184,10 +161,12 @@ class Learner:
         if state["scaler"] and self._scaler.is_enabled():  # else the run comes from another kind of device
             self._scaler.load_state_dict(state["scaler"])
         self.updates = state["updates"]
-        self._sums = state["sums"].to(self.device)
+        # An older version summed the infinite norms of steps that float16 skipped.
+        self._sums = state["sums"].to(self.device).nan_to_num(0.0, 0.0, 0.0)
         self._summed = state["summed"]
 
 
+LEAST_SCALE = 2.0**-24  # of float16's gradients: 40 steps in a row were skipped, or they are greater than 1e12
 METRICS = ("train/loss", "train/q_mean", "train/td_error", "train/grad_norm")
 
 

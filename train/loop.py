@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from train.budget import Budget
 from train.cadence import Cadence, restore
 from train.config import TrainSettings, as_yaml
 from train.counters import Counters, Rates, RecentRates
+from train.divergence import Watch
 from train.learner import Learner
 from train.metrics import Metrics
 from train.pace import Pace
@@ -59,6 +61,7 @@ class Trainer:
         self._in_flight: dict[int, Ticket] = {}
         self._evaluating: dict[int, Weights] = {}
         self._writer = checkpoint.BackgroundWriter()
+        self._watch = Watch(folder.checkpoints, self._writer)
         self._published = -1
         self._shown = 0.0
         evaluation, saving = settings.evaluation, settings.checkpoint
@@ -74,8 +77,6 @@ class Trainer:
         self._best = Best(settings, folder.checkpoints, self._writer)
         self._rates = Rates(self.counters.env_steps, self.learner.updates)
         self._recent = RecentRates()
-
-    # ------------------------------------------------------------------ the loop
 
     def complete(self) -> bool:
         """Whether the run had been finished before, its last weights evaluated and all."""
@@ -108,11 +109,9 @@ class Trainer:
         finally:
             # Whatever went wrong, what was learned is kept.
             self.counters.idle_starts = self.counters.idle_starts + 1 if self._progress() == before else 0
-            try:
+            with closing(self.metrics):
                 self._save_checkpoint()
                 self._writer.wait()
-            finally:
-                self.metrics.close()
         return self.complete()
 
     def _progress(self) -> tuple[int, int, int]:
@@ -219,7 +218,7 @@ class Trainer:
             "replay/size": self.replay.size,
             "replay/samples_per_insert": learner.updates * learner.settings.batch_size / max(1, counters.env_steps),
         }
-        row |= self._rates.per_second(counters.env_steps, learner.updates) | learner.metrics()
+        row |= self._rates.per_second(counters.env_steps, learner.updates) | self._watch.means(learner.metrics())
         self.metrics.write(counters.env_steps, row)
         self._rates = Rates(counters.env_steps, learner.updates)
 
@@ -233,6 +232,7 @@ class Trainer:
         self._start_evaluation(self.counters.env_steps, self.learner.acting_weights())
 
     def _start_evaluation(self, tag: int, weights: Weights) -> None:
+        self._watch.state({"evaluated": weights, "learner": self.learner.state_dict()})
         self._evaluating[tag] = weights
         self.rollouts.evaluate(tag, weights)
 
@@ -265,7 +265,7 @@ class Trainer:
 
     def _save_checkpoint(self) -> None:
         path = checkpoint.path_for(self._folder.checkpoints, self.counters.episodes)
-        self._writer.save(path, self.state_dict(), self.settings.checkpoint.keep)
+        self._writer.save(path, self._watch.state(self.state_dict()), self.settings.checkpoint.keep)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on. Tensors are not copied."""

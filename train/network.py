@@ -65,10 +65,15 @@ class QNetwork(nn.Module):
     """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, by hidden layers with ReLU.
 
     With `dueling`, value and advantages are separate outputs, `Q = V + A - mean A` (Wang et al., 2016, equation 9).
+
+    The hidden layers may multiply in a shorter number format (`mixed` to learn, `in_format` to play). The output
+    layer never does: values near 1000 have steps of 4 in bfloat16, more than actions differ by.
     """
 
     def __init__(self, bits: int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
         super().__init__()
+        self._mixed: torch.dtype = torch.float32
+        self._stored: torch.dtype = torch.float32
         self.input = PackedLinear(bits, hidden[0])
         layers: list[nn.Module] = []
         for before, after in pairwise(hidden):
@@ -78,19 +83,28 @@ class QNetwork(nn.Module):
         self.value = Linear(hidden[-1], 1) if dueling else None
 
     def forward(self, words: Tensor) -> Tensor:
-        """Values of all actions, legal or not."""
-        features = self.body(self.input(words).to(self.head.weight.dtype))
+        """Values of all actions, legal or not, in float32."""
+        with torch.autocast(words.device.type, self._mixed, enabled=self._mixed != torch.float32):
+            features = self.body(self.input(words).to(self._stored))
+        features = features.float()
         advantage: Tensor = self.head(features)
         if self.value is None:
             return advantage
         value: Tensor = self.value(features)
         return value + advantage - advantage.mean(dim=1, keepdim=True)
 
+    def mixed(self, dtype: torch.dtype) -> QNetwork:
+        """This network with hidden layers that multiply in `dtype`, from weights that stay float32: for learning."""
+        self._mixed = dtype
+        return self
+
     def in_format(self, dtype: torch.dtype) -> QNetwork:
-        """This network with the layers that multiply in `dtype`; the input layer only adds, and stays float32."""
-        for module in (self.body, self.head, self.value):
-            if module is not None:
-                module.to(dtype)
+        """This network with hidden layers that are kept and multiply in `dtype`: for playing, a copy of the weights.
+
+        The input layer only adds on a CPU, and stays float32.
+        """
+        self._stored = dtype
+        self.body.to(dtype)
         return self
 
 
@@ -185,6 +199,6 @@ class NetworkPlayer:
         packed = torch.from_numpy(words.view(np.int64)).to(device)
         rows = FORWARD_ROWS if device.type == "cpu" else max(1, len(packed))
         pieces = torch.split(packed, rows)
-        parts = [self._network(piece).float() for piece in pieces]
+        parts = [self._network(piece) for piece in pieces]
         result: NDArray[np.float32] = (torch.cat(parts) if len(parts) > 1 else parts[0]).cpu().numpy()
         return result

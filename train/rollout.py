@@ -19,8 +19,8 @@ from cards.play import Actions, Player, named_player, play
 from cards.splitmix import stream
 from train.checks import SettingsError
 from train.config import TrainSettings
-from train.learner import choose_precision
 from train.network import NetworkPlayer, QNetwork
+from train.precision import player_format
 from train.schedule import player_names, seating
 from train.transitions import Recorder, Transitions
 
@@ -84,9 +84,9 @@ def build_network(game: Game, settings: TrainSettings) -> QNetwork:
 
 
 def acting_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:
-    """A network to play with, in the number format that `learner.precision` means on this device."""
-    dtype = choose_precision(settings.learner.precision, device).dtype
-    return build_network(game, settings).to(device).in_format(dtype).eval().requires_grad_(False)
+    """A network to play with, in the fastest number format of this device."""
+    network = build_network(game, settings).to(device).in_format(player_format(device))
+    return network.eval().requires_grad_(False)
 
 
 class RolloutWorker:

@@ -20,8 +20,9 @@ from cards.play import RandomPlayer, play
 from cards.splitmix import stream
 from tests.bench.timing import report, seconds
 from train.config import TrainSettings, compose
-from train.learner import Learner, choose_precision
+from train.learner import Learner
 from train.network import Linear, QNetwork
+from train.precision import fastest_format, learner_format
 from train.replay import ReplayBuffer
 from train.rollout import RolloutWorker, Ticket, acting_network
 from train.setting_groups import LearnerSettings
@@ -129,18 +130,16 @@ def update() -> None:
 
 
 def _bare_update(rows: int) -> Callable[[], None]:
-    online = QNetwork(GAME.bits, GAME.actions, [256, 256], False)
+    online = QNetwork(GAME.bits, GAME.actions, [256, 256], False).mixed(learner_format("auto", CPU))
     target = copy.deepcopy(online).requires_grad_(False)
     optimizer = torch.optim.Adam(online.parameters(), lr=3e-4, fused=True)
-    precision = choose_precision("auto", CPU)
     x, y = _observations(2 * rows).split(rows)
     action, reward = torch.randint(40, (rows, 1)), torch.rand(rows)
 
     def step() -> None:
-        with torch.autocast("cpu", precision.dtype, enabled=precision.mixed):
-            value = online(x).gather(1, action).squeeze(1).float()
-            with torch.no_grad():
-                wanted = reward + 0.9 * target(y).float().amax(dim=1)
+        value = online(x).gather(1, action).squeeze(1)
+        with torch.no_grad():
+            wanted = reward + 0.9 * target(y).amax(dim=1)
         optimizer.zero_grad(set_to_none=True)
         F.huber_loss(value, wanted).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(online.parameters(), 10.0, foreach=True)
@@ -163,7 +162,7 @@ def kernels() -> None:
 
     operations = 2 * 2 * 512 * 256 * 256 / 1e9
     times = seconds(both(plain, torch.float32), both(ours, torch.float32), both(plain, torch.bfloat16))
-    chosen = "bfloat16" if choose_precision("auto", CPU).mixed else "float32 by oneDNN"
+    chosen = "bfloat16" if fastest_format(CPU) == torch.bfloat16 else "float32 by oneDNN"
     for name, best in zip(("float32 by MKL", "float32 by oneDNN", "bfloat16"), times, strict=True):
         report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
 

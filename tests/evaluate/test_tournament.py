@@ -16,6 +16,7 @@ from cards.play import Actions, Player, named_player
 from cards.splitmix import stream
 from evaluate.players import load_player
 from evaluate.tournament import main
+from tests.chips import Chip
 from tests.train.runs import small
 from train import checkpoint
 from train.__main__ import main as train
@@ -63,7 +64,7 @@ def test_swapped_players_give_the_mirrored_result() -> None:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one small trained run."""
     folder = tmp_path_factory.mktemp("runs")
-    assert train(small(folder)) == 0
+    assert train(small(folder, "network.hidden=[32,32]")) == 0
     return folder
 
 
@@ -132,8 +133,30 @@ def test_best_network_plays_for_its_run(runs: Path) -> None:
     best = checkpoint.load(run / "checkpoints" / "best.pt")["acting"]
     assert isinstance(player, NetworkPlayer)
     own = player._network.state_dict()
-    assert all(torch.equal(own[name], best[name]) for name in best)
+    assert all(torch.equal(own[name], best[name].to(own[name].dtype)) for name in best)
     assert isinstance(load_player(GAME, str(checkpoint.listed(run / "checkpoints")[0]), CPU), NetworkPlayer)
+
+
+def test_a_network_plays_on_every_chip_whatever_it_was_trained_in(runs: Path, tmp_path: Path, chip: Chip) -> None:
+    """A checkpoint of a run with float16 on a GPU plays on a CPU."""
+    state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
+    trained = state["settings"]["learner"] | {"precision": "float16"}
+    file = changed(runs, tmp_path / "half.pt", settings=state["settings"] | {"learner": trained})
+    player = load_player(GAME, file, CPU)
+    assert isinstance(player, NetworkPlayer)
+    hidden = {parameter.dtype for parameter in player._network.body.parameters()}
+    assert hidden == {getattr(torch, chip.format)}
+    assert main([f"players=[{file},greedy]", "deals=8", f"folder={tmp_path / 'out'}", "game=tressette"]) == 0
+    with (tmp_path / "out" / "results.csv").open() as table:
+        (row,) = csv.DictReader(table)
+    assert row["first"] == file and 0 <= float(row["first_won"]) <= 1
+
+
+def test_a_diverged_network_does_not_play(runs: Path, tmp_path: Path) -> None:
+    state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
+    bad = {name: torch.full_like(tensor, torch.nan) for name, tensor in state["acting"].items()}
+    with pytest.raises(CheckpointError, match="is not finite"):
+        load_player(GAME, changed(runs, tmp_path / "bad.pt", acting=bad), CPU)
 
 
 def test_damaged_best_falls_back_and_says_so(runs: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,11 +1,14 @@
 """Local runs: the same bits twice, and resumed equals uninterrupted."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cards.duplicate import Duel
+from tests.chips import CHIPS, forced
 from tests.train.runs import equal, save_format_1, settings, whole
 from train import checkpoint
 from train.__main__ import make_rollouts
@@ -94,6 +97,41 @@ def test_a_resumed_run_of_spike_equals_an_uninterrupted_one_bit_for_bit(tmp_path
     assert differences(whole, resumed) == []
     first, second = (metrics_without_times(tmp_path / x / "spike" / "small") for x in "ab")
     assert first == second and first[-1]["eval/points_vs_random"]
+
+
+DEEP = ("network.hidden=[32,32]", "network.dueling=true", "learner.double=true", "learner.average=0.9")
+FIRST_PARTS = """
+import sys
+from pathlib import Path
+from tests.chips import CHIPS, forced
+from tests.train.test_loop import DEEP, run
+for name in CHIPS:
+    with forced(name):
+        run(Path(sys.argv[1]) / name, *DEEP, stop_after=64)
+"""
+
+
+def test_on_every_chip_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path) -> None:
+    """The first part in another process, which takes its CPU for the same chip."""
+    command = [sys.executable, "-c", FIRST_PARTS, str(tmp_path / "parts")]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
+    wholes = {}
+    for name in CHIPS:
+        with forced(name):
+            wholes[name] = run(tmp_path / "whole" / name, *DEEP)
+            run(tmp_path / "parts" / name, *DEEP, stop_after=150)
+            assert differences(wholes[name], run(tmp_path / "parts" / name, *DEEP)) == [], name
+        folders = [tmp_path / part / name / "tressette" / "small" for part in ("whole", "parts")]
+        assert metrics_without_times(folders[0]) == metrics_without_times(folders[1]), name
+    assert any("online" in path for path in differences(wholes["bfloat16"], wholes["float32_one_dnn"]))
+
+
+def test_a_run_goes_on_on_another_chip(tmp_path: Path) -> None:
+    """And what was learned in one format is played in the other."""
+    with forced("bfloat16"):
+        run(tmp_path, *DEEP, stop_after=128)
+    with forced("float32_one_dnn"):
+        assert run(tmp_path, *DEEP)["counters"]["episodes"] == 256
 
 
 def metrics_without_times(folder: Path) -> list[dict[str, str]]:

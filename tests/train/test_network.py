@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from cards.bits import unpack
 from cards.splitmix import stream
+from tests.chips import Chip
 from train.network import Linear, NetworkPlayer, QNetwork, choose, forced, legal_tensor
 from train.packed_linear import PackedLinear
 from tressette import GAME
@@ -43,7 +44,7 @@ def test_packed_layer_equals_the_dense_one(rows: list[list[int]]) -> None:
     assert torch.allclose(layer.bias.grad, bias.grad, atol=1e-2, rtol=1e-3)
 
 
-def test_dueling_by_hand() -> None:
+def test_dueling_by_hand(chip: Chip) -> None:
     """Advantages enter only by their difference from the mean: the mean of Q is V."""
     network = QNetwork(6, 3, [5], dueling=True)
     x = torch.tensor([[5], [0], [63], [8]])

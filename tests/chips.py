@@ -1,0 +1,41 @@
+"""What other machines would choose: every number format and kernel of a CPU can be forced, whatever this one has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import pytest
+import torch
+
+from train import network
+
+
+class Chip(NamedTuple):
+    """A kind of CPU: what `learner.precision=auto` and players mean there, and the kernel of float32.
+
+    Without oneDNN in this PyTorch its own kernel takes its place.
+    """
+
+    format: str
+    one_dnn: bool
+
+
+CHIPS = {
+    "bfloat16": Chip("bfloat16", True),  # AVX512-BF16 or AMX
+    "float32_one_dnn": Chip("float32", True),
+    "float32_pytorch": Chip("float32", False),
+}
+
+
+@contextmanager
+def forced(name: str) -> Iterator[Chip]:
+    """Until its end this process takes its CPU for such a chip. bfloat16 is emulated where there is none."""
+    chip = CHIPS[name]
+    one_dnn = chip.one_dnn and network.one_dnn_available()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: chip.format == "bfloat16")
+        patch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: chip.format == "bfloat16")
+        patch.setattr(network, "one_dnn_available", lambda: one_dnn)
+        yield chip

@@ -1,0 +1,193 @@
+"""A run that diverges says so, stops, and leaves nothing on disk that is not finite."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.train.runs import settings, small
+from tests.train.test_learner import filled, learner
+from train import checkpoint
+from train.__main__ import main
+from train.checkpoint import CheckpointError, not_finite
+from train.divergence import DivergedError
+from train.learner import LEAST_SCALE, Learner
+from train.loop import Trainer
+from train.progress import Display
+from train.rollout import LocalRollouts, Rollout, RolloutWorker, Ticket
+from train.run_folder import RunFolder
+from train.setting_groups import LearnerSettings
+
+CPU = torch.device("cpu")
+NEVER = 10**9
+RARELY = {
+    "log": f"log_every_episodes={NEVER}",
+    "evaluation": f"evaluation.every_episodes={NEVER}",
+    "checkpoint": f"checkpoint.every_episodes={NEVER}",
+}
+
+
+def folder(runs: Path) -> Path:
+    return runs / "tressette" / "small" / "checkpoints"
+
+
+def written(runs: Path) -> list[Path]:
+    """All files of networks, each of which is finite and can be loaded."""
+    files = [*folder(runs).glob("*.pt")]
+    for path in files:
+        state = checkpoint.load(path)
+        assert not_finite(state) is None and state["acting"], path
+    return files
+
+
+def error_of(capsys: pytest.CaptureFixture[str]) -> str:
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.strip()]
+    (line,) = [line for line in lines if line.startswith("error: ")]
+    assert not any("Traceback" in line for line in lines)
+    return line
+
+
+def test_a_learning_rate_that_is_far_too_great(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):  # the same command again starts anew and says the same
+        assert main(small(tmp_path, "learner.lr=1e30")) == 2
+        line = error_of(capsys)
+        assert (
+            "tressette/small: the run diverged (train/loss is " in line and "no checkpoint was written before" in line
+        )
+        helps = ("learner.lr", "learner.grad_clip", "game.reward", "learner.precision=float32", "name=...")
+        assert all(key in line for key in helps)
+        assert written(tmp_path) == []
+
+
+@pytest.fixture
+def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From episode 128 on, the return of one decision in eight is not a number."""
+    play = RolloutWorker.play
+
+    def poison(worker: RolloutWorker, ticket: Ticket) -> Rollout:
+        rollout = play(worker, ticket)
+        if ticket.first >= 128:
+            rollout.transitions.n_step_return[::8] = math.nan
+        return rollout
+
+    monkeypatch.setattr(RolloutWorker, "play", poison)
+
+
+@pytest.mark.usefixtures("poisoned")
+@pytest.mark.parametrize("first", [*RARELY, "end"])
+def test_whatever_comes_first_stops_it_and_writes_nothing(
+    tmp_path: Path, first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log row, the evaluation, the checkpoint or the end of the run; one checkpoint is there from before."""
+    assert main(small(tmp_path, "episodes=128")) == 0
+    before, row = sorted(written(tmp_path)), (folder(tmp_path).parent / "metrics.csv").read_text()
+    rarely = [override for what, override in RARELY.items() if what != first]
+    for _ in range(2):  # the same command again goes on from the last good one, to the same end
+        capsys.readouterr()
+        assert main(small(tmp_path, *(rarely if first != "end" else RARELY.values()))) == 2
+        line = error_of(capsys)
+        assert f"the last good checkpoint is {folder(tmp_path) / 'episode_000000000128.pt'}" in line
+        assert sorted(written(tmp_path)) == before
+    assert "nan" not in row + (folder(tmp_path).parent / "metrics.csv").read_text()
+
+
+@pytest.mark.usefixtures("poisoned")
+def test_a_stop_request_writes_nothing_either(tmp_path: Path) -> None:
+    """Nor is it the exit code that puts a job back into the queue."""
+    chosen = settings(tmp_path, *RARELY.values())
+    with RunFolder(chosen) as held, Display("test") as display:
+        trainer = Trainer(chosen, held, CPU)
+        with pytest.raises(DivergedError) as caught:
+            trainer.run(LocalRollouts(chosen, CPU), display, lambda: trainer.counters.episodes >= 192)
+    assert caught.value.exit_code not in (0, 75) and written(tmp_path) == []
+
+
+def test_a_loss_that_is_infinite_where_the_weights_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the row that says so, the checkpoint of the end is refused as well."""
+    update = Learner.update
+
+    def infinite(it: Learner) -> None:
+        update(it)
+        it._sums[0] = math.inf
+
+    monkeypatch.setattr(Learner, "update", infinite)
+    assert main(small(tmp_path)) == 2
+    assert written(tmp_path) == []
+
+
+def test_a_diverged_checkpoint_counts_as_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As an older version wrote them: weights, or those of an evaluation that was under way, are not finite."""
+    assert main(small(tmp_path)) == 0
+    newest, before = checkpoint.listed(folder(tmp_path))[:2]
+    state = checkpoint.load(newest)
+    bad = {name: torch.full_like(tensor, math.nan) for name, tensor in state["acting"].items()}
+    for changed in ({"evaluating": [[7, bad]]}, {"acting": bad}):
+        checkpoint.save(newest, state | changed)
+        with pytest.raises(CheckpointError, match="is not finite \\(the run had diverged\\)"):
+            checkpoint.load(newest)
+    best = folder(tmp_path) / checkpoint.BEST
+    checkpoint.save(best, checkpoint.load(best) | {"acting": bad})
+    capsys.readouterr()
+    assert main(small(tmp_path)) == 0
+    assert f"{newest.name}: acting." in capsys.readouterr().err and before.exists()
+    assert newest in written(tmp_path) and best in written(tmp_path)
+
+
+def test_where_a_state_is_not_finite() -> None:
+    state: dict[str, Any] = {"a": [torch.ones(2), {"b": torch.zeros(0)}], "c": 3, "d": torch.tensor([1, 2])}
+    assert not_finite(state) is None
+    for bad in (math.nan, math.inf, -math.inf):
+        assert not_finite(state | {"e": (torch.ones(1), [torch.tensor([0.0, bad])])}) == "e.1.0"
+    assert not_finite(torch.tensor([math.nan], dtype=torch.bfloat16), "x") == "x"
+
+
+def scaled(scale: float) -> Learner:
+    """A learner with the gradient scaler of float16, in float32 because this is a CPU."""
+    it = filled(learner(LearnerSettings(batch_size=8, loss="mse", precision="float32")))
+    it._scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+    return it
+
+
+def test_a_step_that_float16_skips_is_no_divergence() -> None:
+    """The scaled gradient overflows: nothing changes but the scale, and the next step is taken."""
+    it = scaled(3e38)
+    it.replay._data.n_step_return.fill_(1000.0)
+    before = it.acting_weights()
+    it.update()
+    assert it._scaler.get_scale() < 2e38
+    assert all(torch.equal(tensor, before[name]) for name, tensor in it.acting_weights().items())
+    means = it.metrics()
+    assert means["train/grad_norm"] == 0 and means["train/loss"] > 100 and not_finite(it.state_dict()) is None
+    it._scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
+    it.update()
+    assert 0 < it.metrics()["train/grad_norm"] < math.inf
+
+
+def test_a_loss_that_is_no_number_is_divergence_with_a_scaler_too() -> None:
+    it = scaled(2.0)
+    it.replay._data.n_step_return.fill_(math.nan)
+    it.update()
+    assert math.isnan(it.metrics()["train/loss"]) and not_finite(it.acting_weights()) is None
+
+
+def test_a_step_that_an_older_version_saw_skipped_is_no_divergence() -> None:
+    it = scaled(2.0)
+    it.update()
+    state = it.state_dict()
+    state["sums"] = torch.tensor([1.0, 2.0, 3.0, math.inf])
+    it.load_state_dict(state)
+    assert it.metrics() == {"train/loss": 1, "train/q_mean": 2, "train/td_error": 3, "train/grad_norm": 0}
+
+
+def test_a_scale_that_has_collapsed_is_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step is skipped, loss and weights are finite, and nothing is learned."""
+    it = scaled(LEAST_SCALE / 4)
+    clip = torch.nn.utils.clip_grad_norm_
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *a, **k: clip(*a, **k) * math.inf)
+    it.update()
+    assert not math.isfinite(it.metrics()["train/grad_norm"])
+    it._scaler = torch.amp.GradScaler("cpu", init_scale=LEAST_SCALE * 4)
+    it.update()
+    assert it.metrics()["train/grad_norm"] == 0

@@ -1,0 +1,127 @@
+"""Number formats: who chooses which, what stays float32 in all, and how far bfloat16 may be off."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from cards.bits import unpack
+from tests.chips import Chip, forced
+from tests.train.runs import settings, small
+from train.__main__ import main
+from train.checks import SettingsError
+from train.network import NetworkPlayer, QNetwork
+from train.precision import learner_format, player_format
+from train.rollout import Evaluator, RolloutWorker, Ticket, acting_network, build_network
+from tressette import GAME
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+HALF_STEP = 2.0**-8  # rounding to bfloat16, of 8 significant bits, moves a number by at most this share of it
+
+
+def test_auto_is_the_fastest_of_the_device(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert learner_format("auto", CPU) == player_format(CPU) == getattr(torch, chip.format)
+    for capable in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, capable=capable: capable)
+        assert learner_format("auto", CUDA) == player_format(CUDA) == (torch.bfloat16 if capable else torch.float16)
+
+
+@pytest.mark.parametrize("instructions", ["_is_avx512_bf16_supported", "_is_amx_tile_supported"])
+def test_either_kind_of_instructions_makes_bfloat16_the_fastest(
+    instructions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with forced("float32_one_dnn"):
+        assert player_format(CPU) == torch.float32
+        monkeypatch.setattr(torch.cpu, instructions, lambda: True)
+        assert player_format(CPU) == torch.bfloat16
+
+
+def test_the_learner_takes_what_it_is_told_if_the_device_has_it() -> None:
+    for name in ("float32", "bfloat16"):
+        assert learner_format(name, CPU) == getattr(torch, name)
+    assert learner_format("float16", CUDA) == torch.float16
+    with pytest.raises(SettingsError, match="float16 needs a CUDA device"):
+        learner_format("float16", CPU)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+def test_players_use_the_format_of_their_chip_whatever_the_learner_does(
+    tmp_path: Path, precision: str, chip: Chip
+) -> None:
+    """A learner on a GPU with float16, workers and evaluator on CPUs: they get float32 weights, and play."""
+    chosen = settings(tmp_path, f"learner.precision={precision}", "network.hidden=[32,32]", "evaluation.deals=2")
+    weights = {name: tensor.clone() for name, tensor in build_network(GAME, chosen).state_dict().items()}
+    worker = RolloutWorker(chosen, CPU)
+    worker.load(1, weights)
+    assert len(worker.play(Ticket(0, 4, 0.1)).transitions.action) == 4 * 40
+    assert Evaluator(chosen, CPU).duels(weights, "evaluation", 2)["random"].wins.size == 2
+    network = acting_network(GAME, chosen, CPU)
+    hidden = {parameter.dtype for parameter in network.body.parameters()}
+    assert hidden == {getattr(torch, chip.format)} and network.head.weight.dtype == torch.float32
+
+
+def near_1000(dueling: bool) -> QNetwork:
+    """Actions worth 1000 and 1001 whatever is observed (dueling: 1000 ± 1/2), of which bfloat16 knows but the first."""
+    network = QNetwork(GAME.bits, 2, [8, 8], dueling)
+    nn.init.zeros_(network.head.weight)
+    network.head.bias.data = torch.tensor([1000.0, 1001.0])
+    if network.value is not None:
+        nn.init.zeros_(network.value.weight)
+        nn.init.constant_(network.value.bias, 1000.0)
+    return network
+
+
+@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_values_that_differ_by_1_at_1000_are_told_apart(dueling: bool, dtype: torch.dtype, chip: Chip) -> None:
+    expected = [999.5, 1000.5] if dueling else [1000.0, 1001.0]
+    words = np.zeros((3, GAME.words), np.uint64)
+    player = NetworkPlayer(GAME, near_1000(dueling).in_format(dtype))
+    assert player.values(words).tolist() == [expected] * 3
+    with torch.no_grad():
+        learning = near_1000(dueling).mixed(dtype)(torch.from_numpy(words.view(np.int64)))
+    assert learning.tolist() == [expected] * 3 and learning.dtype == torch.float32
+
+
+def rounding_bound(network: QNetwork, words: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the network says in float64, and how far bfloat16 hidden layers may be off.
+
+    A product of rounded inputs and weights is off by what the input was off before, and `HALF_STEP` of each factor; its
+    sum, in float32, and the bias are rounded once more. ReLU makes no error greater.
+    """
+    x = torch.from_numpy(unpack(words, network.input.bits)).double()
+    value = (x @ network.input.weight.double() + network.input.bias.double()).relu()
+    error = torch.full_like(value, 1e-5)  # of the sum in float32
+    for layer in network.body:
+        if isinstance(layer, nn.Linear):
+            weight, bias = layer.weight.double(), layer.bias.double()
+            error = error + HALF_STEP * (value + error)
+            error = error @ weight.abs().T * (1 + HALF_STEP) + HALF_STEP * (value @ weight.abs().T + bias.abs())
+            value = value @ weight.T + bias
+            error = error + HALF_STEP * (value.abs() + error) + 1e-5
+            value = value.relu()
+    head = network.head
+    return value @ head.weight.double().T + head.bias.double(), error @ head.weight.double().abs().T + 1e-5
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_bfloat16_is_off_by_no_more_than_its_rounding(stored: bool, chip: Chip) -> None:
+    torch.manual_seed(0)
+    network = QNetwork(150, 5, [64, 64, 64], False).requires_grad_(False)
+    words = np.random.default_rng(1).integers(0, 2**64, (40, 3), dtype=np.uint64)
+    words[:, 2] &= np.uint64((1 << 22) - 1)
+    exact, bound = rounding_bound(network, words)
+    packed = torch.from_numpy(words.view(np.int64))
+    off32 = (network(packed) - exact).abs().max()
+    network = network.in_format(torch.bfloat16) if stored else network.mixed(torch.bfloat16)
+    off = (network(packed) - exact).abs()
+    assert (off <= bound).all()
+    assert off.max() > 20 * off32  # it is bfloat16 that was measured
+
+
+def test_nothing_makes_float32_less_than_it_is(tmp_path: Path) -> None:
+    """TF32, which has the 10 bits of float16, would be the output layer's format too."""
+    assert main(small(tmp_path, "episodes=32")) == 0
+    assert torch.get_float32_matmul_precision() == "highest"
