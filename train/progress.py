@@ -126,9 +126,9 @@ def result_console() -> Console:
     return console if console.is_terminal else Console(width=120)
 
 
-def results_table(title: str, unit: str, duels: Mapping[str, Duel]) -> Table:
-    """Games won and margin against each opponent, with 95% intervals over deals."""
-    table = Table(title=title)
+def results_table(title: str, unit: str, duels: Mapping[str, Duel], won_means: str | None = None) -> Table:
+    """Games won and margin against each opponent, with 95% intervals over deals, and below it what is `won`."""
+    table = Table(title=title, caption=won_means)
     for column in ("against", "deals", "games won", "95% interval", f"{unit} more", "95% interval "):
         table.add_column(column, justify="left" if column == "against" else "right")
     for name, duel in duels.items():
@@ -137,7 +137,7 @@ def results_table(title: str, unit: str, duels: Mapping[str, Duel]) -> Table:
             name,
             f"{duel.wins.size:,}",
             f"{won.mean:.1%}",
-            f"± {won.half_width:.1%}",
+            f"{100 * won.low:.1f} to {won.high:.1%}",
             f"{margin.mean:+.2f}",
             f"± {margin.half_width:.2f}",
         )
