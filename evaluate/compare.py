@@ -1,4 +1,4 @@
-"""What was learned of a small game, in a table or a network, beside its exact values: errors in numbers and pictures."""
+"""What a table or a network has learned of a small game beside the exact values: errors in numbers and pictures."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def visits(mdp: Mdp, chances: Numbers) -> Numbers:
 
 
 def _compare_network(solved: Solved, source: Path, path: Path, state: dict[str, Any], target: str | Path) -> None:
-    player, settings = load_network(solved.game, path, state, torch.device("cpu"))
+    player, settings = load_network(solved.game, path, state, torch.device("cpu"), key="table")
     _check_same(solved, settings, source)
     observed, gamma = solved.model.observed(), settings.learner.gamma
     values = player.values(solved.game.observe(observed.records)).astype(np.float64)
@@ -141,7 +141,7 @@ def _network_lines(learned: Learned, discount: float, gamma: float) -> list[str]
     which = "" if gamma == discount else f", at learner.gamma {gamma:g} instead of the game's discount {discount:g}"
     return [
         f"observations in which there is something to decide: {learned.met:,}",
-        f"with the optimal action: {errors.optimal_share:.2%}, of the decisions in its own games {learned.decisions:.2%}",
+        f"with the optimal action: {errors.optimal_share:.2%}; of the decisions in its games: {learned.decisions:.2%}",
         f"loss of expected reward per game: {errors.loss:.6f}",
         f"errors of its values against the exact ones{which}",
         f"greatest error: {errors.greatest:.5f}",

@@ -74,18 +74,18 @@ def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlaye
 
 
 def load_network(
-    game: Game, path: Path, state: dict[str, Any], device: torch.device
+    game: Game, path: Path, state: dict[str, Any], device: torch.device, key: str = "players"
 ) -> tuple[NetworkPlayer, TrainSettings]:
     """The player of a checkpoint's network, and the settings that it was trained under.
 
-    Raises CheckpointError when it holds none, SettingsError when it is one for another game.
+    Raises CheckpointError when it holds none, SettingsError naming `key` when it is one for another game.
     """
     try:
         settings = settings_from_dict(TrainSettings, state["settings"] | {"device": "cpu"})
         weights = state["acting"]
     except (KeyError, TypeError, SettingsError) as error:
         raise CheckpointError(f"{path}: holds no network that can play ({error})") from None
-    _check_game(game, settings, path)
+    _check_game(game, settings, path, key)
     network = acting_network(game, settings, device)
     try:
         network.load_state_dict(weights)
@@ -95,13 +95,9 @@ def load_network(
     return NetworkPlayer(game, network), settings
 
 
-def _check_game(game: Game, settings: RunSettings, path: Path) -> None:
+def _check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
     if settings.game_name != game.name:
-        raise SettingsError(
-            f"players: {path} plays {settings.game_name}, not {game.name}; say game={settings.game_name}"
-        )
+        raise SettingsError(f"{key}: {path} plays {settings.game_name}, not {game.name}; say game={settings.game_name}")
     trained = settings.load_game().options
     if trained != game.options:
-        raise SettingsError(
-            f"players: {path} was trained with {trained}, not {game.options}; give the same game options"
-        )
+        raise SettingsError(f"{key}: {path} was trained with {trained}, not {game.options}; give the same game options")
