@@ -47,6 +47,39 @@ TWO_AND_FOUR = (
     Pair(WEIGHTED, FOUR, 8, Published(-1.2, 1.0, 0.12, 0.14)),
 )
 
+
+@dataclass(frozen=True)
+class Variant:
+    """Runs of the study made or played another way: the ending of their names, and how they are played."""
+
+    title: str
+    ending: str = ""
+    epsilon: float = 0.0
+    raise_cap: int | None = None
+
+
+NO_FOLD = "_no_fold"
+LAST_EPSILON = 0.097  # of exploration: 0.9 * 0.9556 ** 49
+VARIANTS = (
+    Variant("as in the tables above"),
+    Variant("never folding in exploration", NO_FOLD),
+    Variant("a game is one episode", "_whole_games"),
+    Variant("a game is one episode, never folding in exploration", "_whole_games" + NO_FOLD),
+    Variant("played with an epsilon of 0.05", epsilon=0.05),
+    Variant("played with the last epsilon", epsilon=LAST_EPSILON),
+    Variant("never folding in exploration, played with the last epsilon", NO_FOLD, epsilon=LAST_EPSILON),
+    Variant("never folding in exploration, one raise in a betting round", NO_FOLD, raise_cap=1),
+    Variant("never folding in exploration, two raises in a betting round", NO_FOLD, raise_cap=2),
+)
+VARIANT_PAIRS = {
+    "credits against initial": AGAINST_OTHERS[1],
+    "credits against random": AGAINST_OTHERS[0],
+    "weighted against initial": AGAINST_OTHERS[5],
+    "two against four at 2": TWO_AND_FOUR[0],
+    "at 4": TWO_AND_FOUR[1],
+    "at 8": TWO_AND_FOUR[2],
+}
+
 HEAD = """\
 # Corellian Spike: the published study and our runs of it
 
@@ -56,6 +89,23 @@ games in which a seat of the first / second player lost all. `@{intermediate}` i
 and `no fold` our runs whose exploration never folds. Seeds of the runs: {seeds}; of several, the mean and in brackets
 the least and the greatest, of one, a 95% interval over games. A run with another seed than 1 is, for example,
 `python -m train algo=q_learning game=spike experiment=report_2p_credits seed=2 name=report_2p_credits_seed2`.
+"""
+
+PLAY_HEAD = """\
+## How the two- and the four-player policy play
+
+Raises of a seat of the first / second player in a hand, and the hands of a game, which ends early when a seat has no
+credits left.
+"""
+
+VARIANTS_HEAD = """\
+## What else was tried
+
+Credits of the first player and its share of the hands, in the pairs of the tables above, from runs made or played
+another way; empty where a run is not there. Runs of another kind are made with experiments of their own:
+`_no_fold`, `_whole_games` and `_whole_games_no_fold` after the name of an experiment, with other seeds as above. An
+epsilon of random legal actions is that of the runs alone, and a table that would raise more often than is legal
+matches.
 """
 
 # Measured once, apart from the page: 2,000 games a pair; 1,000 for four seats with a rest of exploration or few raises.
