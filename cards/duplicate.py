@@ -36,6 +36,11 @@ def share_text(mean: float, low: float, high: float) -> str:
     return f"{mean:.1%} ({100 * low:.1f} to {100 * high:.1f})"
 
 
+def decimals(half_width: float) -> int:
+    """With how many places to write a result, so that its interval does not look like 0."""
+    return 2 if half_width >= 0.1 else 4
+
+
 def estimate(values: NDArray[np.float64]) -> Estimate:
     """Mean of one value per deal, by the normal approximation. With fewer than two deals the interval is infinite."""
     mean = float(values.mean())

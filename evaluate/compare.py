@@ -79,6 +79,7 @@ class Learned:
     policy: NDArray[np.int64]  # [observed states]
     errors: Errors  # of the values at `gamma`; share and loss of the policy at the discount of the game
     decisions: float  # share of the decisions in its own games in which it takes an optimal action
+    mean_in_games: float  # error of the values over these decisions
     met: int  # observed states that can come up
 
 
@@ -92,12 +93,15 @@ def measure(solved: Solved, values: Numbers, gamma: float) -> Learned:
     exact = Exact(replace(solved.model, mdp=mdp))
     met = exact.met[:, None].astype(np.int64)
     of_policy = exact.errors(values, met, 1)
-    of_values = Exact(replace(solved.model, mdp=mdp._replace(discount=gamma))).errors(values, met, 1)
+    right = Exact(replace(solved.model, mdp=mdp._replace(discount=gamma)))
+    of_values = right.errors(values, met, 1)
     errors = Errors(of_values.states, of_values.greatest, of_values.mean, of_policy.optimal_share, of_policy.loss)
     policy = learned_policy(mdp, values)
     often = visits(mdp, np.eye(values.shape[1])[np.maximum(policy, 0)])
-    share = float(often[exact.optimal(policy)].sum() / often.sum())
-    return Learned(values, policy, errors, share, int(exact.met.sum()))
+    often /= often.sum()
+    distance = np.abs(np.where(legal(mdp), values, -np.inf).max(axis=1)[exact.met] - right.values[exact.met])
+    share, mean = float(often[exact.optimal(policy)].sum()), float(often[exact.met] @ distance)
+    return Learned(values, policy, errors, share, mean, int(exact.met.sum()))
 
 
 def visits(mdp: Mdp, chances: Numbers) -> Numbers:
@@ -145,7 +149,7 @@ def _network_lines(learned: Learned, discount: float, gamma: float) -> list[str]
         f"loss of expected reward per game: {errors.loss:.6f}",
         f"errors of its values against the exact ones{which}",
         f"greatest error: {errors.greatest:.5f}",
-        f"mean error: {errors.mean:.5f}",
+        f"mean error: {errors.mean:.5f}; over the decisions in its games: {learned.mean_in_games:.5f}",
     ]
 
 

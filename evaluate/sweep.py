@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cards.duplicate import Estimate, share_text
+from cards.duplicate import Estimate, decimals, share_text
 from train.algorithms import AnyRunSettings, settings_of
 from train.checks import SettingsError
 from train.command_line import run_command
@@ -199,7 +199,8 @@ def _text(column: str, value: Estimate) -> str:
         return f"{value.mean:.2%}"
     if column in ERRORS.values():
         return f"{value.mean:,.0f}" if column == "states" else f"{value.mean:.6f}"
-    return f"{value.mean:+.2f} ± {value.half_width:.2f}"
+    places = decimals(value.half_width)
+    return f"{value.mean:+.{places}f} ± {value.half_width:.{places}f}"
 
 
 def _markdown(cells: Sequence[Sequence[str]]) -> str:

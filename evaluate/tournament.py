@@ -28,6 +28,7 @@ from cards.duplicate import (
     ONE_AGAINST_MANY,
     SEATINGS,
     Duel,
+    decimals,
     duel,
     meaning_of_won,
     plays_of,
@@ -213,13 +214,14 @@ def _table(game: Game, settings: TournamentSettings, results: Sequence[Pairing])
     won = f"games won by {one}" + (f" (even: {results[0].even:.1%})" if alone else "")
     for column in (won, f"{game.unit} a game and seat" if game.seats > 2 else f"{game.unit} a game", "margin"):
         table.add_column(column, justify="right")
+    places = decimals(min(r.margin_interval for r in results))
     for r in results:
         table.add_row(
             r.first,
             r.second,
             share_text(r.first_won, r.first_won_low, r.first_won_high),
-            f"{r.first_result:.2f} : {r.second_result:.2f}",
-            f"{r.margin:+.2f} ± {r.margin_interval:.2f}",
+            f"{r.first_result:.{places}f} : {r.second_result:.{places}f}",
+            f"{r.margin:+.{places}f} ± {r.margin_interval:.{places}f}",
         )
     return table
 
