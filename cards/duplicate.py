@@ -58,7 +58,8 @@ def estimate_share(shares: NDArray[np.float64]) -> Estimate:
     (Korn and Graubard, 1998, Survey Methodology 24, use the same number with another interval). One deal won and one
     lost are added where the effect is estimated: the few that a good player loses say little about their spread.
     In the middle this is the normal approximation; where all of n deals are won, it goes down to n / (n + 3.84). It
-    holds the truth in about 95% of cases, in 91% at the least, where half a deal is lost on average.
+    holds the truth in about 95% of cases; in fewer, 84% at the least, where less than one lost deal is to be expected
+    (Brown, Cai and DasGupta, 2001, Statistical Science 16).
     """
     mean, padded = float(shares.mean()), np.append(shares, (0.0, 1.0))
     effect = float(padded.var() / (padded.mean() * (1 - padded.mean())))

@@ -160,7 +160,8 @@ def _notes(rows: Sequence[Row], by: str | None) -> list[str]:
     if by is None:
         return []
     finished = sum(by in row.results for row in rows)
-    if by in ERRORS.values():
+    errors = by in ERRORS.values()
+    if errors:
         notes = [f"Best first by {by}. Errors are exact for the table that was learned; another seed learns another."]
     else:
         notes = [f"Best first by {by}; in brackets and after ± are 95% intervals over deals."]
@@ -168,10 +169,8 @@ def _notes(rows: Sequence[Row], by: str | None) -> list[str]:
         if equals > 1:
             notes.append(f"Intervals that overlap with that of the first: {equals - 1}. These deals do not part them.")
     if finished > 1:
-        notes.append(
-            f"The first of {finished} is flattered by luck: before trusting it, measure it again on other deals "
-            "(evaluate.tournament) or train it with another seed."
-        )
+        again = "" if errors else "measure it again on other deals (evaluate.tournament) or "
+        notes.append(f"The first of {finished} is flattered by luck: to be sure, {again}train it with another seed.")
     return notes
 
 
