@@ -29,8 +29,8 @@ from blackjack.cards import (
     kind_of,
     parse_card,
 )
-from blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, check
-from cards.mdp import END, HandEndedError, Layout, Mdp, Model
+from blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, blank, check
+from cards.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
 from cards.multisets import Multisets, draw_until
 
 OUTCOMES = ("win", "tie", "lose")
@@ -55,19 +55,10 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) 
     hands = _sums() if infinite else _compositions()
     if deck is None:
         deck = DECK * (1 if infinite else int(options.decks))
-    states, branches = hands.sum.size * KINDS, KINDS + len(OUTCOMES)
-    successor = np.full((states, 2, branches), END, np.int32)
-    probability = np.zeros((states, 2, branches))
     shoe = deck.astype(np.float64)
-    _fill(hands, HANDS, _stops(options.soft_17 == "hit"), shoe, infinite, successor, probability)
-    # 21 stands by itself: its probabilities were needed on the way alone, there is nothing to decide.
-    probability[np.repeat(hands.sum == MOST, KINDS)] = 0.0
-    payoffs = np.zeros(branches)
-    payoffs[KINDS:] = 1.0, (0.0 if options.ties == "push" else -1.0), -1.0
-    start, decided = _start(hands, shoe, infinite)
-    rewards = np.broadcast_to(payoffs, probability.shape).copy()
+    mdp, decided = _process(hands, options, shoe, infinite)
     return Model(
-        mdp=Mdp(successor, probability, rewards, start, float(payoffs[KINDS:] @ decided), options.discount),
+        mdp=mdp,
         index=index,
         outcomes=OUTCOMES,
         decided=tuple(decided),
@@ -77,7 +68,39 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) 
         parse_card=parse_card,
         first_cards=2,
         layouts=_sum_layouts() if infinite else (_pair_layout(),),
+        observed=lambda: _observed(mdp, options, shoe, infinite),
     )
+
+
+def _process(
+    hands: Hands, options: Options, shoe: NDArray[np.float64], infinite: bool
+) -> tuple[Mdp, NDArray[np.float64]]:
+    """The process, and the probabilities of the outcomes of deals that are decided at once."""
+    states, branches = hands.sum.size * KINDS, KINDS + len(OUTCOMES)
+    successor = np.full((states, 2, branches), END, np.int32)
+    probability = np.zeros((states, 2, branches))
+    _fill(hands, HANDS, _stops(options.soft_17 == "hit"), shoe, infinite, successor, probability)
+    # 21 stands by itself: its probabilities were needed on the way alone, there is nothing to decide.
+    probability[np.repeat(hands.sum == MOST, KINDS)] = 0.0
+    payoffs = np.zeros(branches)
+    payoffs[KINDS:] = 1.0, (0.0 if options.ties == "push" else -1.0), -1.0
+    start, decided = _start(hands, shoe, infinite)
+    rewards = np.broadcast_to(payoffs, probability.shape).copy()
+    start_reward = float(payoffs[KINDS:] @ decided)
+    return Mdp(successor, probability, rewards, start, start_reward, options.discount), decided
+
+
+def _observed(mdp: Mdp, options: Options, shoe: NDArray[np.float64], infinite: bool) -> Observed:
+    """States by the player's cards, which are seen also where their sum alone counts."""
+    hand, kind = np.divmod(np.arange(HAND_SUM.size * KINDS), KINDS)
+    records = np.full(hand.size, blank(options))
+    records["hand"], records["open_rank"] = hand, kind
+    records["sum"], records["soft"] = HAND_SUM[hand], HAND_SOFT[hand]
+    if not infinite:
+        return Observed(mdp, records, np.arange(hand.size))
+    cards = _compositions()._replace(counts=np.zeros_like(HANDS.counts))
+    by_cards, _ = _process(cards, options, shoe, infinite)
+    return Observed(by_cards, records, (HAND_SUM[hand] + SUMS * HAND_SOFT[hand]) * KINDS + kind)
 
 
 @njit

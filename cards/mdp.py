@@ -29,6 +29,19 @@ class Mdp(NamedTuple):
     discount: float
 
 
+class Observed(NamedTuple):
+    """The process as the player sees it: a state for each observation in which there is something to decide.
+
+    They are those of `Model.mdp`, or more where the player sees more than counts, as the cards of a hand of which the
+    sum alone decides; the values are the same. `records` are states of the game in which the player sees just that;
+    nothing else in them is filled in.
+    """
+
+    mdp: Mdp
+    records: NDArray[np.void]  # [observed states]
+    state: NDArray[np.int64]  # [observed states] its number in `Model.mdp`
+
+
 @dataclass(frozen=True)
 class Layout:
     """A table of states for a person to look at: `states[row, column]`, NOWHERE for an empty cell."""
@@ -55,6 +68,7 @@ class Model:
     `policies` are fixed policies as actions `[states]`. `locate(player, opponent)` is the state in which the player
     holds these cards and sees that one of the opponent; it raises HandEndedError when nothing is left to decide, and
     ValueError for what is no card, as `parse_card` does, or not in the deck. A hand begins with `first_cards` of them.
+    `observed()` is the same process by observations, for players that decide by these, as networks do.
     """
 
     mdp: Mdp
@@ -67,6 +81,7 @@ class Model:
     parse_card: Callable[[object], int]
     first_cards: int
     layouts: tuple[Layout, ...]
+    observed: Callable[[], Observed]
 
     @property
     def states(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from train.checks import SettingsError
 from train.config import TrainSettings
 from train.network import NetworkPlayer
 from train.rollout import acting_network
+from train.run_config import RunSettings
 from train.saved_settings import other_keys, settings_of_checkpoint
+from train.tabular_errors import learned_policy
+from train.tabular_run import load_model, table_of
 
 log = logging.getLogger("evaluate")
 
@@ -25,8 +29,8 @@ log = logging.getLogger("evaluate")
 def load_player(game: Game, spec: str, device: torch.device) -> Player:
     """The player that `spec` means, for this game.
 
-    A run folder means its best network, else its newest, or the newest of its policies in tables; a `.json` or `.npz`
-    file is a policy in a table. Raises SettingsError for an unknown name or a network of another game, CheckpointError
+    A run folder means its best network, else its newest, or the newest of its tables; a `.json` or `.npz` file is a
+    policy in a table. Raises SettingsError for an unknown name or a network of another game, CheckpointError
     for a file that is missing or damaged.
     """
     if spec == "random" or spec in game.policies:
@@ -35,10 +39,9 @@ def load_player(game: Game, spec: str, device: torch.device) -> Player:
     tables = sorted(path.glob("policies/*.npz"), key=lambda table: (len(table.name), table.name))
     if tables or path.suffix in (".json", ".npz"):
         return _table_player(game, tables[-1] if tables else path)
-    if spec and path.is_dir():
-        return _network_player(game, *_newest_of_run(path), device)
-    if path.is_file():
-        return _network_player(game, path, checkpoint.load(path), device)
+    if spec and path.exists():
+        path, state = checkpoint.load_named(path)
+        return _learned_player(game, path, state) if holds_table(state) else load_network(game, path, state, device)[0]
     if "/" in spec or path.suffix or not spec:
         raise SettingsError(
             f"players: {spec or repr(spec)} does not exist; train it first, or name a run folder or a checkpoint"
@@ -56,17 +59,31 @@ def _table_player(game: Game, path: Path) -> TablePlayer:
         raise SettingsError(f"players: {path}: {error}") from None
 
 
-def _newest_of_run(run: Path) -> tuple[Path, dict[str, Any]]:
-    """The checkpoint of a run to play with; says so when a better one is damaged."""
-    found = checkpoint.load_best(run / "checkpoints")
-    if found is None:
-        raise CheckpointError(f"{run}: holds no checkpoint; train it first")
-    for problem in found.problems.values():
-        log.warning("%s; %s is used", problem, found.path)
-    return found.path, found.state
+def holds_table(state: Mapping[str, Any]) -> bool:
+    """Whether a checkpoint is one of tabular learning of a small game."""
+    return "visits" in state
 
 
-def _network_player(game: Game, path: Path, state: dict[str, Any], device: torch.device) -> NetworkPlayer:
+def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlayer:
+    """The greedy policy of a table of action values; where no action was ever tried, the first legal one."""
+    table = table_of(path, state)
+    _check_game(game, table.settings, path)
+    if table.settings.policy is not None:
+        raise SettingsError(
+            f"players: {path} holds what {table.settings.policy} is worth, learned by {table.settings.algo}, and no "
+            "choice of actions; name a run of algo=q_learning, or a player that the game has by name"
+        )
+    model = load_model(table.settings)
+    return TablePlayer(model.index, learned_policy(model.mdp, table.values))
+
+
+def load_network(
+    game: Game, path: Path, state: dict[str, Any], device: torch.device, key: str = "players"
+) -> tuple[NetworkPlayer, TrainSettings]:
+    """The player of a checkpoint's network, and the settings that it was trained under.
+
+    Raises CheckpointError when it holds none, SettingsError naming `key` when it is one for another game.
+    """
     try:
         settings = settings_of_checkpoint(TrainSettings, state["settings"] | {"device": "cpu"})
         weights = state["acting"]
@@ -74,23 +91,19 @@ def _network_player(game: Game, path: Path, state: dict[str, Any], device: torch
         raise CheckpointError(f"{path}: holds no network that can play ({error})") from None
     if keys := other_keys(TrainSettings, state["settings"]):
         log.info("%s: %s", path, keys)
-    _check_game(game, settings, path)
+    _check_game(game, settings, path, key)
     network = acting_network(game, settings, device)
     try:
         network.load_state_dict(weights)
     except (RuntimeError, AttributeError, TypeError) as error:
         reason = str(error).splitlines()[-1].strip()
         raise CheckpointError(f"{path}: its weights do not fit the network of its settings ({reason})") from None
-    return NetworkPlayer(game, network)
+    return NetworkPlayer(game, network), settings
 
 
-def _check_game(game: Game, settings: TrainSettings, path: Path) -> None:
+def _check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
     if settings.game_name != game.name:
-        raise SettingsError(
-            f"players: {path} plays {settings.game_name}, not {game.name}; say game={settings.game_name}"
-        )
+        raise SettingsError(f"{key}: {path} plays {settings.game_name}, not {game.name}; say game={settings.game_name}")
     trained = settings.load_game().options
     if trained != game.options:
-        raise SettingsError(
-            f"players: {path} was trained with {trained}, not {game.options}; give the same game options"
-        )
+        raise SettingsError(f"{key}: {path} was trained with {trained}, not {game.options}; give the same game options")

@@ -9,17 +9,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cards.game import load_game
-from cards.mdp import HandEndedError, Layout, Model
-from evaluate.pictures import learning_curves, policy_heatmap, value_heatmap
-from evaluate.solution import Solved, advice, game_text, hands_text, solve, title, write_states
+from cards.mdp import HandEndedError, Model
+from evaluate.compare import compare, draw, make_folder
+from evaluate.solution import Solved, advice, game_text, hands_text, solve, write_states
 from train.checks import SettingsError
 from train.command_line import parse, run_command
 from train.config import as_yaml, compose
-from train.tabular_run import Table, error_lines, exact_for, load_table
 
 _DEFAULT_GAME = "sette_mezzo"
 
@@ -78,16 +74,16 @@ def run(settings: SolveSettings) -> None:
     if settings.interactive:
         converse(solved, settings)
     elif settings.table is not None:
-        compare(solved, settings, load_table(Path(settings.table)))
+        compare(solved, Path(settings.table), settings.folder)
     elif settings.player is not None:
         state = _located(solved.model, settings.player_cards, str(settings.opponent))
         print("\n".join(hands_text(solved, state)))
     else:
         print("\n".join(game_text(solved)))
-        folder = _make_folder(settings.folder or f"runs/{solved.game.name}/exact")
+        folder = make_folder(settings.folder or f"runs/{solved.game.name}/exact")
         write_states(solved, folder / "states.csv")
         for layout in solved.model.layouts:
-            _draw(solved, layout, solved.solution.values, solved.solution.policy, folder, "optimal")
+            draw(solved, layout, solved.solution.values, solved.solution.policy, folder, "optimal")
         print(f"written to {folder}", file=sys.stderr)
 
 
@@ -96,60 +92,6 @@ def _located(model: Model, player: Sequence[str], opponent: str) -> int:
         return model.locate(player, opponent)
     except (HandEndedError, ValueError) as error:
         raise SettingsError(f"player, opponent: {error}") from None
-
-
-def _make_folder(name: str | Path) -> Path:
-    folder = Path(name)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
-    return folder
-
-
-def _draw(
-    solved: Solved,
-    layout: Layout,
-    values: NDArray[np.float64],
-    policy: NDArray[np.int64] | None,
-    folder: Path,
-    whose: str,
-) -> None:
-    name = f"{solved.game.name}, {layout.title}"
-    value_heatmap(layout, values, f"{name}: values, {whose}", folder / f"{whose}_values_{layout.name}.png")
-    if policy is not None:
-        actions = [solved.game.action_text(action) for action in range(solved.game.actions)]
-        path = folder / f"{whose}_policy_{layout.name}.png"
-        policy_heatmap(layout, policy, actions, f"{name}: policy, {whose}", path)
-
-
-def compare(solved: Solved, settings: SolveSettings, table: Table) -> None:
-    """Say how far a learned table is from the exact values, and draw both and the learning curves.
-
-    Raises SettingsError for a table of another game.
-    """
-    learned = table.settings
-    same = learned.load_game().options == solved.game.options and learned.game_name == solved.game.name
-    if not same or learned.reward_name(solved.game) != solved.reward:
-        raise SettingsError(f"table: {settings.table} was learned with {learned.game}; give the same game and options")
-    exact = exact_for(learned, solved.model)
-    print(f"{settings.table}: {learned.algo} of {learned.policy or 'the optimal policy'}, {title(solved)}")
-    print("\n".join(error_lines(exact.errors(table.values, table.visits, learned.least_visits), learned.least_visits)))
-    print(f"exact expected result over all deals: {exact.reward:+.6f}")
-    source = Path(str(settings.table))
-    folder = _make_folder(settings.folder or (source if source.is_dir() else source.parent) / "pictures")
-    values, policy = table.values[:, 0], None
-    if learned.policy is None:
-        policy = exact.learned_policy(table.values)
-        values = np.take_along_axis(table.values, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
-    for layout in solved.model.layouts:
-        _draw(solved, layout, values, policy, folder, "learned")
-        _draw(solved, layout, exact.values, None if policy is None else exact.policy, folder, "exact")
-        _draw(solved, layout, np.abs(values - exact.values), None, folder, "error")
-    if (source / "metrics.csv").is_file():
-        columns = ("error/greatest", "error/mean", "policy/optimal_share", "policy/loss")
-        learning_curves(source, columns, f"{source}: {learned.algo}", folder / "learning_curves.png")
-    print(f"written to {folder}", file=sys.stderr)
 
 
 def converse(solved: Solved, settings: SolveSettings) -> None:

@@ -1,4 +1,8 @@
-"""`python -m evaluate.tournament players=[...] deals=4096 seed=7`: every pair of players on duplicate deals."""
+"""`python -m evaluate.tournament players=[...] deals=4096 seed=7`: every pair of players on duplicate deals.
+
+With `seating=one_against_many` each player also sits alone among seats that are all the other's, so that a pair is
+played, and has a row, both ways round.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +23,23 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from cards.duplicate import Duel, duel, seatings
+from cards.duplicate import (
+    ALTERNATE,
+    ONE_AGAINST_MANY,
+    SEATINGS,
+    Duel,
+    decimals,
+    duel,
+    meaning_of_won,
+    plays_of,
+    seatings,
+    share_text,
+)
 from cards.game import Game, Games, States
 from cards.play import Actions, Player, play
 from cards.splitmix import stream
 from evaluate.players import load_player
-from train.checks import MOST_DEALS, MOST_SEED, MOST_THREADS, SettingsError, check_range
+from train.checks import MOST_DEALS, MOST_SEED, MOST_THREADS, SettingsError, check_range, one_of
 from train.command_line import parse, run_command
 from train.config import as_yaml, compose
 from train.device import choose_device
@@ -38,6 +53,7 @@ class TournamentSettings:
 
     game: dict[str, Any]
     players: list[str] = field(default_factory=list)
+    seating: str = ALTERNATE
     deals: int = 4096
     seed: int = 7
     folder: str | None = None
@@ -50,6 +66,7 @@ class TournamentSettings:
             raise SettingsError(f"players: at least two, not {self.players!r}")
         if len({player.rstrip("/") for player in self.players}) < len(self.players):
             raise SettingsError(f"players: each once, not {self.players!r}")
+        one_of("seating", self.seating, *SEATINGS)
         check_range("deals", self.deals, 2, MOST_DEALS)
         check_range("seed", self.seed, 0, MOST_SEED)
         check_range("records", self.records, 0, MOST_DEALS)
@@ -58,13 +75,20 @@ class TournamentSettings:
 
 @dataclass(frozen=True)
 class Pairing:
-    """The result of one pair: shares of games won and mean results, with half-widths of 95% intervals over deals."""
+    """The result of one pair: shares of games won and mean results, with half-widths of 95% intervals over deals.
+
+    `even` is what equal players would win. The interval of games won, from `first_won_low` to `first_won_high`, is not
+    symmetric near 0 and 1: `first_won_interval` is how far its farther end is.
+    """
 
     first: str
     second: str
     deals: int
+    even: float
     first_won: float
     first_won_interval: float
+    first_won_low: float
+    first_won_high: float
     first_result: float
     second_result: float
     margin: float
@@ -91,20 +115,31 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     """Play all pairs, print the table and write the folder (after each pair: nothing is lost when it is stopped)."""
     torch.set_num_threads(settings.threads)
     game = load_configured_game(settings.game)
+    pairs = _pairs(settings, game)
     device = choose_device(settings.device)
     players = {spec: load_player(game, spec, device) for spec in settings.players}
     folder = _make_folder(settings, game)
     seeds = stream(settings.seed, "tournament", 0, settings.deals)
-    pairs = list(combinations(settings.players, 2))
     results: list[Pairing] = []
     for first, second in track(pairs, "pairs", console=Console(stderr=True), transient=True):
-        results.append(_pairing(first, second, duel(game, players[first], players[second], seeds)))
+        results.append(_pairing(first, second, duel(game, players[first], players[second], seeds, settings.seating)))
         _write(folder, settings, game, results)
         if settings.records:
-            _write_records(folder, records(game, players[first], players[second], seeds[: settings.records]))
-    result_console().print(_table(game, results))
+            recorded = records(game, players[first], players[second], seeds[: settings.records], settings.seating)
+            _write_records(folder, recorded)
+    result_console().print(_table(game, settings, results))
     Console(stderr=True).print(f"written to {folder}", highlight=False)
     return results
+
+
+def _pairs(settings: TournamentSettings, game: Game) -> list[tuple[str, str]]:
+    """Each pair once; where one plays against many, once for each that is the one. Raises SettingsError."""
+    try:
+        seatings(game, settings.seating)
+    except ValueError as error:
+        raise SettingsError(f"seating: {error}") from None
+    both_ways = settings.seating == ONE_AGAINST_MANY
+    return list((permutations if both_ways else combinations)(settings.players, 2))
 
 
 def _write_records(folder: Path, games: Iterator[dict[str, Any]]) -> None:
@@ -113,18 +148,19 @@ def _write_records(folder: Path, games: Iterator[dict[str, Any]]) -> None:
             file.write(json.dumps(record, separators=(",", ":")) + "\n")
 
 
-def records(game: Game, first: Player, second: Player, seeds: np.ndarray[Any, Any]) -> Iterator[dict[str, Any]]:
-    """The games of `duel` on these deals as records, all of the first seating, then all of the second."""
-    plays = seatings(game)
-    played: list[list[int]] = [[] for _ in range(len(plays) * seeds.size)]
+def records(
+    game: Game, first: Player, second: Player, seeds: np.ndarray[Any, Any], seating: str = ALTERNATE
+) -> Iterator[dict[str, Any]]:
+    """The games of `duel` on these deals as records, all of the first row of `seatings`, then all of the next."""
+    plays = plays_of(game, seeds, seating)
+    played: list[list[int]] = [[] for _ in range(plays.seeds.size)]
 
     def watch(states: States, games: Games, actions: Actions, totals: np.ndarray[Any, Any]) -> None:
         for index, action in zip(games.tolist(), actions.tolist(), strict=True):
             played[index].append(action)
 
-    deals = np.tile(seeds, len(plays))
-    play(game, deals, [first, second], np.repeat(plays, seeds.size, axis=0), watch=watch)
-    for start, actions in zip(game.deal(deals), played, strict=True):
+    play(game, plays.seeds, [first, second], plays.sides, watch=watch)
+    for start, actions in zip(game.deal(plays.seeds), played, strict=True):
         yield game.record(start, actions)
 
 
@@ -134,8 +170,11 @@ def _pairing(first: str, second: str, result: Duel) -> Pairing:
         first,
         second,
         result.wins.size,
+        result.even,
         won.mean,
         won.half_width,
+        won.low,
+        won.high,
         float(result.own.mean()),
         float(result.other.mean()),
         margin.mean,
@@ -160,24 +199,29 @@ def _write(folder: Path, settings: TournamentSettings, game: Game, results: Sequ
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    document = {"settings": asdict(settings), "unit": game.unit, "pairs": rows}
+    won = meaning_of_won(game, settings.seating)
+    document = {"settings": asdict(settings), "unit": game.unit, "won": won, "pairs": rows}
     (folder / "results.json").write_text(json.dumps(document, indent=2) + "\n")
 
 
-def _table(game: Game, results: Sequence[Pairing]) -> Table:
+def _table(game: Game, settings: TournamentSettings, results: Sequence[Pairing]) -> Table:
+    alone = settings.seating == ONE_AGAINST_MANY
     title = f"{game.name}, {results[0].deals:,} duplicate deals a pair, 95% intervals over deals"
-    table = Table(title=title)
-    for column in ("first", "second"):
+    table = Table(title=title, caption=meaning_of_won(game, settings.seating))
+    one, many = ("one", "against, in all other seats") if alone else ("first", "second")
+    for column in (one, many):
         table.add_column(column, overflow="fold")
-    for column in ("games won by first", f"{game.unit} a game", "margin"):
+    won = f"games won by {one}" + (f" (even: {results[0].even:.1%})" if alone else "")
+    for column in (won, f"{game.unit} a game and seat" if game.seats > 2 else f"{game.unit} a game", "margin"):
         table.add_column(column, justify="right")
+    places = decimals(min(r.margin_interval for r in results))
     for r in results:
         table.add_row(
             r.first,
             r.second,
-            f"{r.first_won:.1%} ± {r.first_won_interval:.1%}",
-            f"{r.first_result:.2f} : {r.second_result:.2f}",
-            f"{r.margin:+.2f} ± {r.margin_interval:.2f}",
+            share_text(r.first_won, r.first_won_low, r.first_won_high),
+            f"{r.first_result:.{places}f} : {r.second_result:.{places}f}",
+            f"{r.margin:+.{places}f} ± {r.margin_interval:.{places}f}",
         )
     return table
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cards.mdp import END, HandEndedError, Layout, Mdp, Model
+from cards.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
 from cards.multisets import Multisets, draw_until
 from sette_mezzo.cards import (
     COPIES,
@@ -30,7 +30,7 @@ from sette_mezzo.cards import (
     points_text,
 )
 from sette_mezzo.rewards import PAYOFFS
-from sette_mezzo.rules import HIT, STICK, Options, limit_in_halves
+from sette_mezzo.rules import HIT, STICK, Options, blank, limit_in_halves
 
 OUTCOMES = ("win", "tie", "lose")
 WIN, TIE, LOSE = 0, 1, 2
@@ -47,8 +47,9 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Mode
     payoffs = np.zeros(branches)
     payoffs[KINDS:] = PAYOFFS[reward]
     rewards = np.broadcast_to(payoffs, probability.shape).copy()
+    mdp = Mdp(successor, probability, rewards, _start(deck), start_reward=0.0, discount=1.0)
     return Model(
-        mdp=Mdp(successor, probability, rewards, _start(deck), start_reward=0.0, discount=1.0),
+        mdp=mdp,
         index=index,
         outcomes=OUTCOMES,
         decided=(0.0, 0.0, 0.0),
@@ -58,6 +59,7 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Mode
         parse_card=parse_card,
         first_cards=1,
         layouts=(_starts(),),
+        observed=lambda: Observed(mdp, _records(options), np.arange(states)),
     )
 
 
@@ -65,6 +67,14 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Mode
 def index(state: Any) -> int:
     """The number of a state record, see the module."""
     return state.hand * KINDS + min(state.opponent_rank, FACE)
+
+
+def _records(options: Options) -> NDArray[np.void]:
+    """For every state a record in which the player sees it."""
+    hand, kind = np.divmod(np.arange(HANDS.total.size * KINDS), KINDS)
+    records = np.full(hand.size, blank(options))
+    records["hand"], records["score"], records["opponent_rank"] = hand, HANDS.total[hand], kind
+    return records
 
 
 @njit

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from train.signals import StopRequest, hold_usr1
 
@@ -16,21 +14,22 @@ if __name__ == "__main__":
 
 import torch
 
-from train import checkpoint
+from cards.duplicate import meaning_of_won
+from train import checkpoint, results
+from train.algorithms import settings_of
 from train.batch_q_config import BatchQSettings
 from train.batch_q_run import learn_in_batches
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
 from train.command_line import parse, run_command
-from train.config import TrainSettings, as_yaml, chosen_algo_and_game, compose
+from train.config import TrainSettings, as_yaml
 from train.device import choose_device
 from train.loop import Trainer
 from train.metrics import logged
 from train.progress import Display, result_console, results_table
 from train.rollout import Evaluator, LocalRollouts, Rollouts
-from train.run_config import load_configured_game
 from train.run_folder import RunFolder
-from train.tabular_config import ALGORITHMS, TabularSettings
+from train.tabular_config import TabularSettings
 from train.tabular_run import train_table
 
 log = logging.getLogger("train")
@@ -70,17 +69,6 @@ def examine(arguments: Sequence[str]) -> int:
     for table in doctor.screen(findings, doctor.rates(settings) if starts else []):
         result_console().print(table)
     return 0 if starts else 2
-
-
-def settings_of(overrides: list[str]) -> TrainSettings | BatchQSettings | TabularSettings:
-    """What the overrides make of the settings of their algorithm. Raises SettingsError."""
-    algo, game = chosen_algo_and_game(overrides)
-    # A game with numbered decisions is learned from batches of self-play, one with an exact process game by game.
-    if algo == "q_learning" and load_configured_game(game).numbering is not None:
-        return compose(BatchQSettings, "batch_q", overrides)
-    if algo in ALGORITHMS:
-        return compose(TabularSettings, "tabular", overrides)
-    return compose(TrainSettings, "train", overrides)
 
 
 def train(settings: TrainSettings, folder: RunFolder) -> int:
@@ -151,21 +139,9 @@ def _report(settings: TrainSettings, folder: RunFolder, device: torch.device) ->
     deals = settings.evaluation.final_deals
     duels = Evaluator(settings, device).duels(found.state["acting"], "final", deals)
     game = settings.load_game()
-    table = results_table(f"{settings.folder}, best network, duplicate deals", game.unit, duels)
-    result_console().print(table)
-    results = {
-        name: {
-            "deals": deals,
-            "win_rate": [duel.win_rate.mean, duel.win_rate.half_width],
-            game.unit: [duel.points.mean, duel.points.half_width],
-        }
-        for name, duel in duels.items()
-    }
-    _write(folder.path / "results.json", results)
-
-
-def _write(path: Path, results: object) -> None:
-    path.write_text(json.dumps(results, indent=2) + "\n")
+    title = f"{settings.folder}, best network, duplicate deals"
+    result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
+    results.write(folder.path, results.of_duels(duels, game.unit))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cards.tables import numbering_of
-from train.checks import MOST_DEALS, SettingsError, check_range, require, share
+from train.checks import MOST_DEALS, SettingsError, check_range, one_of, require, share
 from train.run_config import RunSettings
+
+
+@dataclass
+class FinalEvaluationSettings:
+    """Duplicate deals against players without a table, once at the end."""
+
+    opponents: list[str] = field(default_factory=lambda: ["random"])
+    final_deals: int = 2048
+
+    def __post_init__(self) -> None:
+        check_range("evaluation.final_deals", self.final_deals, 2, MOST_DEALS)
 
 
 @dataclass
@@ -24,6 +35,7 @@ class BatchQSettings(RunSettings):
     discount: float = 1.0
     whole_games: bool = False
     save_every: int = 5
+    evaluation: FinalEvaluationSettings = field(default_factory=FinalEvaluationSettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -32,6 +44,8 @@ class BatchQSettings(RunSettings):
         share("", self, "epsilon", "epsilon_decay", "discount")
         require(0 < self.step_size <= 1, "step_size", "more than 0, at most 1", self.step_size)
         game = self.load_game()
+        for opponent in self.evaluation.opponents:
+            one_of("evaluation.opponents", opponent, "random", *game.policies)
         actions = all(0 <= action < game.actions for action in self.unexplored)
         require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))
         try:

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from cards.duplicate import duel, meaning_of_won
+from cards.play import named_player
 from cards.splitmix import stream
-from cards.tables import Numbering, Policy, numbering_of, save_policy
-from train import checkpoint
+from cards.tables import Numbering, Policy, TablePlayer, numbering_of, save_policy
+from train import checkpoint, results
 from train.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, untried_values, visited
 from train.batch_q_config import BatchQSettings
 from train.config import as_yaml
 from train.metrics import Metrics
-from train.progress import status_bar
+from train.progress import result_console, results_table, status_bar
 from train.run_folder import RunFolder
 from train.saved_settings import counters_of_checkpoint
 from train.signals import StopRequest
@@ -186,7 +188,21 @@ def learn_in_batches(settings: BatchQSettings, folder: RunFolder) -> int:
         return stop.exit_code(again=counters.iteration > before)
     states = int(visited(trainer.values).sum())
     print(f"{settings.folder}: {counters.updates:,} updates, {states:,} states visited, {counters.seconds:.1f} s")
+    _report(settings, trainer.policy, folder.path)
     return 0
+
+
+def _report(settings: BatchQSettings, policy: Policy, folder: Path) -> None:
+    """The policy against players without a table, on duplicate deals, as a table and as results.json."""
+    game = settings.load_game()
+    player = TablePlayer(numbering_of(game).number, policy)
+    seeds = stream(settings.seed, "final", 0, settings.evaluation.final_deals)
+    names = settings.evaluation.opponents
+    duels = {name: duel(game, player, named_player(game, name), seeds) for name in names}
+    if duels:
+        title = f"{settings.folder}, last policy, duplicate deals"
+        result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
+    results.write(folder, results.of_duels(duels, game.unit))
 
 
 def _episodes(batch: Batch, numbering: Numbering) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -224,6 +225,21 @@ def load_newest(folder: Path, first: Path | None = None) -> Found | None:
 def load_best(folder: Path) -> Found | None:
     """The best checkpoint of a run if it is whole, else the newest that is. Raises like `load_newest`."""
     return load_newest(folder, first=folder / BEST)
+
+
+def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
+    """What a person names: a checkpoint file, or a run folder for its best. A better one that is damaged is a warning.
+
+    Raises CheckpointError when there is none that is whole.
+    """
+    if not path.is_dir():
+        return path, load(path)
+    found = load_best(path / "checkpoints")
+    if found is None:
+        raise CheckpointError(f"{path}: holds no checkpoint; train it first")
+    for problem in found.problems.values():
+        logging.getLogger("train").warning("%s; %s is used", problem, found.path)
+    return found.path, found.state
 
 
 def set_aside(path: Path) -> None:

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from cards.duplicate import Duel
+from cards.duplicate import Duel, decimals
 
 log = logging.getLogger("train")
 
@@ -126,19 +126,20 @@ def result_console() -> Console:
     return console if console.is_terminal else Console(width=120)
 
 
-def results_table(title: str, unit: str, duels: Mapping[str, Duel]) -> Table:
-    """Games won and margin against each opponent, with 95% intervals over deals."""
-    table = Table(title=title)
+def results_table(title: str, unit: str, duels: Mapping[str, Duel], won_means: str | None = None) -> Table:
+    """Games won and margin against each opponent, with 95% intervals over deals, and below it what is `won`."""
+    table = Table(title=title, caption=won_means)
     for column in ("against", "deals", "games won", "95% interval", f"{unit} more", "95% interval "):
         table.add_column(column, justify="left" if column == "against" else "right")
     for name, duel in duels.items():
         won, margin = duel.win_rate, duel.points
+        places = decimals(margin.half_width)
         table.add_row(
             name,
             f"{duel.wins.size:,}",
             f"{won.mean:.1%}",
-            f"± {won.half_width:.1%}",
-            f"{margin.mean:+.2f}",
-            f"± {margin.half_width:.2f}",
+            f"{100 * won.low:.1f} to {won.high:.1%}",
+            f"{margin.mean:+.{places}f}",
+            f"± {margin.half_width:.{places}f}",
         )
     return table

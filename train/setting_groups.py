@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from train.checks import MOST_DEALS, MOST_THREADS, check_range, not_negative, one_of, positive, require, share
+from train.checks import (
+    MOST_DEALS,
+    MOST_THREADS,
+    SettingsError,
+    check_range,
+    not_negative,
+    one_of,
+    positive,
+    require,
+    share,
+)
 
 
 @dataclass
@@ -122,6 +132,7 @@ class EvaluationSettings:
     deals: int = 1024
     opponents: list[str] = field(default_factory=lambda: ["random"])
     final_deals: int = 4096
+    best_by: str = "win_rate"
 
     def __post_init__(self) -> None:
         positive("evaluation", self, "every_episodes")
@@ -130,6 +141,24 @@ class EvaluationSettings:
         check_range("evaluation.final_deals", self.final_deals, 2, MOST_DEALS)
         once = len(set(self.opponents)) == len(self.opponents)
         require(once, "evaluation.opponents", "each player once", self.opponents)
+        measure, against, opponent = self.best_by.partition(":")
+        one_of("evaluation.best_by", measure, "win_rate", "result")
+        if against and opponent not in self.opponents:
+            known = ", ".join(self.opponents) or "none"
+            raise SettingsError(
+                f"evaluation.best_by: {opponent!r} is not one of evaluation.opponents ({known}); add it there"
+            )
+
+    @property
+    def best_measure(self) -> str:
+        """What makes a network the best: `win_rate`, or `result`, its mean result less that of the opponents."""
+        return self.best_by.partition(":")[0]
+
+    @property
+    def best_against(self) -> list[str]:
+        """The opponents over whom that is averaged: the one named in `best_by`, else all."""
+        _, against, opponent = self.best_by.partition(":")
+        return [opponent] if against else list(self.opponents)
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.mdp import Model, legal, reachable
+from cards.mdp import Mdp, Model, legal, reachable
 from train.tabular import (
     EQUAL,
     NO_ACTION,
@@ -36,19 +36,27 @@ class Errors:
     loss: float
 
 
+def learned_policy(mdp: Mdp, values: Values) -> Policy:
+    """The greedy policy of action values `[states, actions]`: of equal ones, as in a state never visited, the first."""
+    return greedy(np.where(legal(mdp), values, -np.inf))
+
+
 class Exact:
-    """What a table should hold: the values of a policy of the model, or the optimal ones where `policy` is None."""
+    """What a table should hold: the values of a policy, or the optimal ones where `policy` is None.
+
+    `met[states]` are the decisions that can come up.
+    """
 
     def __init__(self, model: Model, policy: Policy | None = None) -> None:
-        self._mdp = model.mdp
-        self._legal = legal(model.mdp)
-        self._met = reachable(model.mdp, np.flatnonzero(model.mdp.start)) & self._legal.any(axis=1)
+        self._mdp = mdp = model.mdp
+        self._legal = legal(mdp)
+        self.met = reachable(mdp, np.flatnonzero(mdp.start)) & self._legal.any(axis=1)
         self._evaluates = policy is not None
         if policy is not None:
-            self.values = evaluate_policy(model.mdp, np.where(self._legal.any(axis=1), policy, NO_ACTION))
+            self.values = evaluate_policy(mdp, np.where(self._legal.any(axis=1), policy, NO_ACTION))
             self.policy = policy
         else:
-            solution = policy_iteration(model.mdp)
+            solution = policy_iteration(mdp)
             self.values, self.policy = solution.values, solution.policy
 
     @property
@@ -57,8 +65,8 @@ class Exact:
         return expected_reward(self._mdp, self.values)
 
     def learned_policy(self, values: Values) -> Policy:
-        """The greedy policy of action values `[states, actions]`."""
-        return greedy(np.where(self._legal, values, -np.inf))
+        """See `learned_policy`."""
+        return learned_policy(self._mdp, values)
 
     def errors(self, values: Values, visits: NDArray[np.int64], least_visits: int) -> Errors:
         """Compare a learned table; both `[states, 1]` for one that evaluates, else `[states, actions]`."""
@@ -69,8 +77,13 @@ class Exact:
         greatest, mean = (float(distance.max()), float(distance.mean())) if distance.size else (np.nan, np.nan)
         return Errors(int(often.sum()), greatest, mean, share, loss)
 
+    def optimal(self, policy: Policy) -> NDArray[np.bool_]:
+        """In which states, `[states]`, the policy takes an action of the greatest value; false where none is met."""
+        worth = action_values(self._mdp, self.values)
+        chosen = np.take_along_axis(worth, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
+        best: NDArray[np.bool_] = self.met & (chosen >= worth.max(axis=1) - EQUAL)
+        return best
+
     def _regret(self, policy: Policy) -> tuple[float, float]:
-        worth = action_values(self._mdp, self.values)[self._met]
-        chosen = np.take_along_axis(worth, policy[self._met][:, None], axis=1)[:, 0]
-        share = float((chosen >= worth.max(axis=1) - EQUAL).mean())
+        share = float(self.optimal(policy)[self.met].mean())
         return share, self.reward - expected_reward(self._mdp, evaluate_policy(self._mdp, policy))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import time
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from cards.mdp import Model
 from cards.splitmix import stream
-from train import checkpoint
+from train import checkpoint, results
 from train.cadence import Cadence, restore
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
@@ -86,15 +85,11 @@ def load_table(path: Path) -> Table:
 
     Raises CheckpointError when it is missing, damaged or holds no table that fits its settings.
     """
-    if path.is_dir():
-        found = checkpoint.load_newest(path / "checkpoints")
-        if found is None:
-            raise CheckpointError(f"{path}: holds no checkpoint; train it first")
-        path, state = found.path, found.state
-        for problem in found.problems.values():
-            log.warning("%s; %s is used", problem, path)
-    else:
-        state = checkpoint.load(path)
+    return table_of(*checkpoint.load_named(path))
+
+
+def table_of(path: Path, state: dict[str, Any]) -> Table:
+    """The table that a checkpoint, read from `path`, holds. Raises CheckpointError unless it fits its settings."""
     try:
         settings = settings_of_checkpoint(TabularSettings, state["settings"])
         table = Table(settings, state["values"].numpy(), state["visits"].numpy())
@@ -245,7 +240,7 @@ def train_table(settings: TabularSettings, folder: RunFolder) -> int:
 
 def _report(trainer: TabularTrainer, folder: Path) -> None:
     counters, errors, settings = trainer.counters, trainer.errors(), trainer.settings
-    (folder / "results.json").write_text(json.dumps(asdict(counters) | asdict(errors), indent=2) + "\n")
+    results.write(folder, asdict(counters) | asdict(errors))
     print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
     for line in error_lines(errors, settings.least_visits):
         print(line)

@@ -4,46 +4,27 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cards.duplicate import Estimate, estimate
-from cards.game import Game, load_game
-from cards.play import Player, named_player, play
-from cards.splitmix import derive, stream
-from cards.tables import TablePlayer, load_policy, numbering_of
+from cards.game import load_game
+from evaluate.studies._spike_bench import METRICS, Bench, Result
 from evaluate.studies._spike_figures import draw_actions, draw_unvisited
 from evaluate.studies._spike_published import (
     AGAINST_OTHERS,
     EXPLANATION,
     HEAD,
     INTERMEDIATE,
-    RUNS,
+    NO_FOLD,
+    PLAY_HEAD,
     TWO_AND_FOUR,
+    VARIANT_PAIRS,
+    VARIANTS,
+    VARIANTS_HEAD,
     Pair,
+    Variant,
 )
-from train.batch_q_run import policy_path
-from train.checks import SettingsError
-
-LAST = 50
-NO_FOLD = "_no_fold"
-METRICS = "metrics.csv"
-_SEATING = 0x5EA7
-
-
-@dataclass(frozen=True)
-class Result:
-    """What came of a pair: credits won per game and seat, share of the hands won per seat, busts of each side."""
-
-    first_credits: Estimate
-    second_credits: Estimate
-    first_hands: float
-    second_hands: float
-    busts: tuple[int, int]
 
 
 def write(runs: Path, folder: Path, games: int, seed: int) -> None:
@@ -57,95 +38,16 @@ def write(runs: Path, folder: Path, games: int, seed: int) -> None:
         rows = [table_row(bench, pair) for pair in pairs]
         _write_csv(folder / f"{name}.csv", rows)
         sections.append(f"## {title}\n\n{_markdown(rows)}\n")
+    rows = [play_row(bench, pair) for pair in TWO_AND_FOUR]
+    _write_csv(folder / "play.csv", rows)
+    sections.append(f"{PLAY_HEAD}\n{_markdown(rows)}\n")
+    rows = [variant_row(bench, variant) for variant in VARIANTS]
+    _write_csv(folder / "variants.csv", rows)
+    sections.append(f"{VARIANTS_HEAD}\n{_markdown(rows)}\n")
     sections.append(EXPLANATION.format(intermediate=INTERMEDIATE))
     sections += [_actions_section(bench, folder, run) for run in bench.available()]
     sections.append(_unvisited_section(bench, folder))
     (folder / "report.md").write_text("\n".join(sections))
-
-
-class Bench:
-    """Plays pairs of players by name: a name of the game, or a run with or without `@iteration`."""
-
-    def __init__(self, runs: Path, games: int, seed: int) -> None:
-        self.runs = runs / "spike"
-        self._games = games
-        self._seed = seed
-        for run in RUNS:
-            self._require(run)
-
-    def _require(self, run: str) -> None:
-        for file in (policy_path(self.runs / run, LAST), self.runs / run / METRICS):
-            if not file.exists():
-                command = f"python -m train algo=q_learning game=spike experiment={run}"
-                raise SettingsError(f"runs: {file} is missing; run {command} first, or name the folder with runs=...")
-
-    def available(self) -> list[str]:
-        """The runs of the study that are finished, those without folding too."""
-        more = [run + NO_FOLD for run in RUNS if self._finished(run + NO_FOLD)]
-        return [*RUNS, *more]
-
-    def player(self, game: Game, name: str) -> Player:
-        """The player of that name."""
-        run, _, iteration = name.partition("@")
-        if not _is_run(name):
-            return named_player(game, name)
-        policy = load_policy(policy_path(self.runs / run, int(iteration or LAST)), game)
-        return TablePlayer(numbering_of(game).number, policy)
-
-    def copies(self) -> list[str]:
-        """The endings of the names of finished runs: none for the first seed, then `_seed2` and so on."""
-        found = (path.name.removeprefix(RUNS[0]) for path in self.runs.glob(f"{RUNS[0]}_seed*"))
-        return ["", *sorted(ending for ending in found if self._finished(RUNS[0] + ending))]
-
-    def results(self, pair: Pair, variant: str) -> list[Result]:
-        """Play the pair with the runs of each seed; none where a run of the variant is not there."""
-        found = []
-        for copy in self.copies():
-            first, second = (_renamed(name, variant + copy) for name in (pair.first, pair.second))
-            if self._finished(first) and self._finished(second):
-                found.append(self.result(first, second, pair.seats))
-        return found
-
-    def _finished(self, name: str) -> bool:
-        return not _is_run(name) or policy_path(self.runs / name.partition("@")[0], LAST).exists()
-
-    def result(self, first: str, second: str, seats: int) -> Result:
-        """Play the pair, each in every other of the seats shuffled for each game."""
-        game = load_game("spike", {"seats": seats})
-        seeds = stream(self._seed, "report", 0, self._games)
-        order = np.argsort(np.stack([derive(seeds, _SEATING + seat) for seat in range(seats)], axis=1), axis=1)
-        sides = (order % 2).astype(np.uint8)
-        states, _ = play(game, seeds, [self.player(game, first), self.player(game, second)], sides)
-        won = game.returns(states).astype(np.float64)
-        bust = states["credits"][:, :seats] == 0
-        hands = states["hands_won"][:, :seats]
-        means = [estimate((won * (sides == side)).sum(axis=1) / (sides == side).sum(axis=1)) for side in (0, 1)]
-        shares = [_share(hands, sides == side, states["hands_played"]) for side in (0, 1)]
-        first_bust, second_bust = (int((bust & (sides == side)).sum()) for side in (0, 1))
-        return Result(means[0], means[1], shares[0], shares[1], (first_bust, second_bust))
-
-    @cache  # noqa: B019 - one bench a report
-    def decisions(self, run: str, iteration: int) -> NDArray[np.int64]:
-        """How often each action is taken in self-play of a saved policy, `[round, actions]`."""
-        game = load_game("spike", {"seats": 4 if "_4p_" in run else 2})
-        counts = np.zeros((4, game.actions), np.int64)
-
-        def watch(states: NDArray[np.void], running: NDArray[np.int64], actions: NDArray[np.uint8], _: object) -> None:
-            np.add.at(counts, (states["round"][running], actions), 1)
-
-        seeds = stream(self._seed, "decisions", 0, self._games)
-        seating = np.zeros((self._games, game.seats), np.uint8)
-        play(game, seeds, [self.player(game, f"{run}@{iteration}")], seating, watch=watch)
-        return counts
-
-    def saved(self, run: str) -> list[int]:
-        """The iterations after which a run has saved its policy."""
-        return sorted(int(path.stem.split("_")[1]) for path in policy_path(self.runs / run, 0).parent.glob("*.npz"))
-
-
-def _share(hands: NDArray[np.uint8], side: NDArray[np.bool_], played: NDArray[np.uint8]) -> float:
-    """Hands won by a seat of the side, out of all hands played."""
-    return float((hands * side).sum() / (played[:, None] * side).sum())
 
 
 def table_row(bench: Bench, pair: Pair) -> dict[str, str]:
@@ -167,6 +69,27 @@ def table_row(bench: Bench, pair: Pair) -> dict[str, str]:
     }
 
 
+def play_row(bench: Bench, pair: Pair) -> dict[str, str]:
+    """A line of the table of how a pair plays: raises of a seat of each side in a hand, and the hands of a game."""
+    row = {"first": pair.first, "second": pair.second, "seats": str(pair.seats)}
+    for name, variant in (("our", ""), ("no fold", NO_FOLD)):
+        results = bench.results(pair, variant)
+        raises = zip(*(result.raises for result in results), strict=True)
+        row[f"{name} raises"] = " / ".join(f"{np.mean(side):.1f}" for side in raises)
+        row[f"{name} length"] = _spread([result.length for result in results], "{:.1f}")
+    return row
+
+
+def variant_row(bench: Bench, variant: Variant) -> dict[str, str]:
+    """A line of the table of variants: what the first player of each of its pairs wins, credits and share of hands."""
+    row = {"runs and play": variant.title}
+    for column, pair in VARIANT_PAIRS.items():
+        results = bench.results(pair, variant.ending, variant.epsilon, variant.raise_cap)
+        hands = _spread([result.first_hands for result in results], "{:.1%}")
+        row[column] = f"{_credits(results)}, {hands}" if results else ""
+    return row
+
+
 def _credits(results: Sequence[Result]) -> str:
     if len(results) == 1:
         only = results[0].first_credits
@@ -184,16 +107,6 @@ def _spread(values: Sequence[float], form: str) -> str:
 
 def _busts(results: Sequence[Result]) -> str:
     return " / ".join(f"{np.mean(side):.0f}" for side in zip(*(result.busts for result in results), strict=True))
-
-
-def _is_run(name: str) -> bool:
-    return name.startswith("report_")
-
-
-def _renamed(name: str, ending: str) -> str:
-    """The same player from another run of its experiment; players that are no runs keep their name."""
-    run, at, iteration = name.partition("@")
-    return run + ending + at + iteration if _is_run(name) else name
 
 
 def _both(first: float | None, second: float | None, form: str) -> str:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cards.duplicate import BATCH, Duel, duel, estimate, seatings
+from cards.duplicate import BATCH, ONE_AGAINST_MANY, Duel, duel, estimate, estimate_share, meaning_of_won, seatings
 from cards.game import load_game
-from cards.play import RandomPlayer, named_player
+from cards.play import RandomPlayer, named_player, play
 from cards.splitmix import stream
 from tests.cards.test_play import Recorder
 from tests.cards.toy import TOY
@@ -41,6 +41,60 @@ def test_intervals_hold_the_truth_in_95_of_100_cases() -> None:
     assert 0.93 < held / 2_000 < 0.97
 
 
+def test_share_of_deals_all_won() -> None:
+    """Wilson, by hand: of n wins the low end is n / (n + 1.96 ** 2). 10 deals: 10 / 13.8415 = 0.7225."""
+    result = estimate_share(np.ones(10))
+    assert (result.mean, result.high) == (1.0, 1.0) and result.low == pytest.approx(0.722467, abs=1e-6)
+    assert result.half_width == pytest.approx(1 - 0.722467, abs=1e-6)
+    lost = estimate_share(np.zeros(10))
+    assert (lost.mean, lost.low) == (0.0, 0.0) and lost.high == pytest.approx(1 - 0.722467, abs=1e-6)
+    many = estimate_share(np.ones(4096))
+    assert many.half_width == pytest.approx(3.8415 / 4096, rel=1e-3)
+
+
+def test_share_of_deals_won_as_a_whole() -> None:
+    """Wilson, by hand, for 9 of 10: the centre is (0.9 + 0.192073) / 1.384146 = 0.788987, the half-width
+    sqrt(0.384146 * 0.09 + 0.384146 ** 2 / 4) / 1.384146 = 0.193137; the ends are 0.595850 and 0.982124 (as tables
+    of the interval have it: 59.6% to 98.2%)."""
+    result = estimate_share(np.array([1.0] * 9 + [0.0]))
+    assert (result.low, result.high) == (pytest.approx(0.595850, abs=1e-5), pytest.approx(0.982124, abs=1e-5))
+    assert result.half_width == pytest.approx(0.9 - 0.595850, abs=1e-5)
+
+
+def test_share_in_the_middle_is_the_normal_approximation() -> None:
+    """Also where the deals say more than as many games would: half of them 0.5, by hand ± 1.96 * sqrt(0.125 / 4000)."""
+    shares = np.array([0.0, 0.5, 0.5, 1.0] * 1000)
+    result = estimate_share(shares)
+    assert result.half_width == pytest.approx(1.959964 * np.sqrt(0.125 / 4000), rel=2e-3)
+    assert result.half_width == pytest.approx(estimate(shares).half_width, rel=2e-3)
+    assert result.mean - result.low == pytest.approx(result.high - result.mean)
+
+
+def test_a_game_lost_does_not_narrow_the_interval() -> None:
+    """One game of one deal lost, of two: what may be lost in truth grows with what was."""
+    ends = [estimate_share(np.append(np.ones(999), last)).low for last in (1.0, 0.5, 0.0)]
+    assert ends[0] > ends[1] > ends[2]
+    assert 0 < estimate_share(np.full(100, 0.5)).half_width < 0.02  # nor are equal deals certain
+
+
+@pytest.mark.parametrize(
+    ("truth", "deals", "together"),
+    [(truth, 512, together) for truth in (0.5, 0.9, 0.995) for together in (0.0, 1.0)]
+    + [(0.995, 100, 1.0), (1 - 0.17 / 512, 512, 1.0)],
+)
+def test_intervals_of_shares_hold_the_truth(truth: float, deals: int, together: float) -> None:
+    """Deals of two games, of which the second is the first again with probability `together`."""
+    random, trials = np.random.default_rng(7), 1000
+    games = random.random((2, trials, deals)) < truth
+    games[1] = np.where(random.random((trials, deals)) < together, games[0], games[1])
+    found = [estimate_share(shares) for shares in games.mean(axis=0)]
+    held = np.mean([each.low <= truth <= each.high for each in found])
+    # Losses are whole games. By hand, one lost deal puts a truth of less than 0.176 lost deals outside; where 0.17 are
+    # to be expected, that comes in 1 - exp(-0.17) = 16% of cases.
+    lost = (1 - truth) * deals
+    assert (0.82 if lost < 0.2 else 0.9 if lost < 1 else 0.93) < held < (0.97 if truth <= 0.9 else 0.995)
+
+
 def test_a_duel_as_numbers() -> None:
     """Three deals: won both plays, one of two, and none."""
     result = Duel(np.array([1.0, 0.5, 0.0]), np.array([7.0, 5.0, 3.0]), np.array([4.0, 6.0, 8.0]))
@@ -53,6 +107,64 @@ def test_seatings() -> None:
     assert seatings(TOY).tolist() == [[0, 1], [1, 0]]
     three = replace(TOY, seats=3, teams=((0,), (1,), (2,)))
     assert seatings(three).tolist() == [[0, 1, 0], [1, 0, 1]]
+
+
+def test_one_sits_in_every_seat_and_the_other_in_all_others() -> None:
+    three = replace(TOY, seats=3, teams=((0,), (1,), (2,)))
+    assert seatings(three, ONE_AGAINST_MANY).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    with pytest.raises(ValueError, match="tressette is played in teams; use alternate"):
+        seatings(TRESSETTE, ONE_AGAINST_MANY)
+    with pytest.raises(ValueError, match="blackjack has one seat; use alternate"):
+        seatings(load_game("blackjack"), ONE_AGAINST_MANY)
+
+
+def test_one_against_one_is_the_same_either_way() -> None:
+    game, seeds = load_game("spike"), stream(9, "two", 0, 60)
+    players = [named_player(game, "cautious"), named_player(game, "initial")]
+    a, b = duel(game, *players, seeds), duel(game, *players, seeds, ONE_AGAINST_MANY)
+    assert np.array_equal(a.wins, b.wins) and np.array_equal(a.own, b.own) and a.even == b.even == 0.5
+
+
+def worked(game, players, seed: int) -> tuple[float, float, float, float]:
+    """One deal of one against many, game by game: first places, result, that of the others, what is even."""
+    seats = int(game.taken(game.deal(np.array([seed], np.uint64))).sum())
+    wins, own, other = [], [], []
+    for alone in range(seats):
+        seating = np.ones((1, game.seats), np.uint8)
+        seating[0, alone] = 0
+        states, _ = play(game, np.array([seed], np.uint64), players, seating)
+        results = game.returns(states)[0, :seats].tolist()
+        wins.append((results[alone] == max(results)) / results.count(max(results)))
+        own.append(results.pop(alone))
+        other.append(sum(results) / len(results))
+    return sum(wins) / seats, sum(own) / seats, sum(other) / seats, 1 / seats
+
+
+@pytest.mark.parametrize("options", [{"seats": 3}, {"seats": 5, "min_seats": 2}])
+def test_one_against_many_deal_by_deal(options: dict[str, int]) -> None:
+    """First places, with games that draw how many take part: seats that nobody takes do not count."""
+    game, seeds = load_game("spike", options), stream(10, "many", 0, 25)
+    players = [named_player(game, "cautious"), named_player(game, "initial")]
+    result = duel(game, *players, seeds, ONE_AGAINST_MANY)
+    wins, own, other, even = np.array([worked(game, players, int(seed)) for seed in seeds]).T
+    assert np.allclose(result.wins, wins) and np.allclose(result.own, own) and np.allclose(result.other, other)
+    assert result.even == pytest.approx(even.mean()) and np.ptp(even) == (0 if len(options) == 1 else 0.3)
+
+
+def test_equals_win_their_share_of_first_places() -> None:
+    """A player against itself: over the seats of a deal the first places add up to one, exactly."""
+    game = load_game("spike", {"seats": 4})
+    player = named_player(game, "initial")
+    result = duel(game, player, player, stream(11, "equal", 0, 40), ONE_AGAINST_MANY)
+    assert np.allclose(result.wins, 0.25) and result.even == 0.25 and np.allclose(result.own, 0)
+
+
+def test_what_is_won_is_said() -> None:
+    spike = load_game("spike", {"seats": 3})
+    assert "greater mean result" in meaning_of_won(spike)
+    assert "greatest result of the table" in meaning_of_won(spike, ONE_AGAINST_MANY)
+    assert "the same deal" in meaning_of_won(load_game("blackjack"))
+    assert meaning_of_won(TRESSETTE) == "won: the better result; a tie counts one half"
 
 
 @pytest.mark.parametrize("name", ["greedy", "seed_heuristic"])

@@ -15,8 +15,19 @@ from cards.play import named_player
 from cards.splitmix import stream
 from evaluate import report
 from evaluate.players import load_player
-from evaluate.studies._spike_published import CREDITS, RUNS, WEIGHTED, Pair, Published
-from evaluate.studies.spike import Bench, table_row
+from evaluate.studies._spike_published import (
+    CREDITS,
+    EXPLANATION,
+    RUNS,
+    VARIANT_PAIRS,
+    VARIANTS,
+    WEIGHTED,
+    Pair,
+    Published,
+)
+from evaluate.studies._spike_wavering import Wavering
+from evaluate.studies.spike import Bench, play_row, table_row, variant_row
+from spike.cards import MATCH
 from train.__main__ import main
 from train.checkpoint import CheckpointError
 from train.checks import SettingsError
@@ -51,6 +62,56 @@ def test_report(runs: Path, tmp_path: Path) -> None:
     with (tmp_path / "unvisited.csv").open(newline="") as file:
         unvisited = [int(row["report_2p_credits"]) for row in csv.DictReader(file)]
     assert len(unvisited) == 50 and unvisited == sorted(unvisited, reverse=True) and unvisited[0] < 231_041
+
+
+def test_variants_come_from_runs_and_from_how_they_are_played(runs: Path, tmp_path: Path) -> None:
+    """Every figure of ours is a cell of a table, none stands in the text; cells whose runs are missing are empty."""
+    assert (
+        main(
+            [
+                "algo=q_learning",
+                "game=spike",
+                f"experiment={CREDITS}_whole_games",
+                f"runs={tmp_path}",
+                "games=20",
+                "passes=1",
+            ]
+        )
+        == 0
+    )
+    shutil.copytree(runs / "spike", tmp_path / "spike", dirs_exist_ok=True)
+    bench = Bench(tmp_path, 60, 11)
+    rows = {variant.title: variant_row(bench, variant) for variant in VARIANTS}
+    plain, whole = rows["as in the tables above"], rows["a game is one episode"]
+    row = table_row(bench, VARIANT_PAIRS["credits against initial"])
+    assert plain["credits against initial"] == f"{row['our credits']}, {row['our hands']}"
+    assert whole["credits against initial"] not in ("", plain["credits against initial"])
+    assert whole["weighted against initial"] == rows["never folding in exploration"]["at 4"] == ""
+    hesitant = rows["played with the last epsilon"]
+    assert all(hesitant[column] not in ("", plain[column]) for column in VARIANT_PAIRS)
+    assert "+3.1" not in EXPLANATION and "five seeds" not in EXPLANATION
+
+
+def test_at_most_one_raise_in_a_betting_round(runs: Path) -> None:
+    """A table that raises more often matches instead; with a cap of one, at most a raise in each of four rounds."""
+    bench = Bench(runs, 60, 11)
+    free, capped = (bench.result(WEIGHTED, "cautious", 2, 0.0, cap) for cap in (None, 1))
+    assert sum(capped.raises) < sum(free.raises) and sum(capped.raises) <= 4
+    assert play_row(bench, Pair(WEIGHTED, CREDITS, 2, Published()))["our raises"].count("/") == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+def test_wavering(epsilon: float) -> None:
+    """Of 4,000 first decisions, `initial` matches: all but epsilon times the chance of another legal action."""
+    game = load_game("spike")
+    states = game.deal(stream(5, "wavering", 0, 4000))
+    player = Wavering(game, named_player(game, "initial"), epsilon, MATCH)
+    player.begin(stream(6, "own", 0, 4000))
+    actions = player.act(states, np.arange(4000))
+    legal = [int(mask).bit_count() for mask in game.legal(states)]
+    others = float(np.mean([1 - 1 / count for count in legal]))
+    assert (actions != MATCH).mean() == pytest.approx(epsilon * others, abs=0.03 * (epsilon > 0))
+    game.check(states, np.arange(4000), actions)
 
 
 def test_results_of_a_pair(runs: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from cards.duplicate import duel
-from cards.game import Games, States
+from cards.game import Games, States, load_game
 from cards.play import Actions, Player, named_player
 from cards.splitmix import stream
 from evaluate.players import load_player
@@ -106,7 +106,49 @@ def test_same_seed_same_result(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "results.csv").read_text() == (tmp_path / "b" / "results.csv").read_text()
 
 
+def pairs(folder: Path) -> list[dict[str, object]]:
+    return json.loads((folder / "results.json").read_text())["pairs"]
+
+
+SPIKE = ["game=spike", "players=[cautious,random]", "deals=32"]
+
+
+def test_one_against_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each pair both ways round, every game of the table recorded: two deals, one in each of four seats, twice."""
+    out = [f"folder={tmp_path}", "records=2"]
+    assert main([*SPIKE, "game.seats=4", "seating=one_against_many", *out]) == 0
+    table = " ".join(capsys.readouterr().out.split())
+    assert "even: 25.0%" in table and "won: the one has the greatest result of the table" in table
+    there, back = pairs(tmp_path)
+    assert there["first"] == back["second"] == "cautious" and there["second"] == back["first"] == "random"
+    assert there["first_won"] > there["even"] == back["even"] == 0.25 > back["first_won"]
+    assert len((tmp_path / "games.jsonl").read_text().splitlines()) == 2 * 2 * 4
+    replayed = [sys.executable, "-m", "evaluate.replay", str(tmp_path / "games.jsonl")]
+    assert subprocess.run(replayed, check=False, capture_output=True).returncode == 0
+
+
+def test_seats_that_nobody_takes_are_not_played(tmp_path: Path) -> None:
+    """Games of two to five players: as many plays of a deal as it has players."""
+    some = ["game.seats=5", "game.min_seats=2", "seating=one_against_many", f"folder={tmp_path}", "records=8"]
+    assert main([*SPIKE, *some]) == 0
+    game = load_game("spike", {"seats": 5, "min_seats": 2})
+    players = game.taken(game.deal(stream(7, "tournament", 0, 32))).sum(axis=1)
+    assert len((tmp_path / "games.jsonl").read_text().splitlines()) == 2 * players[:8].sum()
+    assert pairs(tmp_path)[0]["even"] == pytest.approx((1 / players).mean()) and np.ptp(players) > 0
+
+
+def test_games_all_won_leave_an_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`cautious` wins nearly every game: what is shown is the interval from end to end, never ± 0.0."""
+    assert main([*SPIKE, "deals=2", f"folder={tmp_path}", "seed=3"]) == 0
+    (only,) = pairs(tmp_path)
+    assert only["first_won"] == 1.0 and 0.3 < only["first_won_low"] < 0.4 and only["first_won_high"] == 1.0
+    assert only["first_won_interval"] == pytest.approx(1 - only["first_won_low"])
+    assert "100.0% (34.2 to 100.0)" in capsys.readouterr().out
+
+
 BAD = {
+    "seating=one_against_many": "seating: one_against_many needs seats that each play for themselves, and tressette is",
+    "seating=round": "seating: one of alternate, one_against_many, not 'round'",
     "players=[greedy]": "players: at least two",
     "players=[greedy,greedy]": "players: each once",
     "players=[greedy,gredy]": "no player 'gredy'",

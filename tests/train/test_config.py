@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from train.__main__ import settings_of
+from train.algorithms import settings_of
 from train.checks import SettingsError
 from train.config import CONF, TrainSettings, as_yaml, compose, settings_from_dict
 

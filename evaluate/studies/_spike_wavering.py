@@ -1,0 +1,50 @@
+"""A player whose hand is not quite steady, or at a table with fewer raises than it learned with."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.bits import has
+from cards.game import Game, Games, States
+from cards.play import Actions, Player, random_legal
+from cards.splitmix import GAMMA, mix, uniform
+
+
+class Wavering:
+    """Plays as another, but with probability `epsilon` any legal action, and `instead` of one that is not legal."""
+
+    def __init__(self, game: Game, player: Player, epsilon: float, instead: int) -> None:
+        self._game, self._player = game, player
+        self._epsilon, self._instead = epsilon, instead
+        self._generators = np.zeros(0, np.uint64)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `Player`."""
+        self._generators = seeds.copy()
+        self._player.begin(seeds)
+
+    def act(self, states: States, games: Games) -> Actions:
+        """See `Player`."""
+        actions = self._player.act(states, games)
+        _waver(self._game.legal(states, games), games, self._generators, self._epsilon, self._instead, actions)
+        return actions
+
+
+@njit
+def _waver(
+    masks: NDArray[np.uint64],
+    games: Games,
+    generators: NDArray[np.uint64],
+    epsilon: float,
+    instead: int,
+    actions: Actions,
+) -> None:
+    for k in range(games.size):
+        generators[games[k]] += GAMMA
+        bits = mix(generators[games[k]])
+        if uniform(bits) < epsilon:
+            actions[k] = random_legal(masks[k], mix(bits))
+        elif not has(masks[k], actions[k]):
+            actions[k] = instead

@@ -1,0 +1,59 @@
+"""The exact process by observations: what a player sees in each state, against games that are really played."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cards.game import Game, Games, States, load_game
+from cards.mdp import Model, Observed, check, legal, reachable
+from cards.play import Actions, RandomPlayer, play
+from cards.splitmix import stream
+from train.tabular import policy_iteration
+
+GAMES: list[tuple[str, dict[str, Any]]] = [
+    ("sette_mezzo", {}),
+    ("blackjack", {}),
+    ("blackjack", {"decks": 1, "soft_17": "hit", "ties": "push"}),
+]
+
+
+def process(name: str, options: dict[str, Any]) -> tuple[Game, Model, Observed]:
+    game = load_game(name, options)
+    assert game.model is not None
+    model = game.model(game.options, next(iter(game.rewards)))
+    return game, model, model.observed()
+
+
+@pytest.mark.parametrize(("name", "options"), GAMES)
+def test_every_observation_of_a_game_is_one_state(name: str, options: dict[str, Any]) -> None:
+    """Each decision of random games is found by what the player sees, with the number that the model gives it."""
+    game, model, observed = process(name, options)
+    decided = np.flatnonzero(legal(observed.mdp).any(axis=1))
+    seen = game.observe(observed.records)
+    state_of = {words.tobytes(): int(state) for words, state in zip(seen[decided], decided, strict=True)}
+    assert len(state_of) == decided.size  # one state for each observation
+    assert (game.legal(observed.records)[decided] == 3).all() and legal(observed.mdp)[decided].all()
+    found: set[int] = set()
+
+    def watch(states: States, games: Games, actions: Actions, totals: np.ndarray) -> None:
+        for words, index in zip(game.observe(states, games), games, strict=True):
+            state = state_of[words.tobytes()]
+            found.add(state)
+            assert observed.state[state] == model.index(states[index])
+
+    play(game, stream(5, "observed", 0, 1500), [RandomPlayer(game)], np.zeros((1500, 1), np.uint8), watch=watch)
+    met = reachable(observed.mdp, np.flatnonzero(observed.mdp.start))
+    assert len(found) > 300 and met[sorted(found)].all()
+
+
+@pytest.mark.parametrize(("name", "options"), GAMES)
+def test_values_are_those_of_the_model(name: str, options: dict[str, Any]) -> None:
+    """Whatever the player sees besides, the exact values follow from what counts."""
+    _, model, observed = process(name, options)
+    check(observed.mdp)
+    met = reachable(observed.mdp, np.flatnonzero(observed.mdp.start)) & legal(observed.mdp).any(axis=1)
+    fine, coarse = policy_iteration(observed.mdp), policy_iteration(model.mdp)
+    assert fine.values[met] == pytest.approx(coarse.values[observed.state[met]], abs=1e-10)
+    assert np.bincount(observed.state, observed.mdp.start, model.states) == pytest.approx(model.mdp.start, abs=1e-12)
+    assert observed.mdp.start_reward == pytest.approx(model.mdp.start_reward, abs=1e-12)

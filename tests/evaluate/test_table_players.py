@@ -1,0 +1,88 @@
+"""Tables of the small games as players: they play what `evaluate.solve` measures, and others are refused in a line."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cards.game import load_game
+from cards.play import play
+from cards.splitmix import stream
+from evaluate.players import load_player
+from evaluate.tournament import main
+from train import checkpoint
+from train.__main__ import main as train
+from train.checkpoint import CheckpointError
+from train.checks import SettingsError
+from train.tabular import evaluate_policy, expected_reward
+from train.tabular_errors import Exact
+from train.tabular_run import load_table
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small runs: Q-learning of both games, and the values of a policy of Blackjack."""
+    folder = tmp_path_factory.mktemp("runs")
+    small = ["episodes=300000", "log_every_episodes=100000", f"runs={folder}"]
+    for arguments in (["game=blackjack"], ["game=sette_mezzo"]):
+        assert train(["algo=q_learning", *arguments, *small, "name=q"]) == 0
+    assert train(["algo=td", "game=blackjack", *small, "name=td"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", ["blackjack", "sette_mezzo"])
+def test_a_table_plays_its_greedy_policy(runs: Path, name: str) -> None:
+    """What it wins in 60,000 games is what the exact process expects of that policy, within the interval of chance."""
+    game, table = load_game(name), load_table(runs / name / "q")
+    model = game.model(game.options, next(iter(game.rewards)))
+    policy = Exact(model).learned_policy(table.values)
+    mdp = model.mdp._replace(discount=1.0)
+    expected = expected_reward(mdp, evaluate_policy(mdp, policy))
+    player = load_player(game, str(runs / name / "q"), CPU)
+    seeds = stream(8, "table", 0, 60_000)
+    states, _ = play(game, seeds, [player], np.zeros((seeds.size, 1), np.uint8))
+    results = game.returns(states)[:, 0]
+    assert abs(results.mean() - expected) < 2.6 * results.std() / np.sqrt(seeds.size)
+
+
+def test_tables_sit_in_tournaments(runs: Path, tmp_path: Path) -> None:
+    """A run folder and a checkpoint file of it are the same player."""
+    run = runs / "blackjack" / "q"
+    file = checkpoint.listed(run / "checkpoints")[0]
+    players = f"players=[{run},{file},hit_below_14,random]"
+    assert main(["game=blackjack", players, "deals=2000", f"folder={tmp_path}"]) == 0
+    with (tmp_path / "results.csv").open() as lines:
+        won = {(row["first"], row["second"]): row for row in csv.DictReader(lines)}
+    same = won[str(run), str(file)]
+    assert float(same["first_won"]) == 0.5 and float(same["margin_interval"]) == 0.0
+    assert float(won[str(run), "random"]["margin"]) > float(won[str(run), "random"]["margin_interval"])
+    assert float(won[str(run), "hit_below_14"]["margin"]) > 0
+
+
+def test_states_never_visited_get_the_first_action(runs: Path, tmp_path: Path) -> None:
+    """A table in which nothing was tried stands everywhere, as `evaluate.solve` has it."""
+    state = checkpoint.load(checkpoint.listed(runs / "blackjack" / "q" / "checkpoints")[0])
+    nothing = torch.zeros_like(state["values"])
+    checkpoint.save(tmp_path / "empty.pt", state | {"values": nothing, "visits": torch.zeros_like(state["visits"])})
+    game = load_game("blackjack")
+    player = load_player(game, str(tmp_path / "empty.pt"), CPU)
+    states = game.deal(stream(9, "empty", 0, 200))
+    running = np.flatnonzero(~game.over(states))
+    assert (player.act(states, running) == 0).all()
+    checkpoint.save(tmp_path / "broken.pt", state | {"values": nothing + float("nan")})
+    with pytest.raises(CheckpointError, match="its values are not those of blackjack; train it again"):
+        load_player(game, str(tmp_path / "broken.pt"), CPU)
+
+
+def test_tables_that_are_no_players(runs: Path) -> None:
+    run = runs / "blackjack"
+    with pytest.raises(SettingsError, match=r"players: .*td.* holds what hit_below_14 is worth, learned by td, and no"):
+        load_player(load_game("blackjack"), str(run / "td"), CPU)
+    with pytest.raises(SettingsError, match=r"was trained with .*; give the same game options"):
+        load_player(load_game("blackjack", {"decks": 1}), str(run / "q"), CPU)
+    with pytest.raises(SettingsError, match="plays blackjack, not sette_mezzo; say game=blackjack"):
+        load_player(load_game("sette_mezzo"), str(run / "q"), CPU)

@@ -1,0 +1,92 @@
+"""Which network is the best of a run: by games won or by result, against all opponents or one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cards.duplicate import Duel
+from train import checkpoint
+from train.algorithms import settings_of
+from train.best import Best, score_of
+from train.checkpoint import BackgroundWriter
+from train.checks import SettingsError
+from train.config import TrainSettings
+from train.setting_groups import EvaluationSettings
+
+OPPONENTS = "evaluation.opponents=[initial,cautious]"
+
+
+def duels(initial: tuple[float, float], cautious: tuple[float, float]) -> dict[str, Duel]:
+    """Two deals against each with this share of games won and this result more than the opponent's."""
+    both = {"initial": initial, "cautious": cautious}
+    return {
+        name: Duel(np.full(2, won), np.full(2, more / 2), np.full(2, -more / 2)) for name, (won, more) in both.items()
+    }
+
+
+# Wins most games against both; wins most credits over both; wins most credits of cautious.
+OFTEN, MUCH, OF_CAUTIOUS = duels((0.9, 4), (0.6, -2)), duels((0.7, 30), (0.5, 1)), duels((0.6, 5), (0.4, 3))
+
+
+@pytest.mark.parametrize(
+    ("best_by", "kept", "score"),
+    [
+        ("win_rate", 1, 0.75),
+        ("result", 2, 15.5),
+        ("result:cautious", 3, 3.0),
+        ("win_rate:cautious", 1, 0.6),
+        ("result:initial", 2, 30.0),
+    ],
+)
+def test_what_is_kept(tmp_path: Path, best_by: str, kept: int, score: float) -> None:
+    best = offered(tmp_path, best_by, (OFTEN, MUCH, OF_CAUTIOUS))
+    state = checkpoint.load(tmp_path / checkpoint.BEST)
+    assert (state["env_steps"], state["score"]) == (kept, pytest.approx(score)) and best.score == state["score"]
+
+
+def offered(folder: Path, best_by: str, evaluations: tuple[dict[str, Duel], ...]) -> Best:
+    """Offers the evaluations, of 1, 2, ... decisions, to a run that goes on in the folder."""
+    settings = settings_of(["game=spike", OPPONENTS, f"evaluation.best_by={best_by}"])
+    assert isinstance(settings, TrainSettings)
+    writer = BackgroundWriter()
+    best = Best(settings, folder, writer)
+    for number, each in enumerate(evaluations, start=1):
+        best.offer({}, number, each)
+        writer.wait()
+    return best
+
+
+def test_a_score_is_compared_with_scores_of_its_kind_alone(tmp_path: Path) -> None:
+    """A result of 15.5 credits must not keep every later network from being the best by games won, nor the reverse."""
+    assert offered(tmp_path, "result", (MUCH,)).score == 15.5
+    assert offered(tmp_path, "result", (OF_CAUTIOUS,)).score == 15.5
+    assert offered(tmp_path, "result:cautious", (OFTEN,)).score == -2
+    assert offered(tmp_path, "win_rate", (OF_CAUTIOUS,)).score == 0.5
+    assert offered(tmp_path, "win_rate:initial", (MUCH,)).score == 0.7
+
+
+def test_score_by_hand() -> None:
+    assert score_of(list(OFTEN.values()), "win_rate") == pytest.approx((0.9 + 0.6) / 2)
+    assert score_of(list(OFTEN.values()), "result") == pytest.approx((4 - 2) / 2)
+    assert score_of([], "result") == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("best_by", "message"),
+    [
+        ("points", "evaluation.best_by: one of win_rate, result, not 'points'"),
+        ("result:greedy", "evaluation.best_by: 'greedy' is not one of evaluation.opponents (random); add it there"),
+        ("result:", "evaluation.best_by: '' is not one of evaluation.opponents (random)"),
+    ],
+)
+def test_what_is_refused(best_by: str, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        EvaluationSettings(best_by=best_by)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_spike_is_judged_by_credits() -> None:
+    settings = settings_of(["experiment=spike"])
+    assert isinstance(settings, TrainSettings) and settings.evaluation.best_measure == "result"
+    assert settings.evaluation.best_against == settings.evaluation.opponents

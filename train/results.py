@@ -1,0 +1,36 @@
+"""What came of a run at its end, as results.json holds it: `evaluate.sweep` reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cards.duplicate import Duel
+
+INTERVAL = "_interval"
+
+
+def of_duels(duels: Mapping[str, Duel], unit: str) -> dict[str, Any]:
+    """By opponent: deals, then games won and what was won by unit, each as mean and half-width of its interval.
+
+    The interval of games won is not symmetric near 0 and 1, so that it also stands there from end to end.
+    """
+    return {
+        name: {
+            "deals": duel.wins.size,
+            "win_rate": [duel.win_rate.mean, duel.win_rate.half_width],
+            "win_rate" + INTERVAL: [duel.win_rate.low, duel.win_rate.high],
+            unit: [duel.points.mean, duel.points.half_width],
+        }
+        for name, duel in duels.items()
+    }
+
+
+def write(folder: Path, results: Mapping[str, Any]) -> None:
+    """Write results.json of a run folder, whole or not at all."""
+    path = folder / "results.json"
+    temporary = path.with_suffix(".json.tmp")
+    temporary.write_text(json.dumps(results, indent=2) + "\n")
+    temporary.replace(path)
