@@ -38,7 +38,7 @@ class LearnerSettings:
     batch_size: int = 1024
     gamma: float = 1.0
     n_step: int = 2
-    n_step_cut: bool = True
+    n_step_cut: bool = False
     double: bool = False
     loss: str = "mse"
     grad_clip: float = 10.0

@@ -121,7 +121,7 @@ def _filled_replay(rows: int, capacity: int) -> ReplayBuffer:
 
 def update() -> None:
     """`Learner.update`, sampling included, against a bare update of the same network and format."""
-    settings = LearnerSettings(batch_size=512)
+    settings = LearnerSettings(batch_size=512, target_tau=0.0, average=0.0)
     replay = _filled_replay(200_000, 200_000)
     learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU, 40)
     whole, bare = seconds(learner.update, _bare_update(settings.batch_size))

@@ -35,7 +35,7 @@ def test_greatest_legal_by_hand() -> None:
 
 def formatted(chip: Chip, **settings: Any) -> LearnerSettings:
     """Settings that name the number format of the chip."""
-    return LearnerSettings(precision=chip.format, **settings)
+    return LearnerSettings(precision=chip.format, **({"target_tau": 0.0, "average": 0.0} | settings))
 
 
 def learner(
@@ -133,7 +133,8 @@ def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool, 
     torch.manual_seed(0)
     replay = ReplayBuffer(8, 1, CPU, seed=1, alpha=0.6 if prioritised else 0.0)
     replay.add(transitions)
-    settings = LearnerSettings(lr=5e-3, loss="mse", batch_size=32, target_sync=20, double=double, precision=precision)
+    update = {"lr": 5e-3, "batch_size": 32, "target_tau": 0.0, "target_sync": 20}
+    settings = LearnerSettings(loss="mse", double=double, precision=precision, average=0.0, **update)
     it = Learner(QNetwork(4, 2, hidden, dueling), replay, settings, CPU, 2)
     for _ in range(3000):
         it.update()
@@ -166,7 +167,7 @@ def same(a: QNetwork, b: QNetwork) -> bool:
 
 
 def test_hard_sync_every_so_many_updates() -> None:
-    it = filled(learner(LearnerSettings(target_sync=3, batch_size=8, precision="float32")))
+    it = filled(learner(LearnerSettings(target_tau=0.0, target_sync=3, batch_size=8, precision="float32")))
     initial = copy.deepcopy(it.target)
     for _ in range(2):
         it.update()

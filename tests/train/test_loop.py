@@ -48,6 +48,7 @@ VARIANTS = {
         "learner.double=true",
         "learner.average=0.9",
         "learner.n_step=3",
+        "learner.n_step_cut=true",
         "game.reward=seed",
         "behaviour=[{until: 50, mix: {seed_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
     ],
