@@ -91,7 +91,7 @@ def test_exploring_everywhere_leaves_one_step_but_for_forced_moves(tmp_path: Pat
     """At epsilon 1 a sum of two rewards goes on only over forced moves and what chance drew as the network would."""
     one, two, uncut = (
         RolloutWorker(settings(tmp_path, "learner.precision=float32", *more), CPU).play(Ticket(0, 64, 1.0)).transitions
-        for more in ([], ["learner.n_step=2"], ["learner.n_step=2", "learner.n_step_cut=true"])
+        for more in ([], ["learner.n_step=2", "learner.n_step_cut=true"], ["learner.n_step=2"])
     )
     inside = uncut.discount > 0
     same = two.discount[inside] == one.discount[inside]
