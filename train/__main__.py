@@ -106,10 +106,11 @@ def _run(trainer: Trainer, rollouts: Rollouts, device: torch.device) -> StopRequ
             _greet(trainer, rollouts, display, device)
             return None if trainer.run(rollouts, display, lambda: stop.signal is not None) else stop
     except RolloutsLostError as error:
-        if trainer.counters.idle_starts >= IDLE_STARTS:
-            error.exit_code = 1
-            print("error: this start got nowhere, nor would the next", file=sys.stderr)
-        raise
+        if trainer.counters.idle_starts < IDLE_STARTS:
+            raise
+        hopeless = RolloutsLostError(f"{error}; but this start got nowhere, nor would the next")
+        hopeless.exit_code = 1
+        raise hopeless from None
 
 
 def make_rollouts(settings: TrainSettings, device: torch.device) -> Rollouts:

@@ -65,16 +65,19 @@ def trainer(
 ) -> Iterator[subprocess.Popen[str]]:
     """An endless `python -m train` that has logged or said this; what it says is in the file `stderr` of the folder."""
     command = [sys.executable, "-m", "train", *small(runs, "episodes=1000000", *overrides)]
-    errors = runs / "stderr"
+    errors, log = runs / "stderr", runs / "tressette" / "small" / "train.log"
+    before = log.stat().st_size if log.exists() else 0
     runs.mkdir(exist_ok=True)
     with errors.open("w") as file:
         process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=file, text=True, env={**os.environ, **environment}
         )
-    log = runs / "tressette" / "small" / "train.log"
     with ended(process):
-        said = (log, errors)
-        until(seen, lambda: process.poll() is not None or any(seen in f.read_text() for f in said if f.exists()))
+
+        def said() -> bool:
+            return seen in errors.read_text() or (log.exists() and seen in log.read_text()[before:])
+
+        until(seen, lambda: process.poll() is not None or said())
         assert process.poll() is None, errors.read_text()
         yield process
 
@@ -92,7 +95,11 @@ sys.stdin.read()
 def outside_cluster() -> Iterator[tuple[str, int]]:
     """Address of a cluster that others have started, and the process whose descendants are its processes."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _HEAD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", _HEAD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     with ended(process):
         assert process.stdout is not None

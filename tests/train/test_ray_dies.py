@@ -148,8 +148,9 @@ def test_a_start_that_gets_nowhere_is_not_asked_for_again(tmp_path: Path) -> Non
     codes = []
     for _ in range(2):
         with trainer_without_progress(tmp_path) as process:
-            (pid,) = named(process.pid, "gcs_server")
-            os.kill(pid, signal.SIGKILL)
+            found = named(process.pid, "gcs_server")
+            assert found, (tmp_path / "stderr").read_text()
+            os.kill(found[0], signal.SIGKILL)
             text = end_of(process, tmp_path)
             codes.append(process.returncode)
             assert "the cluster is gone" in text

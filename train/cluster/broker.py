@@ -40,7 +40,7 @@ def serve(channel: int, slots: list[int]) -> int:
         link.tell("failed", "error", str(error), 1)  # of ours in an actor, with its own traceback
     except (RayError, ConnectionError) as error:
         lost(link, reason_of(error))
-    except Exception:  # noqa: BLE001 whatever it is, the learner shall say it
+    except Exception:  # whatever it is, the learner shall say it
         link.tell("failed", "error", traceback.format_exc(), 1)
     ray.shutdown()
     return 0
@@ -72,7 +72,7 @@ class Broker:
     def __init__(self, link: Link, slots: list[Slot]) -> None:
         self._link, self._slots = link, slots
         self._free = list(range(len(slots)))
-        self._waiting: deque[tuple[int, dict[str, Any], Arrays]] = deque()  # for a free slot
+        self._waiting: deque[tuple[dict[str, Any], Arrays]] = deque()  # for a free slot
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._started = self._ended = False
         self._said = 0.0
@@ -127,15 +127,15 @@ class Broker:
 
     # ------------------------------------------------------------------ from the pool
 
-    def rollout(self, first: int, about: dict[str, Any], arrays: Arrays) -> None:
+    def rollout(self, about: dict[str, Any], arrays: Arrays) -> None:
         """See `pool.Listener`."""
-        self._waiting.append((first, about, arrays))
+        self._waiting.append((about, arrays))
         self._send_rollouts()
 
     def _send_rollouts(self) -> None:
         while self._free and self._waiting:
-            slot, (first, about, arrays) = self._free.pop(), self._waiting.popleft()
-            self._link.tell("rollout", first, about, slot, self._slots[slot].write(arrays))
+            slot, (about, arrays) = self._free.pop(), self._waiting.popleft()
+            self._link.tell("rollout", about, slot, self._slots[slot].write(arrays))
 
     def evaluated(self, tag: int, duels: bytes) -> None:
         """See `pool.Listener`."""

@@ -1,4 +1,4 @@
-"""The process between a learner and Ray, which sees to it that nothing is left behind. It imports no Ray, and little else.
+"""The process between a learner and Ray, which sees to it that nothing is left behind. It imports next to nothing.
 
 `python -m train.cluster.keeper LIFELINE CHANNEL SLOT...` (file descriptors) forks the broker, which speaks Ray. When
 the broker has ended, however it did, or nobody holds the other end of LIFELINE any more, it ends all its descendants;

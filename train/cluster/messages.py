@@ -1,9 +1,9 @@
 """What the learner and the process that speaks Ray say to each other, and the memory that both see. No Ray here.
 
-To the broker go an `Order` first, then "publish" (version, weights), "submit" (the fields of a ticket), "evaluate" (tag,
-weights) and "free" (slot). From it come "hello" (who plays), "workers" (how many have started), "rollout" (episode, what
-is said of it, slot, layout), "evaluated" (tag, duels), "warning" (text), "alive", and at last perhaps "failed" (what,
-text, exit code). Weights are arrays by name; a message is a tuple that begins with its name.
+A message is a tuple that begins with its name. To the broker go an `Order` first, then "publish" (version, weights),
+"submit" (the fields of a ticket), "evaluate" (tag, weights) and "free" (slot). From it come "hello" (who plays),
+"workers" (how many have started), "rollout" (what is said of it, slot, layout), "evaluated" (tag, duels), "warning"
+(text), "alive", and at last perhaps "failed" (what, text, exit code). Weights are arrays by name.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, 
 class Listener(Protocol):
     """Whom the pool tells what comes."""
 
-    def rollout(self, first: int, about: dict[str, Any], arrays: Arrays) -> None:
-        """The ticket that begins with episode `first` has been played."""
+    def rollout(self, about: dict[str, Any], arrays: Arrays) -> None:
+        """A ticket has been played: what the actor says of it, and its transitions."""
 
     def evaluated(self, tag: int, duels: bytes) -> None:
         """An evaluation is done."""
@@ -131,7 +131,7 @@ class WorkerPool:
     # ------------------------------------------------------------------ tickets
 
     def publish(self, version: int, weights: WeightArrays) -> None:
-        """Put the weights into the object store, once for all workers. Those of before go when nobody plays with them."""
+        """Put the weights into the object store, once for all workers. Older ones go when nobody holds them."""
         self._newest = (version, [ray.put(weights)])
 
     def submit(self, ticket: TicketFields) -> None:
@@ -159,7 +159,7 @@ class WorkerPool:
         del worker.tickets[ticket[0]]
         self._loads.enter(worker)
         self._fruitless, worker.useful = 0, True
-        self._listener.rollout(ticket[0], about, arrays)
+        self._listener.rollout(about, arrays)
 
     # ------------------------------------------------------------------ who is alive
 

@@ -33,11 +33,12 @@ _LOG = "ray.log"  # in the run's folder: what Ray itself says
 class RayRollouts:
     """Workers on this machine or on the cluster of RAY_ADDRESS, each with `in_flight` tickets.
 
-    See `train.rollout.Rollouts` for the methods; none of them waits for Ray but those that are told to. Once the cluster
-    is gone, `ready` gives out what has come, and then raises RolloutsLostError.
+    See `train.rollout.Rollouts` for the methods; none of them waits for Ray unless it is told to. Once the cluster is
+    gone, `ready` gives out what has come, and then raises RolloutsLostError.
     """
 
-    def __init__(self, settings: TrainSettings, actors: str = ACTORS) -> None:
+    def __init__(self, settings: TrainSettings, actors: str = ACTORS, orders: object = None) -> None:
+        """`actors` names the module that has them; it gets the settings, or `orders` in their place, pickled."""
         self._rollout = settings.rollout
         self._lock = threading.Condition()  # of all that the process's thread writes
         self._description = ""
@@ -49,7 +50,7 @@ class RayRollouts:
         self._evaluating = 0
         self._published = 0.0
         self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
-        order = Order(settings.rollout, settings.learner.threads, actors, pickle.dumps(settings))
+        order = Order(settings.rollout, settings.learner.threads, actors, pickle.dumps(orders or settings))
         says = settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear)
 
@@ -75,11 +76,11 @@ class RayRollouts:
     def _on_failed(self) -> None:
         pass
 
-    def _on_rollout(self, first: int, about: dict[str, Any], slot: int, layout: Layout) -> None:
+    def _on_rollout(self, about: dict[str, Any], slot: int, layout: Layout) -> None:
         arrays, lease = self._process.slots[slot].read(layout)
         weakref.finalize(lease, self._process.say, "free", slot).atexit = False
         ticket = Ticket(*about.pop("ticket"))
-        self._rollouts.append((Rollout(ticket=ticket, transitions=Transitions(*arrays), **about), lease))
+        self._rollouts.append((Rollout(ticket=ticket, transitions=Transitions._make(arrays), **about), lease))
 
     def _on_evaluated(self, tag: int, duels: bytes) -> None:
         self._evaluations.append((tag, pickle.loads(duels)))
@@ -170,7 +171,7 @@ def _arrays(weights: Weights) -> WeightArrays:
 
 
 def _copied(rollout: Rollout) -> Rollout:
-    return replace(rollout, transitions=Transitions(*(array.copy() for array in rollout.transitions)))
+    return replace(rollout, transitions=Transitions._make(array.copy() for array in rollout.transitions))
 
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:
