@@ -54,8 +54,8 @@ def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str) -> None:
         (pid,) = [broker] if victim == "the broker" else named(process.pid, victim)
         os.kill(pid, signal.SIGKILL)
         took = until("the trainer has ended", lambda: process.poll() is not None)
-        print(f"\n{victim} killed: the trainer ended after {took:.1f} s")
         text = end_of(process, tmp_path)
+        print(f"\n{victim} killed: the trainer ended after {took:.1f} s: {error_of(text)}")
         assert process.returncode == EXIT_REQUEUE and took < 30
         assert re.match(r"error: rollout=ray: the cluster is gone \(.+\); the same command goes on", error_of(text))
         assert not alive([keeper, *everybody])
