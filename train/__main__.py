@@ -91,7 +91,11 @@ def train(settings: TrainSettings, folder: RunFolder) -> int:
     device = choose_device(settings.device)
     with closing(make_rollouts(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
         trainer = Trainer(settings, folder, device)
-        stop = None if trainer.complete() else _run(trainer, rollouts, device)
+        if trainer.complete():
+            stop = None
+            print(f"{settings.folder} is complete: raise episodes or minutes to go on with it", file=sys.stderr)
+        else:
+            stop = _run(trainer, rollouts, device)
     if stop is not None:
         return _interrupted(trainer, stop)
     _report(settings, folder, device)
