@@ -6,6 +6,7 @@ import logging
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 
 from train.signals import StopRequest, hold_usr1
 
@@ -27,7 +28,7 @@ from train.device import choose_device
 from train.loop import Trainer
 from train.metrics import logged
 from train.progress import Display, result_console, results_table
-from train.rollout import Evaluator, LocalRollouts, Rollouts
+from train.rollout import Evaluator, LocalRollouts, Rollouts, RolloutsLostError
 from train.run_folder import RunFolder
 from train.tabular_config import TabularSettings
 from train.tabular_run import train_table
@@ -75,31 +76,40 @@ def train(settings: TrainSettings, folder: RunFolder) -> int:
     """Train in the folder until the budget is spent or a signal comes, then say where it stands."""
     torch.set_num_threads(settings.learner.threads)
     device = choose_device(settings.device)
-    trainer = Trainer(settings, folder, device)
-    if trainer.complete():
-        print(f"{settings.folder} is complete: raise episodes or minutes to go on with it", file=sys.stderr)
-    else:
-        rollouts = make_rollouts(settings, device)
-        try:
-            with StopRequest() as stop, Display(f"{settings.game_name}/{settings.name}") as display:
-                _greet(trainer, rollouts, display, device)
-                finished = trainer.run(rollouts, display, lambda: stop.signal is not None)
-        finally:
-            rollouts.close()
-        if not finished:
-            return _interrupted(trainer, stop)
+    with closing(make_rollouts(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
+        trainer = Trainer(settings, folder, device)
+        if trainer.complete():
+            stop = None
+            print(f"{settings.folder} is complete: raise episodes or minutes to go on with it", file=sys.stderr)
+        else:
+            stop = _run(trainer, rollouts, device)
+    if stop is not None:
+        return _interrupted(trainer, stop)
     _report(settings, folder, device)
     return 0
 
 
+def _run(trainer: Trainer, rollouts: Rollouts, device: torch.device) -> StopRequest | None:
+    """Train; returns what stopped it before its budget was spent. Raises RolloutsLostError."""
+    settings = trainer.settings
+    try:
+        with StopRequest() as stop, Display(f"{settings.game_name}/{settings.name}") as display:
+            _greet(trainer, rollouts, display, device)
+            return None if trainer.run(rollouts, display, lambda: stop.signal is not None) else stop
+    except RolloutsLostError as error:
+        if trainer.counters.idle_starts < IDLE_STARTS:
+            raise
+        hopeless = RolloutsLostError(f"{error}; but this start got nowhere, nor would the next")
+        hopeless.exit_code = 1
+        raise hopeless from None
+
+
 def make_rollouts(settings: TrainSettings, device: torch.device) -> Rollouts:
-    """Local rollouts on the learner's device, or Ray's. Ray is not imported unless it is used."""
+    """Local rollouts on the learner's device, or Ray's, which need no Ray in this process."""
     if settings.rollout.kind == "local":
         return LocalRollouts(settings, device)
-    try:
-        from train.cluster import RayRollouts
-    except ModuleNotFoundError as error:
-        raise SettingsError(f"rollout=ray: {error.name} is not installed; say rollout=local") from None
+    from train.cluster.rollouts import RayRollouts
+
     return RayRollouts(settings)
 
 

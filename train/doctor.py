@@ -154,13 +154,11 @@ def _folder(settings: TrainSettings) -> Finding:
 
 
 def _ray(settings: TrainSettings) -> list[Finding]:
-    try:
-        from train.cluster import nodes_of_cluster
-    except ModuleNotFoundError as error:
-        return [Finding("Ray", f"{error.name} is not installed; say rollout=local", "error")]
+    from train.cluster.rollouts import nodes_of_cluster
+
     started = time.perf_counter()
     try:
-        nodes = nodes_of_cluster(settings.rollout)
+        nodes = nodes_of_cluster(settings)
     except SettingsError as error:
         return [Finding("Ray", str(error), "error")]
     where = os.environ.get("RAY_ADDRESS", "a cluster of its own")

@@ -145,7 +145,7 @@ class Trainer:
             if ticket is None:
                 return
             self._in_flight[ticket.first] = ticket  # first of all: whatever fails from here on, it is not forgotten
-            if self._published != self.learner.updates:
+            if self._published != self.learner.updates and self.rollouts.wants_weights():
                 self._published = self.learner.updates
                 self.rollouts.publish(self._published, self.learner.acting_weights())
             self.rollouts.submit(ticket)

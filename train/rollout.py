@@ -22,6 +22,7 @@ from train.config import TrainSettings
 from train.network import NetworkPlayer, QNetwork
 from train.precision import player_format
 from train.schedule import player_names, seating
+from train.signals import EXIT_REQUEUE
 from train.transitions import Recorder, Transitions
 
 Weights = dict[str, Tensor]
@@ -153,9 +154,14 @@ class Evaluator:
 class RolloutsLostError(SettingsError):
     """Nobody is there any more to play; the message says why, and the run goes on from its checkpoint."""
 
+    exit_code = EXIT_REQUEUE
+
 
 class Rollouts(Protocol):
     """Where tickets are played: in this process (`LocalRollouts`) or by Ray workers (`train.cluster`)."""
+
+    def wants_weights(self) -> bool:
+        """Whether newer weights may be published now."""
 
     def publish(self, version: int, weights: Weights) -> None:
         """Tickets submitted from now on are played with these weights."""
@@ -194,6 +200,10 @@ class LocalRollouts:
         self._deals = settings.evaluation.deals
         self._done: list[Rollout] = []
         self._evaluations: list[tuple[int, dict[str, Duel]]] = []
+
+    def wants_weights(self) -> bool:
+        """See `Rollouts`. Every ticket is played with the newest."""
+        return True
 
     def publish(self, version: int, weights: Weights) -> None:
         """See `Rollouts`."""

@@ -109,6 +109,7 @@ class RolloutSettings:
     in_flight: int = 2
     gpus_per_worker: float = 0.0
     threads: int = 1
+    publish_ms: float = 500.0
     max_weights_age: int = 10_000
     heartbeat_seconds: float = 60.0
     nodes: int = 1
@@ -118,6 +119,7 @@ class RolloutSettings:
         one_of("rollout.kind", self.kind, "local", "ray")
         require(self.workers is None or self.workers > 0, "rollout.workers", "more than 0, or null", self.workers)
         positive("rollout", self, "batch", "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds")
+        require(0 <= self.publish_ms <= 60_000, "rollout.publish_ms", "0 to 60000", self.publish_ms)
         check_range("rollout.threads", self.threads, 1, MOST_THREADS)
         fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)

@@ -17,7 +17,7 @@ class StopRequest:
 
     Ctrl-C, SIGTERM (`scancel`) and SIGUSR1 (the time limit is near, or the job is preempted) ask for an end. A
     SIGTERM that follows does no harm: schedulers send it while the checkpoint is being written. A second Ctrl-C ends
-    the process at once. Enter it after Ray has started: Ray installs handlers of its own, which abort the process.
+    the process at once.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)

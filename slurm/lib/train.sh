@@ -1,15 +1,15 @@
 # shellcheck shell=bash
 # Training in a job: Ray on its nodes, signals to the trainer, and back into the queue when time is up.
 MISSING_NODES=69 # exit code of the trainer: not all nodes joined
-CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, with a checkpoint, and worth going on with
-trainer='' watcher='' signals=0 signal='' told='' requeue=''
+CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, or Ray is gone, with a checkpoint, and worth going on with
+trainer='' signals=0 signal='' told='' cancelled=''
 
 # USR1, shortly before the time limit or a preemption: checkpoint, and back into the queue. TERM, of scancel, or when
 # preemption comes without USR1: checkpoint only. A cancelled job must not come back, a preempted one is requeued by Slurm.
 # The trainer is told once: a second signal would end it in the middle of its checkpoint.
 on_signal() { # NAME
     signals=$((signals + 1))
-    if [[ $1 == TERM ]]; then requeue=no; elif [[ ! $requeue ]]; then requeue=yes; fi
+    [[ $1 == TERM ]] && cancelled=1
     say "SIG$1"
     signal=${signal:-$1}
     [[ $trainer ]] && tell
@@ -41,15 +41,6 @@ tell() {
     kill "-$signal" "$trainer" 2>/dev/null
 }
 
-# Without its head Ray is gone from all nodes: a checkpoint, and another start, as when time is up.
-watch_head() { # to be run in the background
-    trap - EXIT USR1 TERM
-    [[ $ray_head ]] || return 0
-    while kill -0 "$ray_head" 2>/dev/null; do sleep 2; done
-    say "Ray's head on $(hostname) ended, see $(ray_log "${ray_nodes[0]}")"
-    kill -USR1 $$
-}
-
 train() { # OVERRIDES...: ends the job
     local before code
     trap 'stop_ray; remove_tmp' EXIT
@@ -62,8 +53,6 @@ train() { # OVERRIDES...: ends the job
     "${python[@]}" -m train "$@" &
     trainer=$!
     [[ $signal ]] && tell # the signal came while Ray started
-    watch_head &
-    watcher=$!
     while :; do # a signal ends `wait` early
         before=$signals
         wait "$trainer"
@@ -71,13 +60,15 @@ train() { # OVERRIDES...: ends the job
         ((signals == before)) && break
     done
     trainer=
-    kill "$watcher" 2>/dev/null
     say "the trainer ended with exit code $code"
     ((code == MISSING_NODES)) && name_missing_nodes
+    if [[ $ray_head ]] && ! kill -0 "$ray_head" 2>/dev/null; then
+        say "Ray's head on $(hostname) ended, see $(ray_log "${ray_nodes[0]}")"
+    fi
     trap - EXIT
     stop_ray
     remove_tmp
-    if [[ $requeue == yes ]] && ((code == CHECKPOINTED)); then back_into_the_queue; fi
+    if [[ ! $cancelled ]] && ((code == CHECKPOINTED)); then back_into_the_queue; fi
     exit "$code"
 }
 

@@ -9,16 +9,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-import ray
 import torch
 from ray.cluster_utils import Cluster
 
 from tests.bench.timing import report
+from tests.train.processes import named
 from train import resources
 from train.checkpoint import BackgroundWriter
-from train.cluster import RayRollouts
+from train.cluster.rollouts import RayRollouts
 from train.config import TrainSettings, compose
 from train.loop import Trainer
 from train.rollout import LocalRollouts, Rollouts, Ticket, acting_network
@@ -50,11 +51,19 @@ def _decisions_per_second(rollouts: Rollouts, batch: int) -> float:
 
 
 @contextmanager
-def _ray(*overrides: str) -> Iterator[RayRollouts]:
-    settings = _settings("rollout=ray", *overrides)
-    rollouts = RayRollouts(settings)
+def _ray(*overrides: str, **more: Any) -> Iterator[RayRollouts]:
+    with (
+        tempfile.TemporaryDirectory() as runs,
+        _ray_in(_settings("rollout=ray", f"runs={runs}", *overrides), **more) as found,
+    ):
+        yield found
+
+
+@contextmanager
+def _ray_in(settings: TrainSettings, **more: Any) -> Iterator[RayRollouts]:
+    rollouts = RayRollouts(settings, **more)
     try:
-        rollouts.publish(0, acting_network(settings.load_game(), settings, CPU).state_dict())
+        rollouts.publish(0, acting_network(settings.load_game(), settings, CPU).float().state_dict())
         while rollouts.workers() < (settings.rollout.workers or 1):
             rollouts.ready(wait=True)
         yield rollouts
@@ -113,10 +122,64 @@ def worker_memory() -> None:
     """Memory of a rollout worker that has played: its proportional set size."""
     with _ray("rollout.workers=1") as rollouts:
         _decisions_per_second(rollouts, 512)
-        pid = ray.get(rollouts._workers[0].actor.pid.remote())
+        (pid,) = named(os.getpid(), "ray::WorkerActor")
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     pss = next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     report("worker_memory", pss * 1024 / resources.MIB, "MiB", target=600, direction="at most")
+
+
+class _Counted:
+    """Rollouts, and the seconds that the thread of the learner is in their methods, but for waiting."""
+
+    def __init__(self, rollouts: RayRollouts) -> None:
+        self._rollouts, self.seconds, self.calls = rollouts, 0.0, 0
+
+    def __getattr__(self, name: str) -> Any:
+        def timed(*arguments: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return getattr(self._rollouts, name)(*arguments)
+            finally:
+                self.seconds += time.perf_counter() - started
+                self.calls += 1
+
+        return timed
+
+
+STUBS, STUB_SECONDS = (2, 8, 32, 64), 1.0
+
+
+def learner_share() -> None:
+    """What share of its time the learner's thread spends on publishing, feeding and hearing, by number of workers.
+
+    The workers are stubs, each of which gives a rollout of 512 hands of Tressette a second; there are new weights with
+    every look. What counts is the time in these methods, copying the weights included.
+    """
+    settings = _settings("rollout=local")
+    local = LocalRollouts(settings, CPU)
+    local.submit(Ticket(0, 512, 1.0))
+    (rollout,) = local.ready(wait=True)
+    weights = acting_network(settings.load_game(), settings, CPU).float()
+    orders = ([array.copy() for array in rollout.transitions], STUB_SECONDS)
+    for workers in STUBS:
+        with _ray(f"rollout.workers={workers}", actors="tests.bench.stubs", orders=orders) as rollouts:
+            counted, first, came, version = _Counted(rollouts), 0, 0, 0
+            started = time.perf_counter()
+            while time.perf_counter() - started < SECONDS:
+                version += 1
+                while counted.room() > 0:
+                    if counted.wants_weights():
+                        before = time.perf_counter()
+                        acting = {name: tensor.clone() for name, tensor in weights.state_dict().items()}
+                        counted.seconds += time.perf_counter() - before
+                        counted.publish(version, acting)
+                    counted.submit(Ticket(first, 512, 0.05))
+                    first += 512
+                came += len(counted.ready(False))
+                time.sleep(0.002)  # an update
+            passed = time.perf_counter() - started
+        figures = {"workers": workers, "rollouts_per_second": round(came / passed, 1), "calls": counted.calls}
+        report("learner_share", counted.seconds / passed, "share", target=0.02, direction="at most", **figures)
 
 
 def checkpoint_stop() -> None:
@@ -140,4 +203,4 @@ def checkpoint_stop() -> None:
     report("checkpoint_stop", max(stops), "s", target=0.5, direction="at most", written_after=round(whole, 2))
 
 
-FIGURES = (ray_overhead, two_nodes, worker_memory, checkpoint_stop)
+FIGURES = (ray_overhead, two_nodes, worker_memory, learner_share, checkpoint_stop)

@@ -2,6 +2,8 @@
 
 import re
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -132,6 +134,38 @@ def test_loss_of_ray_on_a_node_and_of_the_node(cluster: Cluster) -> None:
     _cancel(cluster, job, "node1")
     cluster.until("node2 is back", lambda: "idle" in cluster.run("sinfo", "-hNn", "node2", "-o%T"), 60)
     cluster.run("rm", "-rf", f"/tmp/busso-{job}", node="node2")  # it died with its files, as a real one would
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("victim", ["raylet", "gcs_server"])
+def test_death_of_ray_puts_the_job_back(cluster: Cluster, victim: str, nodes: int) -> None:
+    """On one node Ray is the trainer's own, on two its head is beside the trainer; nobody sends a signal."""
+    name = f"{victim}-{nodes}"
+    job = submit(cluster, name, f"-N{nodes}", "--nodelist=node1" if nodes == 1 else "--nodelist=node[1-2]", ENDLESS)
+    first_update(cluster, name, job)
+    plays_on(cluster, name, job, games=64)
+    before = played(cluster, name)
+    cluster.run("pkill", "-KILL", victim, node="node1")
+    took = cluster.until("back in the queue", lambda: cluster.job(job).state == "PENDING", 90, job)
+    print(f"\n{victim} killed on the first of {nodes}: back in the queue after {took:.1f} s")
+    text = cluster.log(job)
+    assert "the trainer ended with exit code 75" in text and "SIG" not in text
+    assert text.count("error: rollout=ray: the cluster is gone") == 1 and "goes back into the queue" in text
+    assert ("Ray's head on node1 ended" in text) == (nodes == 2)
+    state = checkpoint.load(checkpoint.listed(cluster.home / "runs" / "tressette" / name / "checkpoints")[0])
+    assert state["counters"]["episodes"] >= max(before, 64)
+    assert state["replay"]["inserted"] == state["counters"]["env_steps"] == 40 * state["counters"]["episodes"]
+    used = [f"node{k + 1}" for k in range(nodes)]
+    cluster.until("clean nodes", lambda: not any(cluster.left_behind(node) for node in used), 20)
+    cluster.start_now(job)
+    plays_on(cluster, name, job)
+    assert f"resumed from {state_path(name, state)}" in cluster.log(job)
+    cluster.run("scancel", job)
+    cluster.until("clean nodes", lambda: not any(cluster.left_behind(node) for node in used), 20)
+
+
+def state_path(name: str, state: dict[str, Any]) -> Path:
+    return checkpoint.path_for(Path("runs") / "tressette" / name / "checkpoints", state["counters"]["episodes"])
 
 
 def test_loss_of_the_first_node_puts_the_job_back(cluster: Cluster) -> None:

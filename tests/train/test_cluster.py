@@ -5,20 +5,21 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-import ray
 import torch
 
 from cards.splitmix import stream
+from tests.train.processes import LIMIT, alive, named, trainer
 from tests.train.runs import settings, small
-from tests.train.test_command import start
 from train import checkpoint
 from train.__main__ import main
 from train.checks import SettingsError
-from train.cluster import RayRollouts
+from train.cluster.keeper import descendants
+from train.cluster.messages import SLOTS
+from train.cluster.rollouts import RayRollouts, nodes_of_cluster
 from train.config import TrainSettings
 from train.rollout import LocalRollouts, Rollout, Ticket, Weights, acting_network
 from train.signals import EXIT_REQUEUE
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.ray
 
 
 def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ray_run = ["rollout=ray", "rollout.batch=32"]
+    ray_run = ["rollout=ray", "rollout.workers=1", "rollout.batch=32"]
     assert main(small(tmp_path, *ray_run, "episodes=160")) == 0
     assert main(small(tmp_path, *ray_run, "episodes=320")) == 0
     captured = capsys.readouterr()
@@ -39,39 +40,29 @@ def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.Captur
     assert state["open_tickets"] == []
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGUSR1, EXIT_REQUEUE)])
-def test_signal_leaves_a_checkpoint(tmp_path: Path, number: int, code: int) -> None:
-    """Ray installs signal handlers of its own, which abort the process."""
-    process = start(tmp_path, "rollout=ray", "rollout.batch=32")
-    process.send_signal(number)
-    _, text = process.communicate(timeout=120)
-    assert process.returncode == code and "a checkpoint is in" in text
-    (newest, *_) = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
-    state = checkpoint.load(newest)
-    played = state["counters"]["episodes"] + sum(count for _, count in state["open_tickets"])
-    assert played == state["counters"]["next_episode"]
-
-
-def descendants(pid: int) -> list[int]:
-    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return children + [each for child in children for each in descendants(child)]
-
-
-def test_term_for_the_whole_job_leaves_a_checkpoint(tmp_path: Path) -> None:
-    """As of Slurm's scancel: Ray's processes get the signal with the trainer, and end while it saves."""
-    process = start(tmp_path, "rollout=ray", "rollout.batch=32")
-    everybody = descendants(process.pid)
-    assert len(everybody) > 3
-    for pid in [*everybody, process.pid]:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-    _, text = process.communicate(timeout=60)
-    assert process.returncode == 128 + signal.SIGTERM and "Traceback" not in text and "a checkpoint is in" in text
+@pytest.mark.parametrize(
+    ("number", "code", "everybody"),
+    [
+        (signal.SIGTERM, 128 + signal.SIGTERM, False),
+        (signal.SIGUSR1, EXIT_REQUEUE, False),
+        (signal.SIGTERM, 128 + signal.SIGTERM, True),  # Slurm's scancel: Ray ends while the trainer saves
+        (signal.SIGINT, 128 + signal.SIGINT, True),
+    ],
+)
+def test_signal_leaves_a_checkpoint_and_no_process(tmp_path: Path, number: int, code: int, everybody: bool) -> None:
+    with trainer(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.batch=32") as process:
+        pids = descendants(process.pid)
+        assert len(pids) > 6
+        for pid in [*(pids if everybody else []), process.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        process.wait(LIMIT)
+        text = (tmp_path / "stderr").read_text()
+        assert process.returncode == code and "a checkpoint is in" in text and "Traceback" not in text
+        assert not alive(pids)
     state = checkpoint.load(checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")[0])
     played = state["counters"]["episodes"] + sum(count for _, count in state["open_tickets"])
     assert played == state["counters"]["next_episode"]
-    time.sleep(1)
-    assert not [pid for pid in everybody if Path(f"/proc/{pid}").exists()]
 
 
 def test_cluster_that_is_not_there(
@@ -80,6 +71,8 @@ def test_cluster_that_is_not_there(
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     assert main(small(tmp_path, "rollout=ray")) == 2
     assert "RAY_ADDRESS: no cluster answers at 127.0.0.1:1" in capsys.readouterr().err
+    with pytest.raises(SettingsError, match=r"no cluster answers at 127\.0\.0\.1:1"):
+        nodes_of_cluster(settings(tmp_path, "rollout=ray"))
 
 
 def test_more_gpus_than_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,13 +80,19 @@ def test_more_gpus_than_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "rollout.gpus_per_worker" in capsys.readouterr().err
 
 
+def test_nodes_of_a_cluster(tmp_path: Path) -> None:
+    (node,) = nodes_of_cluster(settings(tmp_path, "rollout=ray", "rollout.workers=2"))
+    assert "2 CPUs" in node and "GiB of object store" in node
+    assert not descendants(os.getpid())
+
+
 def weights_of(chosen: TrainSettings) -> Weights:
-    return acting_network(chosen.load_game(), chosen, torch.device("cpu")).state_dict()
+    return acting_network(chosen.load_game(), chosen, torch.device("cpu")).float().state_dict()
 
 
 def until(rollouts: RayRollouts, condition: Callable[[], bool]) -> None:
     """Look after the workers until the condition holds; no tickets are out."""
-    end = time.monotonic() + 120
+    end = time.monotonic() + LIMIT
     while not condition():
         assert time.monotonic() < end
         assert not rollouts.ready(wait=True)
@@ -108,22 +107,21 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> TrainSettings:
 @pytest.fixture(scope="module")
 def rollouts(chosen: TrainSettings) -> Iterator[RayRollouts]:
     """Two workers that have started."""
-    rollouts = RayRollouts(chosen)
-    rollouts.publish(0, weights_of(chosen))
-    assert rollouts.room() == 0  # nobody has started: no ticket waits for a worker that may never come
-    until(rollouts, lambda: rollouts.workers() == 2)
-    yield rollouts
-    rollouts.close()
+    with closing(RayRollouts(chosen)) as rollouts:
+        rollouts.publish(0, weights_of(chosen))
+        assert rollouts.room() == 0  # nobody has started: no ticket waits for a worker that may never come
+        until(rollouts, lambda: rollouts.workers() == 2)
+        yield rollouts
 
 
-def pids(rollouts: RayRollouts) -> list[int]:
-    return ray.get([member.actor.pid.remote() for member in rollouts._workers])
+def workers() -> list[int]:
+    return named(os.getpid(), "ray::WorkerActor")
 
 
 def all_of(rollouts: RayRollouts, tickets: int) -> list[Rollout]:
     """Play so many tickets of 32, whatever happens meanwhile."""
     done: list[Rollout] = []
-    end = time.monotonic() + 120
+    end = time.monotonic() + LIMIT
     while len(done) < tickets:
         assert time.monotonic() < end
         done += rollouts.ready(wait=True)
@@ -131,40 +129,53 @@ def all_of(rollouts: RayRollouts, tickets: int) -> list[Rollout]:
 
 
 def test_workers_play_what_a_local_worker_plays(chosen: TrainSettings, rollouts: RayRollouts) -> None:
-    assert rollouts.room() == 4
-    for k in range(4):
-        rollouts.submit(Ticket(32 * k, 32, 0.5))
-    assert rollouts.room() == 0
-    done = all_of(rollouts, 4)
-    assert sorted(rollout.ticket.first for rollout in done) == [0, 32, 64, 96]
+    """Also the rollouts that somebody keeps while others come, more than there are places for."""
     local = LocalRollouts(chosen, torch.device("cpu"))
     local.publish(0, weights_of(chosen))
+    done: list[Rollout] = []
+    assert rollouts.room() == 4
+    for k in range(0, 4 * SLOTS, 4):
+        for j in range(k, k + 4):
+            rollouts.submit(Ticket(32 * j, 32, 0.5))
+        assert rollouts.room() == 0
+        done += all_of(rollouts, 4)
+    assert sorted(rollout.ticket.first for rollout in done) == [32 * k for k in range(4 * SLOTS)]
     for rollout in done:
         local.submit(rollout.ticket)
         (own,) = local.ready(wait=True)
+        assert own.episode_return == rollout.episode_return and rollout.weights_version == 0
         for a, b in zip(own.transitions, rollout.transitions, strict=True):
             assert (a == b).all()
 
 
-def test_new_weights_reach_a_worker_before_its_next_batch(rollouts: RayRollouts) -> None:
+def test_new_weights_reach_a_worker_before_its_next_batch(chosen: TrainSettings, rollouts: RayRollouts) -> None:
     """Two tickets wait at each worker; the second is played with weights that came after it was submitted."""
-    weights = weights_of(rollouts._settings)
     for k in range(4):
         long = k < 2  # so that what is published now comes while they are played
-        rollouts.submit(Ticket(10_000 * k, 8_000 if long else 32, 0.5))
-    rollouts.publish(1, weights)
-    rollouts.publish(2, weights)
+        rollouts.submit(Ticket(10_000 * k, 20_000 if long else 32, 0.5))
+    rollouts.publish(1, weights_of(chosen))
+    rollouts.publish(2, weights_of(chosen))
     versions = {rollout.ticket.first: rollout.weights_version for rollout in all_of(rollouts, 4)}
     assert versions[20_000] == versions[30_000] == 2
+
+
+def test_weights_are_wanted_once_in_an_interval(
+    chosen: TrainSettings, rollouts: RayRollouts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollouts.publish(3, weights_of(chosen))
+    now = time.monotonic()
+    assert not rollouts.wants_weights() or time.monotonic() - now > 0.5
+    monkeypatch.setattr(time, "monotonic", lambda: now + 0.51)
+    assert rollouts.wants_weights()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_tickets_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
     rollouts: RayRollouts, number: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    victim = pids(rollouts)[0]
+    victim = workers()[0]
     for k in range(4):
-        rollouts.submit(Ticket(32 * k, 32, 0.5))
+        rollouts.submit(Ticket(32 * k, 3200, 0.5))
     os.kill(victim, number)
     done = all_of(rollouts, 4)
     assert sorted(rollout.ticket.first for rollout in done) == [0, 32, 64, 96]
@@ -173,27 +184,26 @@ def test_tickets_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
     seeds = [stream(1, name, 0, 32) for name in ("episodes", "episodes, attempt 1")]
     assert not (seeds[0] == seeds[1]).any()
     until(rollouts, lambda: rollouts.workers() == 2)
-    assert victim not in pids(rollouts) and not Path(f"/proc/{victim}").exists()
+    assert victim not in workers() and not alive([victim])
     assert "a Ray worker is replaced" in caplog.text
     assert ("no progress for 8 s" in caplog.text) == (number == signal.SIGSTOP)
 
 
-def test_an_evaluator_that_dies_is_replaced(rollouts: RayRollouts) -> None:
-    rollouts.evaluate(7, weights_of(rollouts._settings))
-    ray.kill(rollouts._evaluator.actor)
+def test_an_evaluator_that_dies_is_replaced(chosen: TrainSettings, rollouts: RayRollouts) -> None:
+    (evaluator,) = named(os.getpid(), "ray::EvaluatorActor")
+    os.kill(evaluator, signal.SIGSTOP)
+    rollouts.evaluate(7, weights_of(chosen))
+    os.kill(evaluator, signal.SIGKILL)
     ((tag, duels),) = rollouts.evaluated(wait=True)
-    assert tag == 7 and duels["random"].wins.size == rollouts._settings.evaluation.deals
+    assert tag == 7 and duels["random"].wins.size == chosen.evaluation.deals
 
 
-def test_workers_that_cannot_start_end_the_run(tmp_path: Path, rollouts: RayRollouts) -> None:
+def test_workers_that_cannot_start_end_the_run(chosen: TrainSettings) -> None:
     """Not for ever one after another: here the game of their settings is gone."""
-    broken = copy.deepcopy(rollouts._settings)
+    broken = copy.deepcopy(chosen)
     broken.game["name"] = "nothing"
-    before, rollouts._settings = rollouts._settings, broken
-    try:
-        for worker in rollouts._workers:
-            ray.kill(worker.actor)
-        with pytest.raises(SettingsError, match="actors die one after another"):
-            until(rollouts, lambda: False)
-    finally:
-        rollouts._settings = before
+    with (
+        closing(RayRollouts(broken)) as rollouts,
+        pytest.raises(SettingsError, match="actors die one after another"),
+    ):
+        until(rollouts, lambda: False)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.train.runs import equal, settings, small
 from tests.train.warm import train
 from train import checkpoint
 from train.__main__ import main
+from train.cluster.rollouts import RayRollouts
 from train.learner import Learner
 from train.loop import Trainer
 from train.progress import Display
@@ -185,24 +186,18 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
 
 def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow it is, no more tickets are out than fit, so the object store holds at most as many rollouts."""
-    from train.cluster import RayRollouts
-
     quick = Learner.update
     monkeypatch.setattr(Learner, "update", lambda learner: (time.sleep(0.02), quick(learner))[1])
     chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.batch=32", "episodes=100000")
     out: list[int] = []
     due: list[int] = []
-    with RunFolder(chosen) as folder:
+    with RunFolder(chosen) as folder, closing(RayRollouts(chosen)) as rollouts:
         trainer = Trainer(chosen, folder, torch.device("cpu"))
-        rollouts = RayRollouts(chosen)
         submit = rollouts.submit
-        monkeypatch.setattr(rollouts, "submit", lambda ticket: (submit(ticket), out.append(len(rollouts._in_flight))))
+        monkeypatch.setattr(rollouts, "submit", lambda ticket: (submit(ticket), out.append(rollouts._out)))
         monkeypatch.setattr(trainer, "_update", lambda: (Trainer._update(trainer), due.append(trainer._updates_due())))
-        try:
-            with Display("test") as display:
-                trainer.run(rollouts, display, lambda: len(due) > 200)
-        finally:
-            rollouts.close()
+        with Display("test") as display:
+            trainer.run(rollouts, display, lambda: len(due) > 200)
     assert max(out) <= chosen.rollout.in_flight
     per_ticket = 32 * 40 * chosen.learner.samples_per_insert / chosen.learner.batch_size
     # What one ticket pays for is the lead that playing may have; a second may come in while it is learned from.

@@ -1,6 +1,6 @@
-"""Everything that knows Ray: nothing outside this package imports it."""
+"""Ray, and the process of its own that speaks it.
 
-from train.cluster.connect import nodes_of_cluster
-from train.cluster.rollouts import RayRollouts
-
-__all__ = ["RayRollouts", "nodes_of_cluster"]
+The learner's process has `rollouts`, `process` and `messages`, which import no Ray: Ray may end a process that speaks
+it at any moment. `keeper` is the process that it starts and that leaves nothing behind; from it forks `broker`, which
+has `pool`, `connect` and `watch`. `actors` is what runs on the nodes.
+"""

@@ -1,70 +1,98 @@
-"""What runs in the processes of a Ray cluster: a rollout worker, and the evaluator."""
+"""What runs in the processes of a Ray cluster: a rollout worker, and the evaluator.
+
+The broker hands on what they take and give without looking at it, so it needs neither PyTorch nor the games: all that
+is imported when an actor starts.
+"""
 
 from __future__ import annotations
 
 import itertools
-import os
+import pickle
+from typing import TYPE_CHECKING, Any
 
 import ray
-import torch
 
-from cards.duplicate import Duel
-from train.config import TrainSettings
-from train.rollout import Evaluator, Rollout, RolloutWorker, Ticket, Weights
+from train.cluster.messages import Arrays, TicketFields, WeightArrays
+from train.cluster.pool import HEALTH
 
-HEALTH = "health"  # the concurrency group that answers while an actor plays
+if TYPE_CHECKING:
+    import torch
+
+    from train.config import TrainSettings
+    from train.rollout import Weights
 
 
 def _device(gpus: float) -> torch.device:
+    import torch
+
     return torch.device("cuda" if gpus > 0 else "cpu")
 
 
-class WorkerActor:
-    """`RolloutWorker` as an actor. It takes new weights and says how far it is while it plays."""
+def _tensors(arrays: WeightArrays) -> Weights:
+    """Copies, because what lies in the object store must not be written to."""
+    import torch
 
-    def __init__(self, settings: TrainSettings) -> None:
+    return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+
+class WorkerActor:
+    """`RolloutWorker` as an actor. It hears of new weights and says how far it is while it plays."""
+
+    def __init__(self, pickled_settings: bytes) -> None:
+        import torch
+
+        from train.rollout import RolloutWorker, Ticket
+
+        settings: TrainSettings = pickle.loads(pickled_settings)
         torch.set_num_threads(settings.rollout.threads)
         self._worker = RolloutWorker(settings, _device(settings.rollout.gpus_per_worker))
         self._worker.play(Ticket(0, 1, 0.0))  # compiles the game, so that a heartbeat need not allow for it
-        self._newest: tuple[int, Weights | None] = (-1, None)
+        self._loaded = -1
+        self._newest: tuple[int, list[Any]] = (-1, [])
 
     @ray.method(concurrency_group=HEALTH)
-    def take(self, version: int, weights: Weights) -> None:
-        """Play the next ticket with these weights, if they are the newest."""
-        self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
-
-    @ray.method(concurrency_group=HEALTH)
-    def beat(self) -> int:
-        """How many rounds of moves have been played."""
+    def beat(self, version: int, weights: list[Any]) -> int:
+        """How many rounds of moves have been played. The next ticket is played with these weights, if newer."""
+        self._hear_of(version, weights)
         return self._worker.rounds
 
-    def play(self, ticket: Ticket, version: int, weights: Weights) -> Rollout:
-        """Play a ticket with these weights, or newer ones that came since it was submitted."""
-        newest, newest_weights = self._newest
-        if newest_weights is not None and newest > version:
-            version, weights = newest, newest_weights
-        self._worker.load(version, weights)
-        return self._worker.play(ticket)
+    def play(self, ticket: TicketFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
+        """Play a ticket with these weights, or newer ones that it heard of since the ticket was submitted."""
+        from train.rollout import Ticket
 
-    def pid(self) -> int:
-        """Of the actor's process."""
-        return os.getpid()
+        self._hear_of(version, weights)
+        newest, reference = self._newest
+        if newest > self._loaded:
+            self._worker.load(newest, _tensors(ray.get(reference[0])))
+            self._loaded = newest
+        rollout = self._worker.play(Ticket(*ticket))
+        about = {name: value for name, value in vars(rollout).items() if name != "transitions"}
+        return about | {"ticket": ticket}, list(rollout.transitions)
+
+    def _hear_of(self, version: int, weights: list[Any]) -> None:
+        """One exchange of a reference: heartbeats come in another thread."""
+        self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
 
 
 class EvaluatorActor:
     """`Evaluator` as an actor. Its heartbeat says that it is alive, not how far it is."""
 
-    def __init__(self, settings: TrainSettings) -> None:
+    def __init__(self, pickled_settings: bytes) -> None:
+        import torch
+
+        from train.rollout import Evaluator
+
+        settings: TrainSettings = pickle.loads(pickled_settings)
         torch.set_num_threads(1)
         self._evaluator = Evaluator(settings, torch.device("cpu"))
         self._deals = settings.evaluation.deals
         self._beats = itertools.count()
 
     @ray.method(concurrency_group=HEALTH)
-    def beat(self) -> int:
+    def beat(self, version: int, weights: list[Any]) -> int:
         """Something else with every answer."""
         return next(self._beats)
 
-    def duels(self, weights: Weights) -> dict[str, Duel]:
-        """See `Evaluator.duels`."""
-        return self._evaluator.duels(weights, "evaluation", self._deals)
+    def duels(self, weights: WeightArrays) -> bytes:
+        """What `Evaluator.duels` finds, pickled."""
+        return pickle.dumps(self._evaluator.duels(_tensors(weights), "evaluation", self._deals))

@@ -38,13 +38,9 @@ def connect(rollout: RolloutSettings) -> None:
     except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         text = (str(error).splitlines() or [type(error).__name__])[0]
         raise SettingsError(f"rollout=ray: Ray did not start: {text}; try rollout=local") from None
-    try:
-        _await_nodes(rollout)
-        _check_resource("CPU", "rollout.workers", rollout.workers or 1)
-        _check_resource("GPU", "rollout.gpus_per_worker", (rollout.workers or 1) * rollout.gpus_per_worker)
-    except SettingsError:
-        ray.shutdown()
-        raise
+    _await_nodes(rollout)
+    _check_resource("CPU", "rollout.workers", rollout.workers or 1)
+    _check_resource("GPU", "rollout.gpus_per_worker", (rollout.workers or 1) * rollout.gpus_per_worker)
 
 
 def alive_nodes() -> list[dict[str, Any]]:
@@ -65,15 +61,11 @@ def reserve(cpus: int, workers: int) -> None:
         placement_group([{"CPU": cpus, here: 0.001}]).wait(timeout_seconds=CONNECT_SECONDS)
 
 
-def nodes_of_cluster(rollout: RolloutSettings) -> list[str]:
-    """What each node of the cluster of `connect` has, as a line of text. Raises SettingsError."""
-    connect(rollout)
-    try:
-        nodes = alive_nodes()
-    finally:
-        ray.shutdown()
+def describe_nodes() -> list[str]:
+    """What each node of the cluster has, as a line of text."""
     return [
-        f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}): {_has(node['Resources'])}" for node in nodes
+        f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}): {_has(node['Resources'])}"
+        for node in alive_nodes()
     ]
 
 

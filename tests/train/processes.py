@@ -1,0 +1,106 @@
+"""Trainers and clusters as processes, for tests that end them. Whatever happens, nothing stays behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.train.runs import small
+from train.cluster.keeper import descendants
+
+LIMIT = 300.0  # seconds, for anything at all: a loaded machine is no fault
+
+
+def until(what: str, seen: Callable[[], object], seconds: float = LIMIT) -> float:
+    """Wait until it is true; the seconds that took."""
+    started = time.monotonic()
+    while not seen():
+        assert time.monotonic() - started < seconds, f"not within {seconds:.0f} s: {what}"
+        time.sleep(0.05)
+    return time.monotonic() - started
+
+
+def named(ancestor: int, name: str) -> list[int]:
+    """The descendants of a process that have this in their command line; ended ones have none."""
+    found = []
+    for pid in descendants(ancestor):
+        with suppress(OSError):
+            if name in (Path("/proc") / str(pid) / "cmdline").read_text():
+                found.append(pid)
+    return found
+
+
+def alive(pids: list[int]) -> list[int]:
+    """Those that have not ended."""
+    found = []
+    for pid in pids:
+        with suppress(OSError):
+            state = (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
+            found += [pid] if state not in "ZX" else []
+    return found
+
+
+@contextmanager
+def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process that is killed at the end, if it still runs, with all that descends from it then."""
+    try:
+        yield process
+    finally:
+        below = descendants(process.pid)
+        process.kill()
+        process.communicate()
+        with suppress(AssertionError):
+            until("the rest has ended", lambda: not alive(below), 20)
+        for pid in alive(below):
+            os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def trainer(
+    runs: Path, *overrides: str, seen: str = "first update", **environment: str
+) -> Iterator[subprocess.Popen[str]]:
+    """An endless `python -m train` that has logged or said this; what it says is in the file `stderr` of the folder."""
+    command = [sys.executable, "-m", "train", *small(runs, "episodes=1000000", *overrides)]
+    errors, log = runs / "stderr", runs / "tressette" / "small" / "train.log"
+    before = log.stat().st_size if log.exists() else 0
+    runs.mkdir(exist_ok=True)
+    with errors.open("w") as file:
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=file, text=True, env={**os.environ, **environment}
+        )
+    with ended(process):
+
+        def said() -> bool:
+            return seen in errors.read_text() or (log.exists() and seen in log.read_text()[before:])
+
+        until(seen, lambda: process.poll() is not None or said())
+        assert process.poll() is None, errors.read_text()
+        yield process
+
+
+_HEAD = """
+import sys
+from ray.cluster_utils import Cluster
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+print(cluster.address, flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def outside_cluster() -> Iterator[tuple[str, int]]:
+    """Address of a cluster that others have started, and the process whose descendants are its processes."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HEAD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with ended(process):
+        assert process.stdout is not None
+        yield process.stdout.readline().strip(), process.pid

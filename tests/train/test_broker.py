@@ -1,0 +1,112 @@
+"""What passes between the learner and the process that speaks Ray: memory, messages, and who gets a ticket."""
+
+import gc
+import os
+import random
+import time
+import weakref
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.train.processes import LIMIT
+from tests.train.runs import settings
+from train.cluster.messages import Slot
+from train.cluster.pool import _Loads, _Member
+from train.cluster.rollouts import RayRollouts
+from train.rollout import Ticket
+
+
+def test_arrays_come_through_shared_memory_as_they_were() -> None:
+    file = os.memfd_create("test")
+    writer, reader = Slot(file), Slot(os.dup(file))
+    numbers = np.random.default_rng(1)
+    for rows in (3, 0, 1000, 7, 100_000):
+        arrays = [
+            numbers.integers(0, 2**63, (rows, 7)).astype(np.uint64),
+            numbers.integers(0, 60, rows).astype(np.uint8),
+            numbers.random(rows, np.float32)[::-1],
+            np.asfortranarray(numbers.random((rows, 3))),
+        ]
+        found, _ = reader.read(writer.write(arrays))
+        for a, b in zip(arrays, found, strict=True):
+            assert a.dtype == b.dtype and a.shape == b.shape and (a == b).all()
+
+
+def test_a_slot_is_in_use_until_the_last_of_its_arrays_is_gone() -> None:
+    slot = Slot(os.memfd_create("test"))
+    arrays, lease = slot.read(slot.write([np.arange(10), np.arange(5.0)]))
+    freed: list[int] = []
+    weakref.finalize(lease, freed.append, 1)
+    part = torch.from_numpy(arrays[1][2:])
+    del arrays, lease
+    gc.collect()
+    assert not freed and part.tolist() == [2.0, 3.0, 4.0]
+    del part
+    assert freed == [1]
+
+
+def test_the_worker_with_the_fewest_tickets() -> None:
+    """Against asking all of them, over comings, goings and tickets at random."""
+    loads, choose = _Loads(), random.Random(3)
+    workers: list[_Member] = []
+    for step in range(2000):
+        what = choose.random()
+        if what < 0.05 or not workers:
+            workers.append(_Member(None))
+            loads.enter(workers[-1])
+        elif what < 0.08:
+            loads.leave(workers.pop(choose.randrange(len(workers))))
+        else:
+            worker = loads.least() if what < 0.6 else choose.choice(workers)
+            assert worker is not None
+            loads.leave(worker)
+            if what < 0.6:
+                worker.tickets[step] = (step, 1, 0.0, 0)
+            elif worker.tickets:
+                worker.tickets.popitem()
+            loads.enter(worker)
+        least = loads.least()
+        assert (least is None) == (not workers)
+        if least is not None:
+            assert len(least.tickets) == min(len(worker.tickets) for worker in workers)
+
+
+@pytest.mark.ray
+def test_what_the_learner_says_does_not_grow_with_workers_or_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two messages for each rollout, and weights once in an interval for all, though there always are new ones."""
+    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=4", "rollout.publish_ms=400")
+    orders = ([np.zeros((1000, 7), np.uint64), *(np.zeros(1000, np.float32) for _ in range(5))], 0.01)
+    with closing(RayRollouts(chosen, actors="tests.bench.stubs", orders=orders)) as rollouts:
+        said: Counter[str] = Counter()
+        say = rollouts._process.say
+
+        def count(name: str, *message: Any) -> None:
+            said[name] += 1
+            say(name, *message)
+
+        monkeypatch.setattr(rollouts._process, "say", count)
+        started, done, version = time.monotonic(), 0, 0
+        versions: set[int] = set()
+        while done < 200:
+            assert time.monotonic() - started < LIMIT
+            version += 1
+            while rollouts.room() > 0:
+                if rollouts.wants_weights():
+                    rollouts.publish(version, {"weight": torch.zeros(1000)})
+                rollouts.submit(Ticket(said["submit"], 1, 0.0))
+            for rollout in rollouts.ready(wait=True):
+                done += 1
+                versions.add(rollout.weights_version)
+        passed = time.monotonic() - started
+    assert set(said) <= {"publish", "submit", "free"}
+    assert 1 < said["publish"] <= 1 + passed / 0.4
+    assert said["submit"] == done + rollouts._out and said["free"] <= said["submit"]
+    assert len(versions) <= said["publish"] < version

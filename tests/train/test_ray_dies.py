@@ -1,0 +1,162 @@
+"""Ray may end at any moment, and Ray may end the process that speaks it: the run survives, and nothing stays behind."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.train.processes import alive, named, outside_cluster, trainer, until
+from tests.train.runs import small
+from train import checkpoint
+from train.cluster.keeper import descendants
+from train.signals import EXIT_REQUEUE
+
+pytestmark = pytest.mark.ray
+
+RUN = ("rollout=ray", "rollout.batch=32", "rollout.workers=1", "checkpoint.every_episodes=1000000")
+
+
+def end_of(process: subprocess.Popen[str], runs: Path) -> str:
+    """Wait for it; what it said."""
+    process.wait(300)
+    return (runs / "stderr").read_text()
+
+
+def error_of(text: str) -> str:
+    assert "Traceback" not in text
+    (line,) = [line for line in text.splitlines() if line.startswith("error: ")]
+    return line
+
+
+def state_of(runs: Path) -> dict[str, Any]:
+    return checkpoint.load(checkpoint.listed(runs / "tressette" / "small" / "checkpoints")[0])
+
+
+def assert_nothing_is_forgotten(runs: Path) -> None:
+    """All that was learned is there, and every other episode that was given out will be played again."""
+    state = state_of(runs)
+    counters = state["counters"]
+    assert counters["episodes"] > 0 and counters["env_steps"] == 40 * counters["episodes"]
+    assert state["learner"]["updates"] > 0 and state["replay"]["inserted"] == counters["env_steps"]
+    assert counters["episodes"] + sum(count for _, count in state["open_tickets"]) == counters["next_episode"]
+
+
+@pytest.mark.parametrize("victim", ["raylet/raylet", "gcs_server", "the broker"])
+def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str) -> None:
+    with trainer(tmp_path, *RUN) as process:
+        everybody = descendants(process.pid)
+        (keeper, broker) = named(process.pid, "train.cluster.keeper")
+        (pid,) = [broker] if victim == "the broker" else named(process.pid, victim)
+        os.kill(pid, signal.SIGKILL)
+        took = until("the trainer has ended", lambda: process.poll() is not None)
+        text = end_of(process, tmp_path)
+        print(f"\n{victim} killed: the trainer ended after {took:.1f} s: {error_of(text)}")
+        assert process.returncode == EXIT_REQUEUE and took < 30
+        assert re.match(r"error: rollout=ray: the cluster is gone \(.+\); the same command goes on", error_of(text))
+        assert not alive([keeper, *everybody])
+    assert_nothing_is_forgotten(tmp_path)
+    episodes = state_of(tmp_path)["counters"]["episodes"]
+    again = small(tmp_path, *RUN, f"episodes={episodes + 320}")
+    found = subprocess.run([sys.executable, "-m", "train", *again], check=False, capture_output=True, text=True)
+    assert found.returncode == 0 and f"{episodes:,} episodes" in found.stderr
+    assert state_of(tmp_path)["counters"]["episodes"] == episodes + 320
+
+
+def test_kill_of_the_head_of_an_outside_cluster(tmp_path: Path) -> None:
+    """Its raylet is killed, its other processes live on: they are not ours to end."""
+    with outside_cluster() as (address, cluster), trainer(tmp_path, *RUN, RAY_ADDRESS=address) as process:
+        mine, theirs = descendants(process.pid), named(cluster, "gcs_server")
+        workers = named(cluster, "ray::WorkerActor")
+        assert len(mine) == 2 and len(theirs) == len(workers) == 1
+        (raylet,) = named(cluster, "raylet/raylet")
+        os.kill(raylet, signal.SIGKILL)
+        took = until("the trainer has ended", lambda: process.poll() is not None)
+        print(f"\nthe head's raylet killed: the trainer ended after {took:.1f} s")
+        assert "the cluster is gone" in error_of(end_of(process, tmp_path))
+        assert process.returncode == EXIT_REQUEUE and took < 30
+        assert not alive(mine) and alive(theirs) == theirs
+        until("the workers have ended", lambda: not alive(workers))
+    assert_nothing_is_forgotten(tmp_path)
+
+
+def test_an_outside_cluster_outlives_the_run(tmp_path: Path) -> None:
+    with outside_cluster() as (address, cluster), trainer(tmp_path, *RUN, RAY_ADDRESS=address) as process:
+        mine, workers = descendants(process.pid), named(cluster, "ray::WorkerActor")
+        process.kill()  # -9: nobody is left to tell Ray
+        process.wait()
+        until("what the run started has ended", lambda: not alive([*mine, *workers]))
+        assert len(alive(named(cluster, "gcs_server") + named(cluster, "raylet/raylet"))) == 2
+
+
+def test_a_killed_trainer_leaves_nothing(tmp_path: Path) -> None:
+    with trainer(tmp_path, *RUN) as process:
+        everybody = descendants(process.pid)
+        assert len(everybody) > 6
+        process.kill()
+        process.wait()
+        took = until("everybody has ended", lambda: not alive(everybody), 60)
+        print(f"\n{len(everybody)} processes ended {took:.1f} s after their trainer was killed")
+
+
+def test_a_second_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
+    with trainer(tmp_path, *RUN) as process:
+        everybody = descendants(process.pid)
+        os.kill(process.pid, signal.SIGSTOP)  # so that it finds both
+        for pid in everybody:  # as a terminal does to its foreground group
+            os.kill(pid, signal.SIGINT)
+        assert alive(everybody) == everybody
+        process.send_signal(signal.SIGINT)
+        os.kill(process.pid, signal.SIGCONT)
+        until("the first is heard", lambda: "stopping with a checkpoint" in (tmp_path / "stderr").read_text())
+        process.send_signal(signal.SIGINT)
+        process.wait(300)
+        assert process.returncode == 130
+        until("everybody has ended", lambda: not alive(everybody), 60)
+
+
+def test_the_learner_knows_no_ray(tmp_path: Path) -> None:
+    """Neither imported nor in its memory."""
+    with trainer(tmp_path, *RUN) as process:
+        (_, broker) = named(process.pid, "train.cluster.keeper")
+        assert "_raylet" in Path(f"/proc/{broker}/maps").read_text()
+        assert "_raylet" not in Path(f"/proc/{process.pid}/maps").read_text()
+    code = "import sys, train.__main__, train.doctor, train.cluster.rollouts; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    code = "import sys, train.cluster.keeper; sys.exit(bool({'ray', 'torch', 'numpy'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_ray_that_hangs_is_given_up(tmp_path: Path) -> None:
+    with trainer(tmp_path, *RUN, "rollout.heartbeat_seconds=5") as process:
+        everybody = descendants(process.pid)
+        (_, broker) = named(process.pid, "train.cluster.keeper")
+        os.kill(broker, signal.SIGSTOP)
+        text = end_of(process, tmp_path)
+        assert process.returncode == EXIT_REQUEUE
+        assert "(its process has said nothing for 5 s)" in error_of(text)
+        assert not alive(everybody)
+    assert_nothing_is_forgotten(tmp_path)
+
+
+def test_a_start_that_gets_nowhere_is_not_asked_for_again(tmp_path: Path) -> None:
+    """Ray that dies before anything is learned: 75 the first time, 1 the second."""
+    codes = []
+    for _ in range(2):
+        with trainer_without_progress(tmp_path) as process:
+            found = named(process.pid, "gcs_server")
+            assert found, (tmp_path / "stderr").read_text()
+            os.kill(found[0], signal.SIGKILL)
+            text = end_of(process, tmp_path)
+            codes.append(process.returncode)
+            assert "the cluster is gone" in text
+    assert codes == [EXIT_REQUEUE, 1] and "this start got nowhere, nor would the next" in text
+
+
+def trainer_without_progress(runs: Path) -> Any:
+    """Its batch is so large that none comes back."""
+    return trainer(runs, *RUN, "rollout.batch=1000000", seen="watch it:")
