@@ -15,11 +15,11 @@ from cards.mdp import END, Layout, Mdp, legal
 from evaluate.pictures import learning_curves, policy_heatmap, value_heatmap
 from evaluate.players import holds_table, load_network
 from evaluate.solution import Solved, title
-from train import checkpoint
-from train.checks import SettingsError
-from train.run_config import RunSettings
-from train.tabular_errors import Errors, Exact, learned_policy
-from train.tabular_run import Table, error_lines, exact_for, table_of
+from train.run import checkpoint
+from command.checks import SettingsError
+from train.settings.run import RunSettings
+from train.tabular.errors import Errors, Exact, learned_policy
+from train.tabular.trainer import Table, error_lines, exact_for, table_of
 
 Numbers = NDArray[np.float64]
 

@@ -12,16 +12,16 @@ import torch
 from cards.game import Game
 from cards.play import Player, named_player
 from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
-from train import checkpoint
-from train.checkpoint import CheckpointError
-from train.checks import SettingsError
-from train.config import TrainSettings
-from train.network import NetworkPlayer
-from train.rollout import acting_network
-from train.run_config import RunSettings
-from train.saved_settings import other_keys, settings_of_checkpoint
-from train.tabular_errors import learned_policy
-from train.tabular_run import load_model, table_of
+from train.run import checkpoint
+from train.run.checkpoint import CheckpointError
+from command.checks import SettingsError
+from command.compose import TrainSettings
+from train.dqn.network import NetworkPlayer
+from train.dqn.rollout import acting_network
+from train.settings.run import RunSettings
+from train.settings.saved import other_keys, settings_of_checkpoint
+from train.tabular.errors import learned_policy
+from train.tabular.trainer import load_model, table_of
 
 log = logging.getLogger("evaluate")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from cards.tables import PolicyFileError
 from evaluate import studies
-from train.checks import MOST_DEALS, MOST_SEED, SettingsError, check_range
-from train.command_line import parse, run_command
-from train.config import as_yaml, compose
+from command.checks import MOST_DEALS, MOST_SEED, SettingsError, check_range
+from command.line import parse, run_command
+from command.compose import as_yaml, compose
 
 
 @dataclass

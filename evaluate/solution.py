@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from cards.game import Game
 from cards.mdp import END, NOWHERE, Layout, Model, reachable
-from train.checks import SettingsError
-from train.run_config import load_configured_game
-from train.tabular import (
+from command.checks import SettingsError
+from train.settings.run import load_configured_game
+from train.tabular.algorithms import (
     Solution,
     evaluate_policy,
     expected_reward,

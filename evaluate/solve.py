@@ -13,9 +13,9 @@ from cards.game import load_game
 from cards.mdp import HandEndedError, Model
 from evaluate.compare import compare, draw, make_folder
 from evaluate.solution import Solved, advice, game_text, hands_text, solve, write_states
-from train.checks import SettingsError
-from train.command_line import parse, run_command
-from train.config import as_yaml, compose
+from command.checks import SettingsError
+from command.line import parse, run_command
+from command.compose import as_yaml, compose
 
 _DEFAULT_GAME = "sette_mezzo"
 

@@ -39,12 +39,12 @@ from cards.game import Game, Games, States
 from cards.play import Actions, Player, play
 from cards.splitmix import stream
 from evaluate.players import load_player
-from train.checks import MOST_DEALS, MOST_SEED, MOST_THREADS, SettingsError, check_range, one_of
-from train.command_line import parse, run_command
-from train.config import as_yaml, compose
-from train.device import choose_device
-from train.progress import result_console
-from train.run_config import load_configured_game
+from command.checks import MOST_DEALS, MOST_SEED, MOST_THREADS, SettingsError, check_range, one_of
+from command.line import parse, run_command
+from command.compose import as_yaml, compose
+from train.run.device import choose_device
+from train.run.progress import result_console
+from train.settings.run import load_configured_game
 
 
 @dataclass

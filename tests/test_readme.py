@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from train.config import CONF, TrainSettings
+from command.compose import CONF, TrainSettings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

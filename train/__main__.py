@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 
-from train.signals import StopRequest, hold_usr1
+from train.run.signals import StopRequest, hold_usr1
 
 if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds
@@ -17,21 +17,21 @@ import torch
 
 from cards.duplicate import meaning_of_won
 from train import checkpoint, results
-from train.algorithms import settings_of
-from train.batch_q_config import BatchQSettings
-from train.batch_q_run import learn_in_batches
-from train.checkpoint import CheckpointError
-from train.checks import SettingsError
-from train.command_line import parse, run_command
-from train.config import TrainSettings, as_yaml
-from train.device import choose_device
-from train.loop import Trainer
-from train.metrics import logged
-from train.progress import Display, result_console, results_table
-from train.rollout import Evaluator, LocalRollouts, Rollouts, RolloutsLostError
-from train.run_folder import RunFolder
-from train.tabular_config import TabularSettings
-from train.tabular_run import train_table
+from train.settings.algorithms import settings_of
+from train.settings.batch_q import BatchQSettings
+from train.tabular.batch_q_trainer import learn_in_batches
+from train.run.checkpoint import CheckpointError
+from command.checks import SettingsError
+from command.line import parse, run_command
+from command.compose import TrainSettings, as_yaml
+from train.run.device import choose_device
+from train.dqn.trainer import Trainer
+from train.run.metrics import logged
+from train.run.progress import Display, result_console, results_table
+from train.dqn.rollout import Evaluator, LocalRollouts, Rollouts, RolloutsLostError
+from train.run.folder import RunFolder
+from train.settings.tabular import TabularSettings
+from train.tabular.trainer import train_table
 
 log = logging.getLogger("train")
 
@@ -108,7 +108,7 @@ def make_rollouts(settings: TrainSettings, device: torch.device) -> Rollouts:
     """Local rollouts on the learner's device, or Ray's, which need no Ray in this process."""
     if settings.rollout.kind == "local":
         return LocalRollouts(settings, device)
-    from train.cluster.rollouts import RayRollouts
+    from train.dqn.cluster.rollouts import RayRollouts
 
     return RayRollouts(settings)
 

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 import torch
 from rich.table import Table
 
-from train import resources
-from train.checkpoint import CheckpointError
-from train.checks import SettingsError
-from train.config import TrainSettings
-from train.device import choose_device
-from train.learner import Learner
-from train.replay import ReplayBuffer
-from train.rollout import RolloutWorker, Ticket, build_network
-from train.run_folder import RunFolder
-from train.sum_tree import SumTree
+from train.run import resources
+from train.run.checkpoint import CheckpointError
+from command.checks import SettingsError
+from command.compose import TrainSettings
+from train.run.device import choose_device
+from train.dqn.learner import Learner
+from train.dqn.replay import ReplayBuffer
+from train.dqn.rollout import RolloutWorker, Ticket, build_network
+from train.run.folder import RunFolder
+from train.dqn.sum_tree import SumTree
 
 GIB = 1 << 30
 WORKER_BYTES = 520 * resources.MIB  # a Ray worker with PyTorch and compiled games: `make bench`, worker_memory
@@ -154,7 +154,7 @@ def _folder(settings: TrainSettings) -> Finding:
 
 
 def _ray(settings: TrainSettings) -> list[Finding]:
-    from train.cluster.rollouts import nodes_of_cluster
+    from train.dqn.cluster.rollouts import nodes_of_cluster
 
     started = time.perf_counter()
     try:

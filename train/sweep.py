@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from train.checks import SettingsError
-from train.command_line import run_command
-from train.config import combinations
+from command.checks import SettingsError
+from command.line import run_command
+from command.compose import combinations
 
 
 @dataclass(frozen=True)

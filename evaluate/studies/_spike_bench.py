@@ -17,8 +17,8 @@ from cards.tables import TablePlayer, load_policy, numbering_of
 from evaluate.studies._spike_published import NO_FOLD, RUNS, Pair
 from evaluate.studies._spike_wavering import Wavering
 from spike.cards import MATCH, RAISE
-from train.batch_q_run import policy_path
-from train.checks import SettingsError
+from train.tabular.batch_q_trainer import policy_path
+from command.checks import SettingsError
 
 LAST = 50
 METRICS = "metrics.csv"

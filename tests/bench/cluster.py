@@ -17,13 +17,13 @@ from ray.cluster_utils import Cluster
 
 from tests.bench.timing import report
 from tests.train.processes import named
-from train import resources
-from train.checkpoint import BackgroundWriter
-from train.cluster.rollouts import RayRollouts
-from train.config import TrainSettings, compose
-from train.loop import Trainer
-from train.rollout import LocalRollouts, Rollouts, Ticket, acting_network
-from train.run_folder import RunFolder
+from train.run import resources
+from train.run.checkpoint import BackgroundWriter
+from train.dqn.cluster.rollouts import RayRollouts
+from command.compose import TrainSettings, compose
+from train.dqn.trainer import Trainer
+from train.dqn.rollout import LocalRollouts, Rollouts, Ticket, acting_network
+from train.run.folder import RunFolder
 
 CPU = torch.device("cpu")
 ROUNDS, SECONDS = 3, 8.0

@@ -21,9 +21,9 @@ from cards.play import random_legal
 from cards.splitmix import GAMMA, mix, stream
 from cards.tables import numbering_of
 from tests.bench.timing import report, seconds
-from train.batch_q import mark_tried, play_batch, sweep, untried_values
-from train.config import TrainSettings, compose
-from train.rollout import RolloutWorker, Ticket, acting_network
+from train.tabular.batch_q import mark_tried, play_batch, sweep, untried_values
+from command.compose import TrainSettings, compose
+from train.dqn.rollout import RolloutWorker, Ticket, acting_network
 
 CPU = torch.device("cpu")
 ROWS = 1024

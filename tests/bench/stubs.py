@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import ray
 
-from train.cluster.messages import Arrays, TicketFields, WeightArrays
-from train.cluster.pool import HEALTH
+from train.dqn.cluster.messages import Arrays, TicketFields, WeightArrays
+from train.dqn.cluster.pool import HEALTH
 
 
 class WorkerActor:
@@ -23,12 +23,12 @@ class WorkerActor:
 
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
-        """As `train.cluster.actors.WorkerActor`."""
+        """As `train.dqn.cluster.actors.WorkerActor`."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         return next(self._rounds)
 
     def play(self, ticket: TicketFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
-        """As `train.cluster.actors.WorkerActor`, the weights included."""
+        """As `train.dqn.cluster.actors.WorkerActor`, the weights included."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         newest, reference = self._newest
         if newest > self._loaded:
@@ -47,7 +47,7 @@ class EvaluatorActor:
 
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
-        """As `train.cluster.actors.EvaluatorActor`."""
+        """As `train.dqn.cluster.actors.EvaluatorActor`."""
         return next(self._rounds)
 
     def duels(self, weights: WeightArrays) -> bytes:

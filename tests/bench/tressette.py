@@ -19,14 +19,14 @@ from cards.bits import unpack
 from cards.play import RandomPlayer, play
 from cards.splitmix import stream
 from tests.bench.timing import report, seconds
-from train.config import TrainSettings, compose
-from train.learner import Learner
-from train.network import Linear, QNetwork
-from train.precision import fastest_format, learner_format
-from train.replay import ReplayBuffer
-from train.rollout import RolloutWorker, Ticket, acting_network
-from train.setting_groups import LearnerSettings
-from train.transitions import Recorder, Transitions
+from command.compose import TrainSettings, compose
+from train.dqn.learner import Learner
+from train.dqn.network import Linear, QNetwork
+from train.dqn.precision import fastest_format, learner_format
+from train.dqn.replay import ReplayBuffer
+from train.dqn.rollout import RolloutWorker, Ticket, acting_network
+from train.settings.dqn import LearnerSettings
+from train.dqn.transitions import Recorder, Transitions
 from tressette import GAME
 
 CPU = torch.device("cpu")

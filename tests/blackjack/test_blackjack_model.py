@@ -15,7 +15,7 @@ from cards.mdp import HandEndedError, check, legal, reachable
 from cards.play import named_player, play
 from cards.splitmix import stream
 from cards.tables import TablePlayer
-from train.tabular import (
+from train.tabular.algorithms import (
     evaluate_policy,
     expected_reward,
     outcome_probabilities,

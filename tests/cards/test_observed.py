@@ -9,7 +9,7 @@ from cards.game import Game, Games, States, load_game
 from cards.mdp import Model, Observed, check, legal, reachable
 from cards.play import Actions, RandomPlayer, play
 from cards.splitmix import stream
-from train.tabular import policy_iteration
+from train.tabular.algorithms import policy_iteration
 
 GAMES: list[tuple[str, dict[str, Any]]] = [
     ("sette_mezzo", {}),

@@ -17,9 +17,9 @@ from evaluate.players import load_network
 from evaluate.solution import Solved, solve
 from evaluate.solve import main
 from tests.train.runs import small
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import main as train
-from train.tabular import action_values, evaluate_policy, expected_reward, policy_iteration
+from train.tabular.algorithms import action_values, evaluate_policy, expected_reward, policy_iteration
 
 BLACKJACK: dict[str, Any] = {"name": "blackjack"}
 

@@ -29,8 +29,8 @@ from evaluate.studies._spike_wavering import Wavering
 from evaluate.studies.spike import Bench, play_row, table_row, variant_row
 from spike.cards import MATCH
 from train.__main__ import main
-from train.checkpoint import CheckpointError
-from train.checks import SettingsError
+from train.run.checkpoint import CheckpointError
+from command.checks import SettingsError
 
 CPU = torch.device("cpu")
 

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from cards.mdp import NOWHERE, Layout
 from evaluate.pictures import arranged, learning_curves, policy_heatmap, value_heatmap
 from evaluate.solve import main, with_game_options
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import main as train
 
 

@@ -12,13 +12,13 @@ from cards.play import play
 from cards.splitmix import stream
 from evaluate.players import load_player
 from evaluate.tournament import main
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import main as train
-from train.checkpoint import CheckpointError
-from train.checks import SettingsError
-from train.tabular import evaluate_policy, expected_reward
-from train.tabular_errors import Exact
-from train.tabular_run import load_table
+from train.run.checkpoint import CheckpointError
+from command.checks import SettingsError
+from train.tabular.algorithms import evaluate_policy, expected_reward
+from train.tabular.errors import Exact
+from train.tabular.trainer import load_table
 
 CPU = torch.device("cpu")
 

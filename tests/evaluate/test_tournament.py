@@ -18,11 +18,11 @@ from evaluate.players import load_player
 from evaluate.tournament import main
 from tests.chips import Chip
 from tests.train.runs import small
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import main as train
-from train.checkpoint import CheckpointError
-from train.checks import SettingsError
-from train.network import NetworkPlayer
+from train.run.checkpoint import CheckpointError
+from command.checks import SettingsError
+from train.dqn.network import NetworkPlayer
 from tressette import GAME
 
 CPU = torch.device("cpu")

@@ -15,7 +15,7 @@ from sette_mezzo import GAME
 from sette_mezzo.cards import DECK, HANDS, KINDS, RANK_TEXT
 from sette_mezzo.model import locate, model, state_text
 from sette_mezzo.rules import HIT, STICK, Options
-from train.tabular import evaluate_policy, expected_reward, outcome_probabilities, policy_iteration
+from train.tabular.algorithms import evaluate_policy, expected_reward, outcome_probabilities, policy_iteration
 
 HALVES = (2, 4, 6, 8, 10, 12, 14, 1)
 REWARDS = {"value": (1, 0, -1), "seed": (1, 1, -1)}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.slurm.cluster import Cluster, column
-from train import checkpoint
+from train.run import checkpoint
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(400)]
 

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from tests.train.runs import settings
-from train.loop import Trainer
-from train.run_folder import RunFolder
-from train.transitions import Transitions
+from train.dqn.trainer import Trainer
+from train.run.folder import RunFolder
+from train.dqn.transitions import Transitions
 
 ROWS = 20_000  # added at once
 

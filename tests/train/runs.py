@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from train.columns import Columns
-from train.config import TrainSettings, compose
+from train.run.columns import Columns
+from command.compose import TrainSettings, compose
 
 SMALL = (
     "rollout=local",

@@ -12,11 +12,11 @@ from cards.game import Game, load_game
 from cards.splitmix import stream
 from cards.tables import load_policy, numbering_of
 from train.__main__ import main
-from train.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, visited
-from train.batch_q_config import BatchQSettings
-from train.batch_q_run import SCALARS, BatchQTrainer
-from train.config import compose
-from train.run_folder import RunFolder
+from train.tabular.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, visited
+from train.settings.batch_q import BatchQSettings
+from train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
+from command.compose import compose
+from train.run.folder import RunFolder
 
 GAME = load_game("spike")
 NUMBERING = numbering_of(GAME)

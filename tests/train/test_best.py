@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from cards.duplicate import Duel
-from train import checkpoint
-from train.algorithms import settings_of
-from train.best import Best, score_of
-from train.checkpoint import BackgroundWriter
-from train.checks import SettingsError
-from train.config import TrainSettings
-from train.setting_groups import EvaluationSettings
+from train.run import checkpoint
+from train.settings.algorithms import settings_of
+from train.dqn.best import Best, score_of
+from train.run.checkpoint import BackgroundWriter
+from command.checks import SettingsError
+from command.compose import TrainSettings
+from train.settings.dqn import EvaluationSettings
 
 OPPONENTS = "evaluation.opponents=[initial,cautious]"
 

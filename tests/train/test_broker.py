@@ -16,10 +16,10 @@ import torch
 
 from tests.train.processes import LIMIT
 from tests.train.runs import settings
-from train.cluster.messages import Slot
-from train.cluster.pool import _Loads, _Member
-from train.cluster.rollouts import RayRollouts
-from train.rollout import Ticket
+from train.dqn.cluster.messages import Slot
+from train.dqn.cluster.pool import _Loads, _Member
+from train.dqn.cluster.rollouts import RayRollouts
+from train.dqn.rollout import Ticket
 
 
 def test_arrays_come_through_shared_memory_as_they_were() -> None:

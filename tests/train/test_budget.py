@@ -2,13 +2,13 @@
 
 import pytest
 
-from train.budget import Budget
-from train.cadence import Cadence
-from train.checks import SettingsError
-from train.config import DEFAULT_MINUTES, TrainSettings, compose
-from train.counters import Counters, RecentRates
-from train.pace import Pace
-from train.setting_groups import LearnerSettings
+from train.run.budget import Budget
+from train.run.cadence import Cadence
+from command.checks import SettingsError
+from command.compose import DEFAULT_MINUTES, TrainSettings, compose
+from train.dqn.counters import Counters, RecentRates
+from train.dqn.pace import Pace
+from train.settings.dqn import LearnerSettings
 
 
 class Clock:

@@ -14,15 +14,15 @@ import torch
 from cards.splitmix import stream
 from tests.train.processes import LIMIT, alive, named, trainer
 from tests.train.runs import settings, small
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import main
-from train.checks import SettingsError
-from train.cluster.keeper import descendants
-from train.cluster.messages import SLOTS
-from train.cluster.rollouts import RayRollouts, nodes_of_cluster
-from train.config import TrainSettings
-from train.rollout import LocalRollouts, Rollout, Ticket, Weights, acting_network
-from train.signals import EXIT_REQUEUE
+from command.checks import SettingsError
+from train.dqn.cluster.keeper import descendants
+from train.dqn.cluster.messages import SLOTS
+from train.dqn.cluster.rollouts import RayRollouts, nodes_of_cluster
+from command.compose import TrainSettings
+from train.dqn.rollout import LocalRollouts, Rollout, Ticket, Weights, acting_network
+from train.run.signals import EXIT_REQUEUE
 
 pytestmark = pytest.mark.ray
 

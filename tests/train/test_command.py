@@ -10,9 +10,9 @@ import pytest
 
 from tests.limits import seconds, until
 from tests.train.runs import small
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import main
-from train.checkpoint import path_for
+from train.run.checkpoint import path_for
 
 
 def message(capsys: pytest.CaptureFixture[str]) -> str:
@@ -196,7 +196,7 @@ def test_signal_leaves_a_checkpoint_and_a_clear_line(tmp_path: Path, number: int
 
 STOPS = """
 import os, signal, sys
-from train.signals import StopRequest, hold_usr1
+from train.run.signals import StopRequest, hold_usr1
 hold_usr1()
 os.kill(os.getpid(), signal.SIGUSR1)
 with StopRequest() as stop:
@@ -218,8 +218,8 @@ def test_usr1_asks_for_another_start_but_not_for_ever(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A job whose starts end before a batch is played is given up the second time."""
-    monkeypatch.setattr("train.signals.StopRequest.__enter__", lambda stop: setattr(stop, "signal", 10) or stop)
-    monkeypatch.setattr("train.signals.StopRequest.__exit__", lambda *_: None)
+    monkeypatch.setattr("train.run.signals.StopRequest.__enter__", lambda stop: setattr(stop, "signal", 10) or stop)
+    monkeypatch.setattr("train.run.signals.StopRequest.__exit__", lambda *_: None)
     assert main(small(tmp_path)) == 75
     assert main(small(tmp_path)) == 1
     assert "error: this start got nowhere, nor would the next" in capsys.readouterr().err

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from train.algorithms import settings_of
-from train.checks import SettingsError
-from train.config import CONF, TrainSettings, as_yaml, compose, settings_from_dict
+from train.settings.algorithms import settings_of
+from command.checks import SettingsError
+from command.compose import CONF, TrainSettings, as_yaml, compose, settings_from_dict
 
 
 def experiments() -> list[str]:
@@ -121,7 +121,7 @@ def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
 def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     from dataclasses import asdict
 
-    from train.setting_groups import (
+    from train.settings.dqn import (
         CheckpointSettings,
         EvaluationSettings,
         ExplorationSettings,

@@ -9,16 +9,16 @@ import torch
 
 from tests.train.runs import settings, small
 from tests.train.test_learner import filled, learner
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import main
-from train.checkpoint import CheckpointError, not_finite
-from train.divergence import DivergedError
-from train.learner import LEAST_SCALE, Learner
-from train.loop import Trainer
-from train.progress import Display
-from train.rollout import LocalRollouts, Rollout, RolloutWorker, Ticket
-from train.run_folder import RunFolder
-from train.setting_groups import LearnerSettings
+from train.run.checkpoint import CheckpointError, not_finite
+from train.dqn.divergence import DivergedError
+from train.dqn.learner import LEAST_SCALE, Learner
+from train.dqn.trainer import Trainer
+from train.run.progress import Display
+from train.dqn.rollout import LocalRollouts, Rollout, RolloutWorker, Ticket
+from train.run.folder import RunFolder
+from train.settings.dqn import LearnerSettings
 
 CPU = torch.device("cpu")
 NEVER = 10**9

@@ -10,7 +10,7 @@ import torch
 from tests.train.runs import settings, small
 from train import checkpoint, doctor, resources
 from train.__main__ import main
-from train.run_folder import RunFolder
+from train.run.folder import RunFolder
 
 
 def test_a_run_that_would_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

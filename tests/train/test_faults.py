@@ -17,14 +17,14 @@ import torch
 from tests.limits import seconds
 from tests.train.runs import equal, settings, small
 from tests.train.warm import train
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import main
-from train.cluster.rollouts import RayRollouts
-from train.learner import Learner
-from train.loop import Trainer
-from train.progress import Display
-from train.rollout import LocalRollouts, Rollout, RolloutsLostError, Weights
-from train.run_folder import RunFolder
+from train.dqn.cluster.rollouts import RayRollouts
+from train.dqn.learner import Learner
+from train.dqn.trainer import Trainer
+from train.run.progress import Display
+from train.dqn.rollout import LocalRollouts, Rollout, RolloutsLostError, Weights
+from train.run.folder import RunFolder
 
 KILLS = 20
 # A checkpoint after every batch, and a buffer large enough that writing one takes a while.

@@ -9,11 +9,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.chips import Chip
-from train.learner import Learner, greatest_legal, td_target
-from train.network import QNetwork
-from train.replay import Batch, ReplayBuffer
-from train.setting_groups import LearnerSettings
-from train.transitions import Transitions
+from train.dqn.learner import Learner, greatest_legal, td_target
+from train.dqn.network import QNetwork
+from train.dqn.replay import Batch, ReplayBuffer
+from train.settings.dqn import LearnerSettings
+from train.dqn.transitions import Transitions
 
 CPU = torch.device("cpu")
 

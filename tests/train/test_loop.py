@@ -10,13 +10,13 @@ import pytest
 from cards.duplicate import Duel
 from tests.chips import CHIPS, forced
 from tests.train.runs import equal, save_format_1, settings, whole
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import make_rollouts
-from train.device import choose_device
-from train.loop import Trainer
-from train.progress import Display
-from train.rollout import LocalRollouts, Ticket
-from train.run_folder import RunFolder
+from train.run.device import choose_device
+from train.dqn.trainer import Trainer
+from train.run.progress import Display
+from train.dqn.rollout import LocalRollouts, Ticket
+from train.run.folder import RunFolder
 
 
 def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str, Any]:
@@ -238,12 +238,12 @@ def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
 
 def test_curves_are_on_disk_even_if_the_checkpoint_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[bool] = []
-    monkeypatch.setattr("train.metrics.Metrics.close", lambda metrics: closed.append(True))
+    monkeypatch.setattr("train.run.metrics.Metrics.close", lambda metrics: closed.append(True))
 
     def fail(*_: Any) -> None:
         raise checkpoint.CheckpointError("disk full")
 
-    monkeypatch.setattr("train.checkpoint.BackgroundWriter.save", fail)
+    monkeypatch.setattr("train.run.checkpoint.BackgroundWriter.save", fail)
     with pytest.raises(checkpoint.CheckpointError, match="disk full"):
         run(tmp_path)
     assert closed == [True]

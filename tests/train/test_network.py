@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from cards.bits import unpack
 from cards.splitmix import stream
 from tests.chips import Chip
-from train.network import Linear, NetworkPlayer, QNetwork, choose, forced, legal_tensor
-from train.packed_linear import PackedLinear
+from train.dqn.network import Linear, NetworkPlayer, QNetwork, choose, forced, legal_tensor
+from train.dqn.packed_linear import PackedLinear
 from tressette import GAME
 
 

@@ -11,10 +11,10 @@ from cards.bits import unpack
 from tests.chips import Chip, forced
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.checks import SettingsError
-from train.network import NetworkPlayer, QNetwork
-from train.precision import learner_format, player_format
-from train.rollout import Evaluator, RolloutWorker, Ticket, acting_network, build_network
+from command.checks import SettingsError
+from train.dqn.network import NetworkPlayer, QNetwork
+from train.dqn.precision import learner_format, player_format
+from train.dqn.rollout import Evaluator, RolloutWorker, Ticket, acting_network, build_network
 from tressette import GAME
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

@@ -9,7 +9,7 @@ from cards.duplicate import duel
 from cards.play import named_player
 from cards.splitmix import stream
 from train import progress
-from train.progress import Display, Status
+from train.run.progress import Display, Status
 from tressette import GAME
 
 STATUS = Status(0.25, 12_345, 493_800, 678, 98_765.4, 43.2, 90.0)

@@ -12,9 +12,9 @@ import pytest
 
 from tests.train.processes import alive, named, outside_cluster, trainer, until
 from tests.train.runs import small
-from train import checkpoint
-from train.cluster.keeper import descendants
-from train.signals import EXIT_REQUEUE
+from train.run import checkpoint
+from train.dqn.cluster.keeper import descendants
+from train.run.signals import EXIT_REQUEUE
 
 pytestmark = pytest.mark.ray
 
@@ -50,7 +50,7 @@ def assert_nothing_is_forgotten(runs: Path) -> None:
 def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str) -> None:
     with trainer(tmp_path, *RUN) as process:
         everybody = descendants(process.pid)
-        (keeper, broker) = named(process.pid, "train.cluster.keeper")
+        (keeper, broker) = named(process.pid, "train.dqn.cluster.keeper")
         (pid,) = [broker] if victim == "the broker" else named(process.pid, victim)
         os.kill(pid, signal.SIGKILL)
         took = until("the trainer has ended", lambda: process.poll() is not None)
@@ -122,19 +122,19 @@ def test_a_second_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None
 def test_the_learner_knows_no_ray(tmp_path: Path) -> None:
     """Neither imported nor in its memory."""
     with trainer(tmp_path, *RUN) as process:
-        (_, broker) = named(process.pid, "train.cluster.keeper")
+        (_, broker) = named(process.pid, "train.dqn.cluster.keeper")
         assert "_raylet" in Path(f"/proc/{broker}/maps").read_text()
         assert "_raylet" not in Path(f"/proc/{process.pid}/maps").read_text()
-    code = "import sys, train.__main__, train.doctor, train.cluster.rollouts; sys.exit('ray' in sys.modules)"
+    code = "import sys, train.__main__, train.doctor, train.dqn.cluster.rollouts; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    code = "import sys, train.cluster.keeper; sys.exit(bool({'ray', 'torch', 'numpy'} & set(sys.modules)))"
+    code = "import sys, train.dqn.cluster.keeper; sys.exit(bool({'ray', 'torch', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_ray_that_hangs_is_given_up(tmp_path: Path) -> None:
     with trainer(tmp_path, *RUN, "rollout.heartbeat_seconds=5") as process:
         everybody = descendants(process.pid)
-        (_, broker) = named(process.pid, "train.cluster.keeper")
+        (_, broker) = named(process.pid, "train.dqn.cluster.keeper")
         os.kill(broker, signal.SIGSTOP)
         text = end_of(process, tmp_path)
         assert process.returncode == EXIT_REQUEUE

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from tests.train.runs import whole
-from train.replay import ReplayBuffer
-from train.sum_tree import SumTree
-from train.transitions import Transitions
+from train.dqn.replay import ReplayBuffer
+from train.dqn.sum_tree import SumTree
+from train.dqn.transitions import Transitions
 
 CPU = torch.device("cpu")
 

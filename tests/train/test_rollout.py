@@ -14,11 +14,11 @@ from cards.game import Game, Games, States
 from cards.splitmix import stream
 from spike.cards import FOLD
 from tests.train.runs import settings
-from train.counters import Counters
-from train.network import NetworkPlayer
-from train.rollout import EpisodeReturn, Rollout, RolloutWorker, Ticket, episode_return
-from train.schedule import player_names, seating
-from train.transitions import Recorder, Transitions
+from train.dqn.counters import Counters
+from train.dqn.network import NetworkPlayer
+from train.dqn.rollout import EpisodeReturn, Rollout, RolloutWorker, Ticket, episode_return
+from train.dqn.exploration import player_names, seating
+from train.dqn.transitions import Recorder, Transitions
 
 CPU = torch.device("cpu")
 MIXTURE = "behaviour=[{until: 40, mix: {random: 1.0}}, {until: null, mix: {network: 0.6, OTHER: 0.3, random: 0.1}}]"
@@ -57,7 +57,7 @@ def test_rollouts_against_a_slow_second_implementation(
     """Whole games with mixtures in the seats and exploration, decision by decision."""
     given = [*game, f"learner.n_step={n}", f"learner.n_step_cut={cut}", "learner.gamma=0.9"]
     chosen = settings(tmp_path, *given, "learner.precision=float32")
-    monkeypatch.setattr("train.rollout.Recorder", Notes)
+    monkeypatch.setattr("train.dqn.rollout.Recorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
     worker, ticket, rules = RolloutWorker(chosen, CPU), Ticket(30, 30, 0.3), chosen.load_game()
     if rules.name == "spike":
@@ -142,7 +142,7 @@ def test_worker_leaves_out_seats_that_nobody_takes(
         seen.extend(arrays)
         return episode_return(*arrays)
 
-    monkeypatch.setattr("train.rollout.episode_return", spy)
+    monkeypatch.setattr("train.dqn.rollout.episode_return", spy)
     behaviour = f"behaviour=[{{until: null, mix: {mix}}}]"
     worker = RolloutWorker(settings(tmp_path, *SPIKE[:-1], behaviour, "learner.precision=float32"), CPU)
     found = worker.play(Ticket(0, 64, 0.5)).episode_return

@@ -13,13 +13,13 @@ from cards.game import load_game
 from cards.play import Player
 from evaluate.players import load_player
 from tests.train.runs import settings, small
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import main
-from train.config import TrainSettings, compose
-from train.network import NetworkPlayer
-from train.run_config import game_defaults
-from train.saved_settings import changes, counters_of_checkpoint, other_keys, settings_of_checkpoint
-from train.tabular_run import load_table
+from command.compose import TrainSettings, compose
+from train.dqn.network import NetworkPlayer
+from train.settings.run import game_defaults
+from train.settings.saved import changes, counters_of_checkpoint, other_keys, settings_of_checkpoint
+from train.tabular.trainer import load_table
 
 
 @dataclass

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cards.splitmix import stream
-from train.schedule import epsilon, linear, player_names, seating
-from train.setting_groups import PhaseSettings
+from train.dqn.exploration import epsilon, linear, player_names, seating
+from train.settings.dqn import PhaseSettings
 
 
 @pytest.mark.parametrize(("spent", "expected"), [(0, 1.0), (0.05, 0.7625), (0.1, 0.525), (0.2, 0.05), (1.0, 0.05)])

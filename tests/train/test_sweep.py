@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from train.checks import SettingsError
-from train.config import TrainSettings, combinations, compose
+from command.checks import SettingsError
+from command.compose import TrainSettings, combinations, compose
 from train.sweep import main, sweep_runs, task_of_array
 
 

@@ -9,8 +9,8 @@ import pytest
 from cards.game import load_game
 from cards.mdp import END, Mdp, check, legal
 from cards.splitmix import stream
-from train.simulator import Simulator, of_game, of_mdp
-from train.tabular import (
+from train.tabular.simulator import Simulator, of_game, of_mdp
+from train.tabular.algorithms import (
     LEARNERS,
     Method,
     action_values,
@@ -21,7 +21,7 @@ from train.tabular import (
     policy_iteration,
     value_iteration,
 )
-from train.tabular_errors import Exact
+from train.tabular.errors import Exact
 
 
 def random_walk(discount: float = 1.0) -> Mdp:

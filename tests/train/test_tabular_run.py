@@ -9,12 +9,12 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from train import checkpoint
+from train.run import checkpoint
 from train.__main__ import main
-from train.config import compose
-from train.run_folder import RunFolder
-from train.tabular_config import TabularSettings
-from train.tabular_run import SCALARS, TabularTrainer, load_table
+from command.compose import compose
+from train.run.folder import RunFolder
+from train.settings.tabular import TabularSettings
+from train.tabular.trainer import SCALARS, TabularTrainer, load_table
 
 
 def arguments(runs: Path, *more: str) -> list[str]:

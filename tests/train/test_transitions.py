@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from cards.play import PolicyPlayer, RandomPlayer, play
 from cards.splitmix import stream
-from train.replay import ReplayBuffer
-from train.transitions import Recorder, Transitions, n_step_returns, next_decisions
+from train.dqn.replay import ReplayBuffer
+from train.dqn.transitions import Recorder, Transitions, n_step_returns, next_decisions
 from tressette import GAME
 
 

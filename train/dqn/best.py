@@ -1,0 +1,58 @@
+"""The best network of a run: `checkpoints/best.pt`, replaced when an evaluation is better than all before.
+
+The score of the best of many evaluations is flattered by luck; the table at the end measures it on other deals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from cards.duplicate import Duel
+from train.run import checkpoint
+from command.compose import TrainSettings
+from train.dqn.rollout import Weights
+
+
+class Best:
+    """Goes on from the file that is there, if its score was measured against the same players on as many deals."""
+
+    def __init__(self, settings: TrainSettings, folder: Path, writer: checkpoint.BackgroundWriter) -> None:
+        self._settings = settings
+        self._path = folder / checkpoint.BEST
+        self._writer = writer
+        evaluation = settings.evaluation
+        self._measure = f"{evaluation.deals} deals against {', '.join(evaluation.best_against)}"
+        if evaluation.best_measure != "win_rate":  # older runs, which knew no other measure, do not name it
+            self._measure += f", by {evaluation.best_measure}"
+        self.score = self._score_so_far()
+
+    def _score_so_far(self) -> float:
+        try:
+            state = checkpoint.load(self._path)
+        except checkpoint.CheckpointError:
+            return -math.inf  # not there, or damaged: the next one takes its place
+        return float(state["score"]) if state.get("measure") == self._measure else -math.inf
+
+    def offer(self, weights: Weights, env_steps: int, duels: Mapping[str, Duel]) -> None:
+        """Keep the weights if they score more than all before; without an opponent, always."""
+        evaluation = self._settings.evaluation
+        score = score_of([duels[name] for name in evaluation.best_against], evaluation.best_measure)
+        if score <= self.score and duels:
+            return
+        self.score = score
+        state = {"settings": asdict(self._settings), "acting": weights, "env_steps": env_steps}
+        self._writer.save(self._path, state | {"score": score, "measure": self._measure})
+
+
+def score_of(duels: Sequence[Duel], measure: str) -> float:
+    """The mean over duels of the share of games won (`win_rate`), or of what was won by game (`result`).
+
+    Infinite without duels.
+    """
+    if not duels:
+        return math.inf
+    scores = [(duel.win_rate if measure == "win_rate" else duel.points).mean for duel in duels]
+    return sum(scores) / len(scores)

@@ -1,0 +1,115 @@
+"""A Ray cluster to play on: the one of RAY_ADDRESS, or one of this process alone."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+from ray.util.placement_group import placement_group
+
+from train.run import resources
+from command.checks import SettingsError
+from train.settings.dqn import RolloutSettings
+
+CONNECT_SECONDS = 5.0
+
+
+class MissingNodesError(SettingsError):
+    """Nodes of the job did not join; `sysexits.h` calls it unavailable, and a job script can name them."""
+
+    exit_code = 69
+
+
+def connect(rollout: RolloutSettings) -> None:
+    """Join the cluster of RAY_ADDRESS, or start one here within what this job may use. Raises SettingsError."""
+    address = os.environ.get("RAY_ADDRESS")
+    if address:
+        _probe(address)
+    # Workers without a share of a GPU shall not have it hidden from them: the learner's settings decide.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    started = {} if address else _own_cluster(rollout)
+    try:
+        ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
+    except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
+        text = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SettingsError(f"rollout=ray: Ray did not start: {text}; try rollout=local") from None
+    _await_nodes(rollout)
+    _check_resource("CPU", "rollout.workers", rollout.workers or 1)
+    _check_resource("GPU", "rollout.gpus_per_worker", (rollout.workers or 1) * rollout.gpus_per_worker)
+
+
+def alive_nodes() -> list[dict[str, Any]]:
+    """The nodes of the cluster that are alive, as Ray describes them."""
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def amounts() -> dict[str, float]:
+    """How many CPUs and GPUs the cluster has now, taken or not."""
+    there = ray.cluster_resources()
+    return {name: there.get(name, 0.0) for name in ("CPU", "GPU")}
+
+
+def reserve(cpus: int, workers: int) -> None:
+    """Keep CPUs of this node for this process, so that workers take the others, if the cluster has enough for all."""
+    if amounts()["CPU"] >= workers + cpus:
+        here = f"node:{ray.util.get_node_ip_address()}"
+        placement_group([{"CPU": cpus, here: 0.001}]).wait(timeout_seconds=CONNECT_SECONDS)
+
+
+def describe_nodes() -> list[str]:
+    """What each node of the cluster has, as a line of text."""
+    return [
+        f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}): {_has(node['Resources'])}"
+        for node in alive_nodes()
+    ]
+
+
+def _has(resources_of_node: dict[str, float]) -> str:
+    gib = {name: resources_of_node.get(name, 0) / 2**30 for name in ("memory", "object_store_memory")}
+    counts = ", ".join(f"{resources_of_node.get(name, 0):g} {name}s" for name in ("CPU", "GPU"))
+    return f"{counts}, {gib['memory']:.1f} GiB of memory, {gib['object_store_memory']:.2f} GiB of object store"
+
+
+def _own_cluster(rollout: RolloutSettings) -> dict[str, Any]:
+    """What a cluster of this process may use. Ray itself looks at the whole machine, not at the job."""
+    started = {
+        "num_cpus": rollout.workers or resources.cpus(),
+        "include_dashboard": False,
+        "object_store_memory": resources.object_store(),
+        "_memory": resources.memory(),
+    }
+    return started | ({"num_gpus": 0} if rollout.gpus_per_worker == 0 else {})
+
+
+def _probe(address: str) -> None:
+    """Ray waits for minutes for a cluster that is not there."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()) or "/" in host:
+        return  # "auto" and the like: nothing to knock at
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
+    except OSError as error:
+        raise SettingsError(f"RAY_ADDRESS: no cluster answers at {address} ({error}); start one, or unset it") from None
+
+
+def _await_nodes(rollout: RolloutSettings) -> None:
+    """Wait until as many nodes have joined as the job has."""
+    end = time.monotonic() + rollout.join_seconds
+    while len(there := [node["NodeManagerHostname"] for node in alive_nodes()]) < rollout.nodes:
+        if time.monotonic() > end:
+            raise MissingNodesError(
+                f"rollout.nodes: {len(there)} of {rollout.nodes} nodes joined within {rollout.join_seconds:g} s "
+                f"({', '.join(sorted(there))}); see what Ray wrote on the others, or raise rollout.join_seconds"
+            )
+        time.sleep(0.2)
+
+
+def _check_resource(name: str, key: str, wanted: float) -> None:
+    available = amounts()[name]
+    if wanted > available:
+        raise SettingsError(f"{key}: the workers want {wanted:g} {name}s, the cluster has {available:g}")

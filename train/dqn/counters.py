@@ -1,0 +1,102 @@
+"""Where a run stands, and how fast it goes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from train.dqn.rollout import Rollout
+
+
+@dataclass
+class Counters:
+    """Where a run stands; saved with every checkpoint."""
+
+    episodes: int = 0  # whose transitions are in the buffer
+    env_steps: int = 0  # decisions of those episodes
+    next_episode: int = 0  # the first that no ticket covers
+    tickets: int = 0  # that came back
+    seconds: float = 0.0  # of training, over all starts of the run
+    evaluated: int = -1  # env_steps of the newest weights that were evaluated
+    return_sum: float = 0.0  # of the episode returns since the last log row that are not 0 by construction
+    return_count: int = 0
+    absolute_return_sum: float = 0.0  # of all episodes since the last log row, of which there were
+    row_episodes: int = 0
+    row_env_steps: int = 0  # decisions in them
+    lag_sum: int = 0  # how many updates old the weights of rollouts were, since the last log row
+    lag_count: int = 0
+    too_old: int = 0  # tickets whose rollouts were thrown away because of their weights, to be played again
+    idle_starts: int = 0  # in a row, that ended before anything was played or learned
+
+    def count(self, rollout: Rollout, updates: int) -> None:
+        """Add a rollout that came back after `updates` updates."""
+        self.tickets += 1
+        self.episodes += rollout.ticket.count
+        self.env_steps += len(rollout.transitions.action)
+        self.row_episodes += rollout.ticket.count
+        self.row_env_steps += len(rollout.transitions.action)
+        mean, absolute = rollout.episode_return
+        self.absolute_return_sum += absolute * rollout.ticket.count
+        if not math.isnan(mean):
+            self.return_sum += mean * rollout.ticket.count
+            self.return_count += rollout.ticket.count
+        self.lag_sum += updates - rollout.weights_version
+        self.lag_count += 1
+
+    def log_row(self) -> dict[str, float]:
+        """What a row of metrics says of the rollouts since the last one; the next row starts from zero."""
+        row = {
+            "rollout/episode_return": _ratio(self.return_sum, self.return_count),
+            "rollout/absolute_return": _ratio(self.absolute_return_sum, self.row_episodes),
+            "rollout/episode_length": _ratio(self.row_env_steps, self.row_episodes),
+            "rollout/episodes": float(self.episodes),
+            "rollout/too_old": float(self.too_old),
+            "time/weights_lag": _ratio(self.lag_sum, self.lag_count),
+        }
+        self.return_sum, self.return_count, self.lag_sum, self.lag_count = 0.0, 0, 0, 0
+        self.absolute_return_sum, self.row_episodes, self.row_env_steps = 0.0, 0, 0
+        return row
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What had been counted at some moment, for rates since then."""
+
+    env_steps: int
+    updates: int
+    time: float = field(default_factory=time.perf_counter)
+
+    def per_second(self, env_steps: int, updates: int) -> dict[str, float]:
+        """Decisions and updates per second since that moment."""
+        seconds = max(time.perf_counter() - self.time, 1e-9)
+        return {
+            "time/env_steps_per_second": (env_steps - self.env_steps) / seconds,
+            "time/updates_per_second": (updates - self.updates) / seconds,
+        }
+
+
+class RecentRates:
+    """Decisions and updates per second over the last `WINDOW` seconds, for a person to look at."""
+
+    WINDOW = 20.0
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._seen: deque[tuple[float, int, int]] = deque()
+
+    def per_second(self, env_steps: int, updates: int) -> tuple[float, float]:
+        """The rates, given the counts of now; zeros at the first call."""
+        now = self._clock()
+        self._seen.append((now, env_steps, updates))
+        while len(self._seen) > 2 and now - self._seen[1][0] >= self.WINDOW:
+            self._seen.popleft()
+        then, steps_then, updates_then = self._seen[0]
+        seconds = max(now - then, 1e-9)
+        return (env_steps - steps_then) / seconds, (updates - updates_then) / seconds
+
+
+def _ratio(total: float, count: int) -> float:
+    return total / count if count else math.nan

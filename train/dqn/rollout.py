@@ -1,0 +1,243 @@
+"""Playing batches of games for the learner. No Ray here: `train.dqn.cluster` wraps these classes as actors."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cards.duplicate import Duel, duel
+from cards.game import Game, Games, States
+from cards.play import Actions, Player, named_player, play
+from cards.splitmix import stream
+from command.checks import SettingsError
+from command.compose import TrainSettings
+from train.dqn.network import NetworkPlayer, QNetwork
+from train.dqn.precision import player_format
+from train.dqn.exploration import player_names, seating
+from train.run.signals import EXIT_REQUEUE
+from train.dqn.transitions import Recorder, Transitions
+
+Weights = dict[str, Tensor]
+_ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """One unit of work: play the episodes `first .. first + count - 1` of the run with this exploration.
+
+    Each `attempt` at them deals other games: what ended one worker shall not end the next.
+    """
+
+    first: int
+    count: int
+    epsilon: float
+    attempt: int = 0
+
+
+class EpisodeReturn(NamedTuple):
+    """Of the reward sums of the taken seats that are the network's (of all taken seats, if it has none).
+
+    `mean` is NaN where it is 0 by construction: it is over everybody, and what one seat wins others lose. `absolute`,
+    the mean size of a win or loss, still says how much a game decides.
+    """
+
+    mean: float
+    absolute: float
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What came of a ticket."""
+
+    ticket: Ticket
+    transitions: Transitions
+    weights_version: int
+    episode_return: EpisodeReturn
+    seconds: float
+
+
+def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], taken: NDArray[np.bool_]) -> EpisodeReturn:
+    """Of what every seat earned, which seats are the network's `own`, and which are `taken`, all `[games, seats]`."""
+    seats = own & taken
+    if not seats.any():
+        seats = taken
+    earned = totals[seats].astype(np.float64)
+    absolute = float(np.abs(earned).mean())
+    everybody = totals.shape[1] > 1 and np.array_equal(seats, taken)
+    sums = np.where(taken, totals, 0).sum(axis=1, dtype=np.float64)
+    zero = everybody and bool((np.abs(sums) <= _ROUNDING * absolute).all())
+    return EpisodeReturn(math.nan if zero else float(earned.mean()), absolute)
+
+
+def build_network(game: Game, settings: TrainSettings) -> QNetwork:
+    """A Q-network for the game with the run's shape; its initial weights follow from the run's seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        return QNetwork(game.bits, game.actions, settings.network.hidden, settings.network.dueling)
+
+
+def acting_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:
+    """A network to play with, in the fastest number format of this device."""
+    network = build_network(game, settings).to(device).in_format(player_format(device))
+    return network.eval().requires_grad_(False)
+
+
+class RolloutWorker:
+    """Plays tickets with the newest weights it was given."""
+
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        self._settings = settings
+        self._game = settings.load_game()
+        self._reward = self._game.rewards[settings.reward_name(self._game)]
+        self.network = acting_network(self._game, settings, device)
+        self._names = player_names(settings.behaviour)
+        self._player = NetworkPlayer(self._game, self.network)
+        others = [named_player(self._game, name) for name in self._names[1:]]
+        self._players: list[Player] = [self._player, *others]
+        self._version = -1
+        self.rounds = 0  # of moves, in all batches so far: whether a worker gets on
+
+    def load(self, version: int, weights: Weights) -> None:
+        """Play with these weights from now on; the same version again costs nothing."""
+        if version != self._version:
+            self.network.load_state_dict(weights)
+            self._version = version
+
+    def play(self, ticket: Ticket) -> Rollout:
+        """Play a ticket to the end. The same ticket with the same weights gives the same rollout."""
+        started = time.perf_counter()
+        settings, learner = self._settings, self._settings.learner
+        name = f"episodes, attempt {ticket.attempt}" if ticket.attempt else "episodes"
+        seeds = stream(settings.seed, name, ticket.first, ticket.count)
+        seats = seating(settings.behaviour, self._names, ticket.first, seeds, self._game.seats)
+        self._player.epsilon = ticket.epsilon
+        own = seats == 0
+        recorder = Recorder(self._game)
+
+        def watch(states: States, games: Games, actions: Actions, earned: NDArray[np.float32]) -> None:
+            self.rounds += 1
+            # What others play is never the network's greedy choice, even where it would have played the same.
+            greedy = own[games, states["turn"][games]] & self._player.greedy[games] if learner.n_step_cut else None
+            recorder.watch(states, games, actions, earned, greedy)
+
+        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch)
+        transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
+        earned = episode_return(totals, own, self._game.taken(states))
+        return Rollout(ticket, transitions, self._version, earned, time.perf_counter() - started)
+
+
+class Evaluator:
+    """Plays the network on duplicate deals against players without one."""
+
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        self._settings = settings
+        self._game = settings.load_game()
+        self._network = acting_network(self._game, settings, device)
+
+    def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
+        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
+        self._network.load_state_dict(weights)
+        player = NetworkPlayer(self._game, self._network)
+        seeds = stream(self._settings.seed, stream_name, 0, deals)
+        opponents = self._settings.evaluation.opponents
+        return {name: duel(self._game, player, named_player(self._game, name), seeds) for name in opponents}
+
+
+class RolloutsLostError(SettingsError):
+    """Nobody is there any more to play; the message says why, and the run goes on from its checkpoint."""
+
+    exit_code = EXIT_REQUEUE
+
+
+class Rollouts(Protocol):
+    """Where tickets are played: in this process (`LocalRollouts`) or by Ray workers (`train.dqn.cluster`)."""
+
+    def wants_weights(self) -> bool:
+        """Whether newer weights may be published now."""
+
+    def publish(self, version: int, weights: Weights) -> None:
+        """Tickets submitted from now on are played with these weights."""
+
+    def workers(self) -> int:
+        """How many play beside the learner."""
+
+    def room(self) -> int:
+        """How many more tickets may be submitted now."""
+
+    def submit(self, ticket: Ticket) -> None:
+        """Have a ticket played."""
+
+    def ready(self, wait: bool) -> list[Rollout]:
+        """The rollouts that are done, each once; with `wait`, at least one, or none after a second."""
+
+    def evaluate(self, tag: int, weights: Weights) -> None:
+        """Start an evaluation of these weights; `tag` comes back with its result."""
+
+    def evaluated(self, wait: bool) -> Iterable[tuple[int, dict[str, Duel]]]:
+        """The evaluations that are done, each once; with `wait`, all that were started."""
+
+    def describe(self) -> str:
+        """One line on who plays."""
+
+    def close(self) -> None:
+        """Give back processes and memory."""
+
+
+class LocalRollouts:
+    """Plays every ticket at once in the learner's process: no Ray, and the same bits for the same seed."""
+
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        self._worker = RolloutWorker(settings, device)
+        self._evaluator = Evaluator(settings, device)
+        self._deals = settings.evaluation.deals
+        self._done: list[Rollout] = []
+        self._evaluations: list[tuple[int, dict[str, Duel]]] = []
+
+    def wants_weights(self) -> bool:
+        """See `Rollouts`. Every ticket is played with the newest."""
+        return True
+
+    def publish(self, version: int, weights: Weights) -> None:
+        """See `Rollouts`."""
+        self._worker.load(version, weights)
+
+    def workers(self) -> int:
+        """See `Rollouts`."""
+        return 0
+
+    def room(self) -> int:
+        """See `Rollouts`."""
+        return 1 - len(self._done)
+
+    def submit(self, ticket: Ticket) -> None:
+        """See `Rollouts`."""
+        self._done.append(self._worker.play(ticket))
+
+    def ready(self, wait: bool) -> list[Rollout]:
+        """See `Rollouts`."""
+        done, self._done = self._done, []
+        return done
+
+    def evaluate(self, tag: int, weights: Weights) -> None:
+        """See `Rollouts`."""
+        self._evaluations.append((tag, self._evaluator.duels(weights, "evaluation", self._deals)))
+
+    def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
+        """See `Rollouts`."""
+        done, self._evaluations = self._evaluations, []
+        return done
+
+    def describe(self) -> str:
+        """See `Rollouts`."""
+        return "local: games are played in the learner's process"
+
+    def close(self) -> None:
+        """See `Rollouts`."""

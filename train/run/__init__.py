@@ -1,0 +1,1 @@
+"""What every run has, whatever learns in it."""

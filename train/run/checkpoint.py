@@ -1,0 +1,287 @@
+"""Checkpoints: written whole or not at all, checked before they are used, loaded without running code.
+
+A file is one line of text, `busso-checkpoint 2 <sha256 of the rest>`; one line of JSON that describes the large columns
+of the state, if it has any (`train.run.columns`); their bytes; and what `torch.save` wrote of all else. Neither writing nor
+loading one makes a copy of the columns. Files of format 1 hold no columns: `torch.save` wrote everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+
+from train.run.columns import Columns, as_bytes, described, restored
+
+MAGIC = b"busso-checkpoint 2 "
+MAGIC_1 = b"busso-checkpoint 1 "  # as long as the other
+_HEADER = len(MAGIC) + 64 + 1
+_LONGEST_LINE = 1 << 20  # of JSON; a few hundred characters in truth
+_NAME = re.compile(r"episode_(\d{12})\.pt")
+BEST = "best.pt"
+_PLAYING = ("acting", "evaluating")  # the weights in a state that play, and follow all that are learned
+
+Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
+
+
+class CheckpointError(UserError):
+    """A checkpoint that is missing, damaged or of another run; the message names the file and the way out."""
+
+
+class _Hashing:
+    """A file that is only written to, and hashed on the way."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.sha256 = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.sha256.update(data)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def save(path: Path, state: dict[str, Any]) -> None:
+    """Write `state` to `path`: to a temporary file beside it, fsynced, then renamed over it.
+
+    Raises CheckpointError when the disk does not take it; `path` is then as it was.
+    """
+    columns: dict[Place, Columns] = {}
+    _write(path, _apart(state, (), columns), columns)
+
+
+def _write(path: Path, rest: Any, columns: dict[Place, Columns]) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(bytes(_HEADER))
+            hashing = _Hashing(file)
+            line = json.dumps([{"place": place, **described(each)} for place, each in columns.items()])
+            hashing.write(line.encode() + b"\n")
+            for each in columns.values():
+                for _, piece in each.pieces():
+                    for values in piece:
+                        hashing.write(as_bytes(values))
+            torch.save(rest, hashing)  # type: ignore[arg-type]
+            file.seek(0)
+            file.write(MAGIC + hashing.sha256.hexdigest().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except (OSError, RuntimeError) as error:
+        # torch reports a failed write as a RuntimeError of its own.
+        temporary.unlink(missing_ok=True)
+        raise CheckpointError(
+            f"{path}: could not be written ({error}); free some space or choose runs=FOLDER"
+        ) from error
+
+
+def _apart(value: Any, place: Place, columns: dict[Place, Columns]) -> Any:
+    """The state with None for its columns, which are put into `columns` under the places that they have in it."""
+    if isinstance(value, Columns):
+        columns[place] = value
+        return None
+    if isinstance(value, dict):
+        return {key: _apart(item, (*place, key), columns) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_apart(item, (*place, index), columns) for index, item in enumerate(value)]
+    return value
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a checkpoint onto the CPU, but for its columns, which are read from the file when they are asked for.
+
+    Raises CheckpointError when it is missing, damaged or of a diverged network.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = _checked(path, file)
+            return _loaded(path, file, magic)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _checked(path: Path, file: BufferedReader) -> bytes:
+    """The magic of a file whose checksum is right; the file then stands behind it."""
+    header = file.read(_HEADER)
+    magic = header[: len(MAGIC)]
+    if magic not in (MAGIC, MAGIC_1):
+        raise CheckpointError(f"{path}: not a checkpoint of busso")
+    if hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n" != header[len(MAGIC) :]:
+        raise CheckpointError(f"{path}: damaged (its checksum does not match)")
+    file.seek(_HEADER)
+    return magic
+
+
+def _loaded(path: Path, file: BufferedReader, magic: bytes) -> dict[str, Any]:
+    try:
+        columns = _stored_columns(file) if magic == MAGIC else {}
+        state = torch.load(file, map_location="cpu", weights_only=True)
+        for place, each in columns.items():
+            _put(state, place, each)
+    except OSError:
+        raise
+    except Exception as error:  # whatever a file with a right checksum and a wrong content makes torch raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(f"{path}: cannot be loaded ({reason})") from None
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{path}: holds no training state")
+    bad = not_finite({key: state.get(key) for key in _PLAYING})
+    if bad is not None:
+        raise CheckpointError(f"{path}: {bad} is not finite (the run had diverged)")
+    return state
+
+
+def _stored_columns(file: IO[bytes]) -> dict[Place, Columns]:
+    """The columns by their places; the file then stands behind them."""
+    descriptions = json.loads(file.readline(_LONGEST_LINE))
+    at = file.tell()
+    columns: dict[Place, Columns] = {}
+    for description in descriptions:
+        each = columns[tuple(description["place"])] = restored(file, at, description)
+        at += each.nbytes
+    file.seek(at)
+    return columns
+
+
+def _put(state: Any, place: Place, columns: Columns) -> None:
+    for key in place[:-1]:
+        state = state[key]
+    state[place[-1]] = columns
+
+
+def listed(folder: Path) -> list[Path]:
+    """The checkpoints of a run, newest first; `best` is not among them."""
+    found = [path for path in folder.glob("episode_*.pt") if _NAME.fullmatch(path.name)]
+    return sorted(found, reverse=True)
+
+
+def path_for(folder: Path, episodes: int) -> Path:
+    """Where the checkpoint after so many episodes lies."""
+    return folder / f"episode_{episodes:012d}.pt"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A checkpoint that is whole, and what is wrong with those that would have been taken before it."""
+
+    path: Path
+    state: dict[str, Any]
+    problems: dict[Path, str]
+
+
+def load_newest(folder: Path, first: Path | None = None) -> Found | None:
+    """The newest checkpoint that is whole (`first`, if given, comes before them all); None without any file.
+
+    Raises CheckpointError when there are checkpoints and all are damaged: nothing is thrown away silently.
+    """
+    problems: dict[Path, str] = {}
+    for path in ([first] if first is not None and first.exists() else []) + listed(folder):
+        try:
+            return Found(path, load(path), problems)
+        except CheckpointError as error:
+            problems[path] = str(error)
+    if problems:
+        text = "; ".join(problems.values())
+        raise CheckpointError(f"no checkpoint in {folder} can be used: {text}; restore one, or start with name=...")
+    return None
+
+
+def load_best(folder: Path) -> Found | None:
+    """The best checkpoint of a run if it is whole, else the newest that is. Raises like `load_newest`."""
+    return load_newest(folder, first=folder / BEST)
+
+
+def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
+    """What a person names: a checkpoint file, or a run folder for its best. A better one that is damaged is a warning.
+
+    Raises CheckpointError when there is none that is whole.
+    """
+    if not path.is_dir():
+        return path, load(path)
+    found = load_best(path / "checkpoints")
+    if found is None:
+        raise CheckpointError(f"{path}: holds no checkpoint; train it first")
+    for problem in found.problems.values():
+        logging.getLogger("train").warning("%s; %s is used", problem, found.path)
+    return found.path, found.state
+
+
+def set_aside(path: Path) -> None:
+    """Rename a damaged checkpoint, so that it neither counts as one of those that are kept nor is lost."""
+    path.replace(path.with_name(path.name + ".damaged"))
+
+
+def prune(folder: Path, keep: int) -> None:
+    """Delete all but the newest `keep` checkpoints, and what an interrupted write left behind."""
+    for path in [*listed(folder)[keep:], *folder.glob(".*.tmp")]:
+        path.unlink(missing_ok=True)
+
+
+class BackgroundWriter:
+    """Saves in a thread, one file after another, so that the learner only waits for a copy of what is small.
+
+    Large columns are not copied: they are held, and whoever would change rows that are not yet written waits.
+    """
+
+    AT_ONCE = 2  # states of which the small part is held in memory; a third waits until the first is on disk
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
+        self._pending: list[Future[None]] = []
+
+    def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> None:
+        """Write `state` as it is now in the background, then delete all but `keep` checkpoints beside it.
+
+        Raises CheckpointError when an earlier one could not be written.
+        """
+        while self._pending and (self._pending[0].done() or len(self._pending) >= self.AT_ONCE):
+            self._pending.pop(0).result()
+        columns: dict[Place, Columns] = {}
+        rest = _copy(_apart(state, (), columns))
+        held = {place: each.held() for place, each in columns.items()}
+        self._pending.append(self._thread.submit(_save_and_prune, path, rest, held, keep))
+
+    def wait(self) -> None:
+        """Until everything is on disk. Raises CheckpointError when something could not be written."""
+        pending, self._pending = self._pending, []
+        for each in pending:
+            each.result()
+
+
+def _save_and_prune(path: Path, rest: Any, held: dict[Place, Columns], keep: int | None) -> None:
+    try:
+        _write(path, rest, held)
+    finally:  # whatever went wrong, nobody waits for ever
+        for each in held.values():
+            each.release()
+    if keep is not None:
+        prune(path.parent, keep)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().to("cpu", copy=True)
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list | tuple) else value

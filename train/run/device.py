@@ -1,0 +1,20 @@
+"""Which device to compute on."""
+
+import torch
+
+from command.checks import SettingsError
+
+
+def choose_device(setting: str) -> torch.device:
+    """CUDA if there, else the CPU, for `auto`. Raises SettingsError for a device that is not there."""
+    if setting == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(setting)
+    except RuntimeError:
+        raise SettingsError(f"device: auto, cpu, cuda or cuda:N, not {setting!r}") from None
+    if device.type not in ("cpu", "cuda"):
+        raise SettingsError(f"device: auto, cpu, cuda or cuda:N, not {setting!r}")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise SettingsError(f"device: PyTorch sees no {setting}; say device=cpu")
+    return device

@@ -1,0 +1,136 @@
+"""The folder of a run: who may use it, under which settings, and where it stands."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from train.run import checkpoint
+from command.checks import SettingsError
+from command.compose import as_yaml
+from train.settings.run import RunSettings, game_defaults
+from train.settings.saved import changes, other_keys
+
+log = logging.getLogger("train")
+
+# What may be another way when a run goes on: how far it goes, who plays, and how often it is looked at.
+CHANGEABLE = (
+    "episodes",
+    "minutes",
+    "runs",
+    "device",
+    "log_every_episodes",
+    "log_min_seconds",
+    "learner.threads",
+    "iterations",
+)
+CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
+
+
+class RunFolder:
+    """runs/<game>/<name>, held by one process at a time. Use as a context."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self.path = settings.folder
+        self.checkpoints = self.path / "checkpoints"
+        self._settings = settings
+        self._lock: FileLock | None = None
+
+    def __enter__(self) -> RunFolder:
+        try:
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(self.path / ".lock", timeout=0)
+            self._lock.acquire()
+        except Timeout:
+            raise SettingsError(
+                f"{self.path}: another process is using this run; wait for it, or choose another with name=..."
+            ) from None
+        except OSError as error:
+            raise SettingsError(
+                f"runs: cannot use {self.path} ({error.strerror}); choose another with runs=..."
+            ) from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def resume(self, load_state_dict: Callable[[dict[str, Any]], None]) -> Path | None:
+        """Load the newest good checkpoint of the run and return its path, None when there is none.
+
+        Damaged newer ones are renamed, with a warning. Raises SettingsError when the run was started with other
+        settings, CheckpointError when no checkpoint is whole or the newest that is does not fit.
+        """
+        found = checkpoint.load_newest(self.checkpoints)
+        # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
+        if found is None:
+            return None
+        self._compare(found)
+        if keys := other_keys(type(self._settings), found.state["settings"]):
+            log.warning("%s: %s", found.path, keys)
+        for path, problem in found.problems.items():
+            checkpoint.set_aside(path)
+            log.warning("%s; the one before is used, this one is renamed", problem)
+        try:
+            load_state_dict(found.state)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise checkpoint.CheckpointError(
+                f"{found.path}: does not fit this run ({reason}); start another with name=..."
+            ) from None
+        return found.path
+
+    def newest(self) -> Path | None:
+        """The checkpoint that `resume` would load; changes nothing. Raises what it and entering the folder would."""
+        if not self.path.exists():
+            return None
+        with self:
+            found = checkpoint.load_newest(self.checkpoints)
+            if found is not None:
+                self._compare(found)
+        return found.path if found else None
+
+    def write_settings(self) -> None:
+        """Keep the settings of the newest start in config.yaml."""
+        path = self.path / "config.yaml"
+        temporary = path.with_suffix(".yaml.tmp")
+        temporary.write_text(as_yaml(self._settings))
+        temporary.replace(path)
+
+    def _compare(self, found: checkpoint.Found) -> None:
+        """Raises SettingsError for a run that was started with other values."""
+        before = found.state.get("settings")
+        if not isinstance(before, dict):
+            raise checkpoint.CheckpointError(f"{found.path}: holds no settings")
+        changed = {
+            key: values
+            for key, values in changes(self._with_rules(before), asdict(self._settings)).items()
+            if key not in CHANGEABLE and not key.startswith(CHANGEABLE_GROUPS)
+        }
+        if "game.name" in changed:
+            changed = {"game.name": changed["game.name"]}  # the rest follows from it
+        if changed:
+            key, (old, new) = next(iter(changed.items()))
+            more = f" (and {len(changed) - 1} more: {', '.join(list(changed)[1:])})" if len(changed) > 1 else ""
+            raise SettingsError(
+                f"{key}: the run in {self.path} was started with {old!r}, not {new!r}{more}; "
+                "start another with name=..., or go on with the old value"
+            )
+
+    def _with_rules(self, before: dict[str, Any]) -> dict[str, Any]:
+        """The settings of before with the rules and rewards of the game that had no key yet.
+
+        Any other key that the run did not have is no change, whatever its value: an experiment may set it, and there
+        is no old value to go on with. The run goes on as one that begins today would, even where the program did
+        something else before it had the key. But what is in the buffer was played by the rules of then, and those are
+        what the default of an option stands for.
+        """
+        game = before.get("game")
+        if not isinstance(game, dict) or game.get("name") != self._settings.game_name:
+            return before
+        return before | {"game": game_defaults(self._settings.game_name) | game}

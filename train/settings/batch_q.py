@@ -1,0 +1,54 @@
+"""Settings of batch Q-learning in a table, which has no network, no replay buffer and no workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cards.tables import numbering_of
+from command.checks import MOST_DEALS, SettingsError, check_range, one_of, require, share
+from train.settings.run import RunSettings
+
+
+@dataclass
+class FinalEvaluationSettings:
+    """Duplicate deals against players without a table, once at the end."""
+
+    opponents: list[str] = field(default_factory=lambda: ["random"])
+    final_deals: int = 2048
+
+    def __post_init__(self) -> None:
+        check_range("evaluation.final_deals", self.final_deals, 2, MOST_DEALS)
+
+
+@dataclass
+class BatchQSettings(RunSettings):
+    """What `python -m train algo=q_learning` may be told; conf/batch_q.yaml explains it."""
+
+    algo: str = "q_learning"
+    iterations: int = 50
+    games: int = 2000
+    passes: int = 20
+    epsilon: float = 0.9
+    epsilon_decay: float = 0.9556
+    unexplored: list[int] = field(default_factory=list)
+    step_size: float = 0.1
+    discount: float = 1.0
+    whole_games: bool = False
+    save_every: int = 5
+    evaluation: FinalEvaluationSettings = field(default_factory=FinalEvaluationSettings)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("iterations", "games", "passes", "save_every"):
+            check_range(key, getattr(self, key), 1, MOST_DEALS)
+        share("", self, "epsilon", "epsilon_decay", "discount")
+        require(0 < self.step_size <= 1, "step_size", "more than 0, at most 1", self.step_size)
+        game = self.load_game()
+        for opponent in self.evaluation.opponents:
+            one_of("evaluation.opponents", opponent, "random", *game.policies)
+        actions = all(0 <= action < game.actions for action in self.unexplored)
+        require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))
+        try:
+            numbering_of(game)
+        except ValueError as error:
+            raise SettingsError(f"algo: {error}") from None

@@ -1,0 +1,176 @@
+"""The groups of settings of a DQN run, each checked by itself; `command.compose` puts them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from command.checks import (
+    MOST_DEALS,
+    MOST_THREADS,
+    SettingsError,
+    check_range,
+    not_negative,
+    one_of,
+    positive,
+    require,
+    share,
+)
+
+
+@dataclass
+class NetworkSettings:
+    """Shape of the Q-network."""
+
+    hidden: list[int] = field(default_factory=lambda: [256, 256, 256])
+    dueling: bool = False
+
+    def __post_init__(self) -> None:
+        fits = len(self.hidden) > 0 and all(0 < width <= 65536 for width in self.hidden)
+        require(fits, "network.hidden", "one or more widths from 1 to 65536", self.hidden)
+
+
+@dataclass
+class LearnerSettings:
+    """The update; see `train.dqn.learner`."""
+
+    lr: float = 1e-3
+    lr_end: float = 1e-5
+    batch_size: int = 1024
+    gamma: float = 1.0
+    n_step: int = 2
+    n_step_cut: bool = False
+    double: bool = False
+    loss: str = "mse"
+    grad_clip: float = 10.0
+    target_sync: int = 2000
+    target_tau: float = 0.01
+    average: float = 0.99
+    precision: str = "auto"
+    threads: int = 1
+    samples_per_insert: float = 0.5
+    min_replay: int = 10_000
+
+    def __post_init__(self) -> None:
+        positive("learner", self, "lr", "batch_size", "n_step", "target_sync", "min_replay", "samples_per_insert")
+        require(self.grad_clip > 0, "learner.grad_clip", "more than 0 (inf: no limit)", self.grad_clip)
+        check_range("learner.threads", self.threads, 1, MOST_THREADS)
+        share("learner", self, "gamma", "target_tau", "average")
+        require(0 <= self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
+        require(self.average < 1, "learner.average", "less than 1", self.average)
+        one_of("learner.loss", self.loss, "huber", "mse")
+        one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
+
+
+@dataclass
+class ReplaySettings:
+    """The replay buffer; `prioritised` samples in proportion to |TD error| ** alpha."""
+
+    capacity: int = 1_000_000
+    prioritised: bool = False
+    alpha: float = 0.6
+    beta: float = 0.4
+    beta_end: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("replay", self, "capacity")
+        share("replay", self, "alpha", "beta", "beta_end")
+        require(self.beta <= self.beta_end, "replay.beta_end", "replay.beta to 1", self.beta_end)
+        require(not self.prioritised or self.alpha > 0, "replay.alpha", "more than 0 when prioritised", self.alpha)
+
+
+@dataclass
+class ExplorationSettings:
+    """Epsilon falls linearly from `start` to `end` over the first `share` of the run's budget."""
+
+    start: float = 1.0
+    end: float = 0.05
+    share: float = 0.03
+
+    def __post_init__(self) -> None:
+        share("exploration", self, "start", "end")
+        require(0 <= self.share <= 1, "exploration.share", "0 to 1, a share of the budget of the run", self.share)
+
+
+@dataclass
+class PhaseSettings:
+    """Who sits in a seat during training, by probability, until this episode (`null`: to the end)."""
+
+    until: int | None = None
+    mix: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class RolloutSettings:
+    """Who plays the games. `batch` games are one unit of work; no `workers`: one for every CPU but the learner's."""
+
+    kind: str = "local"
+    batch: int = 512
+    workers: int | None = None
+    in_flight: int = 2
+    gpus_per_worker: float = 0.0
+    threads: int = 1
+    publish_ms: float = 500.0
+    max_weights_age: int = 10_000
+    heartbeat_seconds: float = 60.0
+    nodes: int = 1
+    join_seconds: float = 120.0
+
+    def __post_init__(self) -> None:
+        one_of("rollout.kind", self.kind, "local", "ray")
+        require(self.workers is None or self.workers > 0, "rollout.workers", "more than 0, or null", self.workers)
+        positive("rollout", self, "batch", "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds")
+        require(0 <= self.publish_ms <= 60_000, "rollout.publish_ms", "0 to 60000", self.publish_ms)
+        check_range("rollout.threads", self.threads, 1, MOST_THREADS)
+        fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
+        require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
+
+
+@dataclass
+class EvaluationSettings:
+    """Duplicate deals against players without a network: during training, and once more at the end."""
+
+    every_episodes: int = 50_000
+    min_seconds: float = 15.0
+    deals: int = 1024
+    opponents: list[str] = field(default_factory=lambda: ["random"])
+    final_deals: int = 4096
+    best_by: str = "win_rate"
+
+    def __post_init__(self) -> None:
+        positive("evaluation", self, "every_episodes")
+        not_negative("evaluation", self, "min_seconds")
+        check_range("evaluation.deals", self.deals, 2, MOST_DEALS)
+        check_range("evaluation.final_deals", self.final_deals, 2, MOST_DEALS)
+        once = len(set(self.opponents)) == len(self.opponents)
+        require(once, "evaluation.opponents", "each player once", self.opponents)
+        measure, against, opponent = self.best_by.partition(":")
+        one_of("evaluation.best_by", measure, "win_rate", "result")
+        if against and opponent not in self.opponents:
+            known = ", ".join(self.opponents) or "none"
+            raise SettingsError(
+                f"evaluation.best_by: {opponent!r} is not one of evaluation.opponents ({known}); add it there"
+            )
+
+    @property
+    def best_measure(self) -> str:
+        """What makes a network the best: `win_rate`, or `result`, its mean result less that of the opponents."""
+        return self.best_by.partition(":")[0]
+
+    @property
+    def best_against(self) -> list[str]:
+        """The opponents over whom that is averaged: the one named in `best_by`, else all."""
+        _, against, opponent = self.best_by.partition(":")
+        return [opponent] if against else list(self.opponents)
+
+
+@dataclass
+class CheckpointSettings:
+    """A checkpoint every so many episodes, `min_seconds` apart; the last `keep` stay, besides `best`."""
+
+    every_episodes: int = 100_000
+    min_seconds: float = 60.0
+    keep: int = 3
+
+    def __post_init__(self) -> None:
+        positive("checkpoint", self, "every_episodes", "keep")
+        not_negative("checkpoint", self, "min_seconds")

@@ -1,0 +1,299 @@
+"""Tables of values: computed from an exact process, or learned from episodes of any game or process.
+
+Sutton and Barto (2018): policy iteration (section 4.3), value iteration (4.4), first-visit Monte Carlo evaluation
+(5.1), TD(0) (6.1) and Q-learning (6.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.bits import has, nth_bit, popcount
+from cards.mdp import END, Mdp, Model, legal
+from cards.splitmix import GAMMA, below, mix, uniform
+from train.tabular.simulator import Functions, Simulator
+
+TOLERANCE = 1e-13
+EQUAL = 1e-10  # action values that differ by less are the same
+MOST_SWEEPS = 100_000
+NO_ACTION = -1
+
+Values = NDArray[np.float64]
+Policy = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Values `[states]` and actions `[states]`, NO_ACTION where none is legal, and the rounds it took."""
+
+    values: Values
+    policy: Policy
+    rounds: int
+
+
+# ---------------------------------------------------------------------- planning
+
+
+def evaluate_policy(mdp: Mdp, policy: Policy, tolerance: float = TOLERANCE, values: Values | None = None) -> Values:
+    """Expected discounted reward from every state under a policy, by sweeps until no value changes by more.
+
+    `values` are where to start from. Raises ValueError when the sweeps do not converge.
+    """
+    values = np.zeros(policy.size) if values is None else values.copy()
+    for _ in range(MOST_SWEEPS):
+        if _evaluation_sweep(mdp, policy, values) <= tolerance:
+            return values
+    raise ValueError(f"policy evaluation: no convergence in {MOST_SWEEPS:,} sweeps; does the process end?")
+
+
+def policy_iteration(mdp: Mdp, tolerance: float = TOLERANCE) -> Solution:
+    """The optimal policy and its values: evaluation and greedy improvement until the policy is stable."""
+    allowed = legal(mdp)
+    policy = np.where(allowed.any(axis=1), allowed.argmax(axis=1), NO_ACTION)
+    values = np.zeros(policy.size)
+    rounds = 0
+    while True:
+        rounds += 1
+        values = evaluate_policy(mdp, policy, tolerance, values)
+        better = _improved(action_values(mdp, values), policy)
+        if np.array_equal(better, policy):
+            return Solution(values, policy, rounds)
+        policy = better
+
+
+def value_iteration(mdp: Mdp, tolerance: float = TOLERANCE) -> Solution:
+    """The same by sweeps of the optimality equation. Raises ValueError when they do not converge."""
+    values = np.zeros(mdp.start.size)
+    for sweep in range(1, MOST_SWEEPS + 1):
+        if _optimality_sweep(mdp, values) <= tolerance:
+            return Solution(values, greedy(action_values(mdp, values)), sweep)
+    raise ValueError(f"value iteration: no convergence in {MOST_SWEEPS:,} sweeps; does the process end?")
+
+
+def action_values(mdp: Mdp, values: Values) -> Values:
+    """What each action is worth if `values` follow, `[states, actions]`; -inf where it is not legal."""
+    after = np.where(mdp.successor == END, 0.0, values[mdp.successor])
+    out = (mdp.probability * (mdp.reward + mdp.discount * after)).sum(axis=2)
+    return np.where(legal(mdp), out, -np.inf)
+
+
+def greedy(values: Values) -> Policy:
+    """The first action of the greatest value in each row, NO_ACTION where all are -inf."""
+    return np.where(np.isneginf(values).all(axis=1), NO_ACTION, values.argmax(axis=1))
+
+
+def _improved(values: Values, policy: Policy) -> Policy:
+    best = greedy(values)
+    kept = np.take_along_axis(values, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
+    # Of equal actions the old one stays, or rounding might change them for ever.
+    return np.where(values.max(axis=1) > kept + EQUAL, best, policy)
+
+
+def expected_reward(mdp: Mdp, values: Values) -> float:
+    """Over the first states, with what ends before any decision."""
+    return float(mdp.start @ values) + mdp.start_reward
+
+
+def outcome_probabilities(model: Model, policy: Policy) -> Values:
+    """Probability of each outcome of the game from every state under a policy, `[states, outcomes]`."""
+    names, mdp = model.outcomes, model.mdp
+    columns = []
+    for place in range(len(names)):
+        counted = np.zeros_like(mdp.reward)
+        counted[:, :, mdp.reward.shape[2] - len(names) + place] = 1.0
+        columns.append(evaluate_policy(mdp._replace(reward=counted, discount=1.0), policy))
+    return np.stack(columns, axis=1)
+
+
+@njit
+def _backup(mdp: Mdp, values: Values, state: int, action: int) -> float:
+    total = 0.0
+    for branch in range(mdp.probability.shape[2]):
+        chance = mdp.probability[state, action, branch]
+        if chance > 0.0:
+            after = mdp.successor[state, action, branch]
+            following = 0.0 if after == END else values[after]
+            total += chance * (mdp.reward[state, action, branch] + mdp.discount * following)
+    return total
+
+
+@njit
+def _evaluation_sweep(mdp: Mdp, policy: Policy, values: Values) -> float:
+    """Greatest change. From the last state down, since hands grow with their number, and in place."""
+    change = 0.0
+    for state in range(values.size - 1, -1, -1):
+        if policy[state] != NO_ACTION:
+            value = _backup(mdp, values, state, policy[state])
+            change = max(change, abs(value - values[state]))
+            values[state] = value
+    return change
+
+
+@njit
+def _optimality_sweep(mdp: Mdp, values: Values) -> float:
+    change = 0.0
+    for state in range(values.size - 1, -1, -1):
+        best = -np.inf
+        for action in range(mdp.probability.shape[1]):
+            if mdp.probability[state, action].max() > 0.0:
+                best = max(best, _backup(mdp, values, state, action))
+        if best > -np.inf:
+            change = max(change, abs(best - values[state]))
+            values[state] = best
+    return change
+
+
+# ---------------------------------------------------------------------- learning
+
+
+class Method(NamedTuple):
+    """How to learn. A step size of 0 is 1 / visits ** power; `policy[states]` is what evaluation follows."""
+
+    discount: float
+    epsilon: float
+    step_size: float
+    power: float
+    policy: Policy
+
+
+def learn(
+    algo: str,
+    simulator: Simulator,
+    seeds: NDArray[np.uint64],
+    values: Values,
+    visits: NDArray[np.int64],
+    method: Method,
+) -> int:
+    """Play an episode for each seed and learn from it by one of `LEARNERS`; returns the number of decisions.
+
+    `values` and `visits` are changed: `[states, 1]` in the evaluations, `[states, actions]` in Q-learning. The same
+    seeds in the same order give the same table, however they are cut into calls.
+    """
+    loop = LEARNERS[algo](simulator.functions)
+    return int(loop(simulator.data, simulator.state, seeds, values, visits, method))
+
+
+@njit
+def _step_size(method: Method, visits: int) -> float:
+    if method.step_size > 0.0:
+        return method.step_size
+    return 1.0 / visits if method.power == 1.0 else visits**-method.power
+
+
+@njit
+def _longer(array: NDArray[Any]) -> NDArray[Any]:
+    out = np.empty(2 * array.size, array.dtype)
+    out[: array.size] = array
+    return out
+
+
+@njit
+def _best(values: Values, state: int, mask: np.uint64) -> int:
+    best = nth_bit(mask, 0)
+    for action in range(best + 1, values.shape[1]):
+        if has(mask, action) and values[state, action] > values[state, best]:
+            best = action
+    return best
+
+
+@cache
+def _monte_carlo(functions: Functions) -> Callable[..., int]:
+    begin, over, index, _, step = functions
+
+    @njit
+    def loop(data: Any, states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
+        state, decisions = states[0], 0
+        last_seen = np.full(values.shape[0], -1)
+        path, rewards, first = np.empty(64, np.int64), np.empty(64), np.empty(64, np.bool_)
+        for episode in range(seeds.size):
+            begin(data, state, seeds[episode])
+            length = 0
+            while not over(data, state):
+                if length == path.size:
+                    path, rewards, first = _longer(path), _longer(rewards), _longer(first)
+                at = index(data, state)
+                path[length], first[length] = at, last_seen[at] != episode
+                last_seen[at] = episode
+                rewards[length] = step(data, state, method.policy[at])
+                length += 1
+            earned = 0.0
+            for k in range(length - 1, -1, -1):
+                earned = rewards[k] + method.discount * earned
+                if first[k]:
+                    visits[path[k], 0] += 1
+                    values[path[k], 0] += _step_size(method, visits[path[k], 0]) * (earned - values[path[k], 0])
+            decisions += length
+        return decisions
+
+    return loop
+
+
+@cache
+def _td(functions: Functions) -> Callable[..., int]:
+    begin, over, index, _, step = functions
+
+    @njit
+    def loop(data: Any, states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
+        state, decisions = states[0], 0
+        for episode in range(seeds.size):
+            begin(data, state, seeds[episode])
+            ended = over(data, state)
+            at = 0 if ended else index(data, state)
+            while not ended:
+                target = step(data, state, method.policy[at])
+                ended = over(data, state)
+                after = at if ended else index(data, state)
+                if not ended:
+                    target += method.discount * values[after, 0]
+                visits[at, 0] += 1
+                values[at, 0] += _step_size(method, visits[at, 0]) * (target - values[at, 0])
+                at = after
+                decisions += 1
+        return decisions
+
+    return loop
+
+
+@cache
+def _q_learning(functions: Functions) -> Callable[..., int]:
+    begin, over, index, legal_now, step = functions
+
+    @njit
+    def loop(data: Any, states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
+        state, decisions = states[0], 0
+        for episode in range(seeds.size):
+            begin(data, state, seeds[episode])
+            random = mix(~seeds[episode])
+            ended = over(data, state)
+            at = 0 if ended else index(data, state)
+            while not ended:
+                mask = legal_now(data, state)
+                random += GAMMA
+                bits = mix(random)
+                if uniform(bits) < method.epsilon:
+                    action = nth_bit(mask, below(bits << np.uint64(32), popcount(mask)))
+                else:
+                    action = _best(values, at, mask)
+                target = step(data, state, action)
+                ended = over(data, state)
+                after = at if ended else index(data, state)
+                if not ended:
+                    target += method.discount * values[after, _best(values, after, legal_now(data, state))]
+                visits[at, action] += 1
+                values[at, action] += _step_size(method, visits[at, action]) * (target - values[at, action])
+                at = after
+                decisions += 1
+        return decisions
+
+    return loop
+
+
+# Compiled loops `(data, states[1], seeds, values, visits, method) -> decisions` for the functions of a simulator.
+LEARNERS = {"monte_carlo": _monte_carlo, "td": _td, "q_learning": _q_learning}

@@ -1,0 +1,259 @@
+"""A run of tabular learning: episodes in batches, and between them its curves and checkpoints."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cards.mdp import Model
+from cards.splitmix import stream
+from train import checkpoint, results
+from train.run.cadence import Cadence, restore
+from train.run.checkpoint import CheckpointError
+from command.checks import SettingsError
+from command.compose import as_yaml
+from train.run.metrics import Metrics
+from train.run.progress import status_bar
+from train.run.folder import RunFolder
+from train.settings.saved import counters_of_checkpoint, other_keys, settings_of_checkpoint
+from train.run.signals import StopRequest
+from train.tabular.simulator import of_game
+from train.tabular.algorithms import Method, Values, learn
+from train.settings.tabular import TabularSettings
+from train.tabular.errors import Errors, Exact
+
+log = logging.getLogger("train")
+
+BATCH = 1 << 17  # episodes between two looks at the clock
+SCALARS = (
+    "error/greatest",
+    "error/mean",
+    "error/states",
+    "policy/optimal_share",
+    "policy/loss",
+    "rollout/episodes",
+    "time/env_steps_per_second",
+)
+
+
+@dataclass
+class Counters:
+    """Where a run stands; saved with every checkpoint."""
+
+    episodes: int = 0
+    env_steps: int = 0  # decisions
+    seconds: float = 0.0  # of learning, over all starts of the run
+
+
+@dataclass(frozen=True)
+class Table:
+    """A learned table with the settings it was learned under: `[states, 1]`, or `[states, actions]` of Q-learning."""
+
+    settings: TabularSettings
+    values: Values
+    visits: NDArray[np.int64]
+
+
+def load_model(settings: TabularSettings) -> Model:
+    """The exact process of the settings' game."""
+    game = settings.load_game()
+    assert game.model is not None  # the settings have checked it
+    return game.model(game.options, settings.reward_name(game))
+
+
+def exact_for(settings: TabularSettings, model: Model) -> Exact:
+    """What the run should find. Raises SettingsError for an unknown policy."""
+    if settings.policy is None:
+        return Exact(model)
+    if settings.policy not in model.policies:
+        known = ", ".join(model.policies)
+        raise SettingsError(f"policy: {settings.game_name} has no policy {settings.policy!r}; it has {known}")
+    return Exact(model, model.policies[settings.policy])
+
+
+def load_table(path: Path) -> Table:
+    """The table of a run folder (its newest good checkpoint) or of a checkpoint file.
+
+    Raises CheckpointError when it is missing, damaged or holds no table that fits its settings.
+    """
+    return table_of(*checkpoint.load_named(path))
+
+
+def table_of(path: Path, state: dict[str, Any]) -> Table:
+    """The table that a checkpoint, read from `path`, holds. Raises CheckpointError unless it fits its settings."""
+    try:
+        settings = settings_of_checkpoint(TabularSettings, state["settings"])
+        table = Table(settings, state["values"].numpy(), state["visits"].numpy())
+    except Exception as error:  # whatever settings and tables of something else make OmegaConf and torch raise
+        raise CheckpointError(f"{path}: holds no learned table ({str(error).splitlines()[0]})") from None
+    if keys := other_keys(TabularSettings, state["settings"]):
+        log.info("%s: %s", path, keys)
+    model = load_model(settings)
+    width = 1 if settings.policy else model.mdp.probability.shape[1]
+    for name, array in (("values", table.values), ("visits", table.visits)):
+        if array.shape != (model.states, width) or not np.isfinite(array).all():
+            raise CheckpointError(f"{path}: its {name} are not those of {settings.game_name}; train it again")
+    return table
+
+
+class TabularTrainer:
+    """One run: a table, learned from episodes of the game."""
+
+    def __init__(self, settings: TabularSettings, folder: RunFolder) -> None:
+        self.settings = settings
+        self.counters = Counters()
+        self._folder = folder
+        game = settings.load_game()
+        self.model = load_model(settings)
+        self.exact = exact_for(settings, self.model)
+        self._simulator = of_game(game, settings.reward_name(game), self.model.index)
+        width = 1 if settings.policy else game.actions
+        self.values = np.zeros((self.model.states, width))
+        self.visits = np.zeros((self.model.states, width), np.int64)
+        self._method = Method(
+            self.model.mdp.discount, settings.epsilon, settings.step_size or 0.0, settings.step_power, self.exact.policy
+        )
+        # Compiled before the clock starts.
+        learn(settings.algo, self._simulator, np.empty(0, np.uint64), self.values, self.visits, self._method)
+        saving = settings.checkpoint
+        self._cadences = {
+            "log": Cadence(settings.log_every_episodes, 0.0),
+            "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
+        }
+        self.resumed_from = folder.resume(self.load_state_dict)
+        if self.resumed_from is not None:
+            log.info("resumed from %s: %d episodes", self.resumed_from, self.counters.episodes)
+        self._metrics = Metrics(folder.path, (), as_yaml(settings), self.counters.env_steps, scalars=SCALARS)
+        self._rate = (time.perf_counter(), self.counters.env_steps)
+
+    def run(self, show: Callable[[Counters], None], stop_requested: Callable[[], bool]) -> bool:
+        """Learn until the budget is spent; returns whether it is. Leaves a checkpoint either way."""
+        try:
+            while not self.finished() and not stop_requested():
+                self._learn()
+                if self._due("log"):
+                    self._log()
+                if self._due("checkpoint"):
+                    self._save()
+                show(self.counters)
+            self._save()
+            return self.finished()
+        finally:
+            self._metrics.close()
+
+    def finished(self) -> bool:
+        """Whether all episodes are played, or the time is up."""
+        minutes = self.settings.minutes
+        in_time = minutes is None or self.counters.seconds < 60 * minutes
+        return self.counters.episodes >= self.settings.episodes or not in_time
+
+    def errors(self) -> Errors:
+        """Of the table as it is now."""
+        return self.exact.errors(self.values, self.visits, self.settings.least_visits)
+
+    def _learn(self) -> None:
+        counters, settings = self.counters, self.settings
+        # Never past a log row or a checkpoint, so that they fall on the same episodes in every run.
+        room = [settings.episodes - counters.episodes, BATCH]
+        room += [n - counters.episodes % n for n in (settings.log_every_episodes, settings.checkpoint.every_episodes)]
+        started = time.perf_counter()
+        seeds = stream(settings.seed, "episodes", counters.episodes, min(room))
+        decisions = learn(settings.algo, self._simulator, seeds, self.values, self.visits, self._method)
+        counters.episodes += seeds.size
+        counters.env_steps += decisions
+        counters.seconds += time.perf_counter() - started
+
+    def _due(self, what: str) -> bool:
+        return self._cadences[what].take(self.counters.episodes)
+
+    def _log(self) -> None:
+        (before, steps), now = self._rate, time.perf_counter()
+        self._rate = (now, self.counters.env_steps)
+        errors = self.errors()
+        row = (
+            errors.greatest,
+            errors.mean,
+            errors.states,
+            errors.optimal_share,
+            errors.loss,
+            self.counters.episodes,
+            (self.counters.env_steps - steps) / max(now - before, 1e-9),
+        )
+        self._metrics.write(self.counters.env_steps, dict(zip(SCALARS, row, strict=True)))
+        log.info("%d episodes: %s", self.counters.episodes, errors)
+
+    def _save(self) -> None:
+        path = checkpoint.path_for(self._folder.checkpoints, self.counters.episodes)
+        checkpoint.save(path, self.state_dict())
+        checkpoint.prune(self._folder.checkpoints, self.settings.checkpoint.keep)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the rest of the run depends on."""
+        return {
+            "settings": asdict(self.settings),
+            "counters": asdict(self.counters),
+            "passed": {what: cadence.passed for what, cadence in self._cadences.items()},
+            "values": torch.from_numpy(self.values),
+            "visits": torch.from_numpy(self.visits),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from `state_dict`. Raises ValueError for a table of another shape."""
+        values, visits = state["values"].numpy(), state["visits"].numpy()
+        if values.shape != self.values.shape or visits.shape != self.visits.shape:
+            raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
+        self.values[:], self.visits[:] = values, visits
+        self.counters = counters_of_checkpoint(Counters, state["counters"])
+        restore(self._cadences, state["passed"])
+
+
+def train_table(settings: TabularSettings, folder: RunFolder) -> int:
+    """Learn in the folder until the budget is spent or a signal comes, then say how far the table is."""
+    trainer = TabularTrainer(settings, folder)
+    folder.write_settings()
+    with StopRequest() as stop, status_bar() as progress:
+        if trainer.resumed_from is not None:
+            print(f"resumed from {trainer.resumed_from}: {trainer.counters.episodes:,} episodes", file=sys.stderr)
+        task = progress.add_task(f"{settings.game_name}/{settings.name}", total=settings.episodes, status="")
+        started = (time.perf_counter(), trainer.counters.env_steps)
+
+        def show(counters: Counters) -> None:
+            rate = (counters.env_steps - started[1]) / (time.perf_counter() - started[0])
+            progress.update(task, completed=counters.episodes, status=f"{rate / 1e6:.1f} million decisions/s")
+
+        finished = trainer.run(show, lambda: stop.signal is not None)
+    if not finished:
+        print(f"stopped after {trainer.counters.episodes:,} episodes; the same command goes on", file=sys.stderr)
+        return stop.exit_code(again=trainer.counters.env_steps > started[1])
+    _report(trainer, folder.path)
+    return 0
+
+
+def _report(trainer: TabularTrainer, folder: Path) -> None:
+    counters, errors, settings = trainer.counters, trainer.errors(), trainer.settings
+    results.write(folder, asdict(counters) | asdict(errors))
+    print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
+    for line in error_lines(errors, settings.least_visits):
+        print(line)
+
+
+def error_lines(errors: Errors, least_visits: int) -> list[str]:
+    """Errors as a person reads them."""
+    lines = [
+        f"states visited at least {least_visits:,} times: {errors.states:,}",
+        f"greatest error: {errors.greatest:.5f}",
+        f"mean error: {errors.mean:.5f}",
+    ]
+    if not np.isnan(errors.loss):
+        lines.append(f"states with the optimal action: {errors.optimal_share:.2%}")
+        lines.append(f"loss of expected reward per game: {errors.loss:.6f}")
+    return lines
