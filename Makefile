@@ -26,7 +26,7 @@ tensorboard: $(READY) ## show the curves of all runs in a browser
 	$(BIN)/tensorboard --logdir runs
 
 tournament: $(READY) ## the trained agent and the rule players, every pair; ARGS as for train
-	$(BIN)/python -m evaluate.tournament 'players=[runs/tressette/default,greedy,seed_heuristic,random]' $(ARGS)
+	$(BIN)/python -m evaluate.tournament 'players=[runs/tressette/default,greedy,study_heuristic,random]' $(ARGS)
 
 test: lint types imports unit ## the checks before a commit: all but slow tests and those on a Slurm
 

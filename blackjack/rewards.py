@@ -1,4 +1,4 @@
-"""The training signal of Blackjack."""
+"""The rewards of Blackjack."""
 
 from typing import Any
 

@@ -28,7 +28,7 @@ class Case:
       in keeping with all that it knows;
     - `replayed_returns(result)` finds the return of each seat in what `Game.replay` gives.
 
-    `games` are played from `seed` on; one that has not ended after `most_moves` never will.
+    `games` are played from `seed` on; one that has not ended after `max_moves` never will.
     """
 
     game: Game
@@ -36,7 +36,7 @@ class Case:
     replayed_returns: Callable[[dict[str, Any]], Sequence[float]]
     games: int = 48
     seed: int = 20240229
-    most_moves: int = 10_000
+    max_moves: int = 10_000
 
     def seeds(self) -> NDArray[np.uint64]:
         """One seed per game, none near another."""
@@ -61,7 +61,7 @@ def played(case: Case, player: Player | None = None) -> tuple[list[Round], State
 
     def watch(states: States, running: Games, actions: Actions, totals: NDArray[np.float32]) -> None:
         rounds.append(Round(states.copy(), running, actions.copy()))
-        assert len(rounds) <= case.most_moves, f"{case.game.name}: no end after {case.most_moves} moves"
+        assert len(rounds) <= case.max_moves, f"{case.game.name}: no end after {case.max_moves} moves"
 
     seating = np.zeros((case.games, case.game.seats), np.uint8)
     try:
@@ -235,7 +235,7 @@ def _expect_batch_plays_like_single(game: Game, states: States, games: Games, ac
 
 
 def games_end(case: Case) -> None:
-    """Every game ends within `most_moves`, whoever of the game's players sits in it."""
+    """Every game ends within `max_moves`, whoever of the game's players sits in it."""
     for name in ["random", *case.game.policies]:
         rounds, _ = played(case, named_player(case.game, name))
         assert rounds, "all games are over when they are dealt"

@@ -17,7 +17,7 @@ from cards.bits import words_for
 
 if TYPE_CHECKING:
     from cards.mdp import Model
-    from cards.tables import Numbering
+    from cards.numbering import Numbering
 
 States = NDArray[np.void]
 Games = NDArray[np.int64]
@@ -42,7 +42,7 @@ class Game:
     - `over(state)`: whether the game has ended;
     - `returns(state, out)`: the result of an ended game, one number per seat in `unit`; in `teams`, seats share it.
 
-    `rewards` are training signals, `(before, action, after, totals)`, which add what each seat earns by an action to
+    `rewards` are rewards, `(before, action, after, totals)`, which add what each seat earns by an action to
     `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`.
     `total` is the sum of the returns over the seats when the game conserves it. `model(options, reward)` is the exact
     process of a game of one seat whose states can be enumerated.

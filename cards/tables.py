@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,38 +17,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cards.game import Game, Games, States
+from cards.numbering import Numbering, Policy
 
 _FORMAT = 1
 _WHERE_FROM = "python -m train algo=q_learning writes such files"
 
-Policy = NDArray[np.uint8]
-
 
 class PolicyFileError(ValueError):
     """A table file that cannot be used; the message names the file and the state."""
-
-
-@dataclass(frozen=True, eq=False)
-class Numbering:
-    """A game's decisions as numbered states.
-
-    `number(state)` is the compiled function from a state record to the number of the decision of the seat to move,
-    and `episode(state)` a compiled count of what learning takes for one episode, as a hand of a match; state
-    `terminal` follows the last decision of one. `legal[states]` are the legal actions as bit masks, 0 for `terminal`,
-    and `initial[states]` the action where nothing has been learned. `text(number)` is how a file writes a state and
-    `parse(text)` the number again (ValueError for no state). `listed` are the states that occur under the game's
-    options, `terminal` last; `listings` all such lists that a table may have been made for, the shortest first.
-    """
-
-    number: Callable[[Any], int]
-    episode: Callable[[Any], int]
-    terminal: int
-    legal: NDArray[np.uint64]
-    initial: Policy
-    text: Callable[[int], str]
-    parse: Callable[[str], int]
-    listed: NDArray[np.int64]
-    listings: tuple[NDArray[np.int64], ...]
 
 
 def numbering_of(game: Game) -> Numbering:

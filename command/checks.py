@@ -7,9 +7,9 @@ from typing import Any
 
 from command.errors import UserError
 
-MOST_SEED = 2**63 - 1
-MOST_THREADS = 1024
-MOST_DEALS = 10_000_000
+MAX_SEED = 2**63 - 1
+MAX_THREADS = 1024
+MAX_DEALS = 10_000_000
 
 
 class SettingsError(UserError):

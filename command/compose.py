@@ -1,92 +1,24 @@
-"""Settings: dataclasses, composed by Hydra from conf/ and checked once, here."""
+"""Settings: dataclasses, composed by Hydra from conf/ and checked once."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from itertools import pairwise, product
+from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
-from cards.game import Game
-from command.checks import SettingsError, not_negative, one_of, positive, require
-from train.run.resources import job_minutes
-from train.settings.run import RunSettings
-from train.settings.dqn import (
-    CheckpointSettings,
-    EvaluationSettings,
-    ExplorationSettings,
-    LearnerSettings,
-    NetworkSettings,
-    PhaseSettings,
-    ReplaySettings,
-    RolloutSettings,
-)
+from command.checks import SettingsError, require
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
-DEFAULT_MINUTES = 9.0  # of a run whose budget nobody says
+_INSTALLED = Path(__file__).resolve().parent / "conf"  # where a wheel puts it
+CONF = _INSTALLED if _INSTALLED.is_dir() else _INSTALLED.parent.parent / "conf"
 T = TypeVar("T")
-
-
-@dataclass
-class TrainSettings(RunSettings):
-    """Everything that `python -m train` may be told; conf/ holds the same keys with their comments."""
-
-    algo: str = "dqn"
-    episodes: int | None = None
-    minutes: float | None = None
-    device: str = "auto"
-    log_every_episodes: int = 10_000
-    log_min_seconds: float = 2.0
-    network: NetworkSettings = field(default_factory=NetworkSettings)
-    learner: LearnerSettings = field(default_factory=LearnerSettings)
-    replay: ReplaySettings = field(default_factory=ReplaySettings)
-    exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
-    behaviour: list[PhaseSettings] = field(default_factory=list)
-    rollout: RolloutSettings = field(default_factory=RolloutSettings)
-    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
-    checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of("algo", self.algo, "dqn")
-        if self.episodes is None and self.minutes is None:
-            self.minutes = job_minutes() or DEFAULT_MINUTES
-        require(self.episodes is None or self.episodes > 0, "episodes", "more than 0, or null", self.episodes)
-        require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
-        positive("", self, "log_every_episodes")
-        not_negative("", self, "log_min_seconds")
-        game = self.load_game()
-        self._check_behaviour(game)
-        for opponent in self.evaluation.opponents:
-            _check_player(game, "evaluation.opponents", opponent)
-
-    def _check_behaviour(self, game: Game) -> None:
-        require(bool(self.behaviour), "behaviour", "at least one phase", self.behaviour)
-        ends = [math.inf if phase.until is None else phase.until for phase in self.behaviour]
-        rising = all(a < b for a, b in pairwise(ends)) and ends[0] > 0 and ends[-1] == math.inf
-        require(rising, "behaviour", "phases by rising `until`, the last with until: null", ends)
-        last = max((phase.until for phase in self.behaviour if phase.until is not None), default=0)
-        fits = last == 0 or (self.episodes is not None and last < self.episodes)
-        require(fits, "behaviour", f"phases within the budget: say episodes=N, more than {last}", self.episodes)
-        for phase in self.behaviour:
-            fits = all(p >= 0 for p in phase.mix.values()) and math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
-            require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
-            for player in phase.mix:
-                if player != "network":
-                    _check_player(game, "behaviour.mix", player)
-
-
-def _check_player(game: Game, key: str, name: str) -> None:
-    if name != "random" and name not in game.policies:
-        raise SettingsError(f"{key}: {game.name} has no player {name!r}; it has random, {', '.join(game.policies)}")
 
 
 def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from train.run.checkpoint import CheckpointError
-from command.checks import SettingsError
 from command.compose import CONF
+from command.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,8 @@ def run_command(command: Callable[[Sequence[str]], int], arguments: Sequence[str
     """Run a command; whatever a user can cause becomes one line and an exit code that is not 0."""
     try:
         return command(arguments)
-    except SettingsError as error:
+    except UserError as error:
         message, code = f"error: {error}", error.exit_code
-    except CheckpointError as error:
-        message, code = f"error: {error}", 2
     except OSError as error:
         message, code = f"error: {error.filename or 'a file'}: {error.strerror or error}", 2
     except MemoryError as error:

@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from cards.mdp import END, Layout, Mdp, legal
+from command.checks import SettingsError
 from evaluate.pictures import learning_curves, policy_heatmap, value_heatmap
 from evaluate.players import holds_table, load_network
 from evaluate.solution import Solved, title
 from train.run import checkpoint
-from command.checks import SettingsError
 from train.settings.run import RunSettings
 from train.tabular.errors import Errors, Exact, learned_policy
 from train.tabular.trainer import Table, error_lines, exact_for, table_of
@@ -52,7 +52,7 @@ def _compare_table(solved: Solved, source: Path, table: Table, target: str | Pat
     _check_same(solved, learned, source)
     exact = exact_for(learned, solved.model)
     print(f"{source}: {learned.algo} of {learned.policy or 'the optimal policy'}, {title(solved)}")
-    print("\n".join(error_lines(exact.errors(table.values, table.visits, learned.least_visits), learned.least_visits)))
+    print("\n".join(error_lines(exact.errors(table.values, table.visits, learned.min_visits), learned.min_visits)))
     print(f"exact expected result over all deals: {exact.reward:+.6f}")
     folder = make_folder(target)
     values, policy = table.values[:, 0], None

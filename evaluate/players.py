@@ -12,12 +12,12 @@ import torch
 from cards.game import Game
 from cards.play import Player, named_player
 from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
-from train.run import checkpoint
-from train.run.checkpoint import CheckpointError
 from command.checks import SettingsError
-from command.compose import TrainSettings
 from train.dqn.network import NetworkPlayer
 from train.dqn.rollout import acting_network
+from train.run import checkpoint
+from train.run.checkpoint import CheckpointError
+from train.settings.dqn import TrainSettings
 from train.settings.run import RunSettings
 from train.settings.saved import other_keys, settings_of_checkpoint
 from train.tabular.errors import learned_policy

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cards.tables import PolicyFileError
-from evaluate import studies
-from command.checks import MOST_DEALS, MOST_SEED, SettingsError, check_range
-from command.line import parse, run_command
+from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range
 from command.compose import as_yaml, compose
+from command.line import parse, run_command
+from evaluate import studies
 
 
 @dataclass
@@ -29,8 +29,8 @@ class ReportSettings:
     def __post_init__(self) -> None:
         if self.study not in known_studies():
             raise SettingsError(f"study: one of {', '.join(known_studies())}, not {self.study!r}")
-        check_range("games", self.games, 2, MOST_DEALS)
-        check_range("seed", self.seed, 0, MOST_SEED)
+        check_range("games", self.games, 2, MAX_DEALS)
+        check_range("seed", self.seed, 0, MAX_SEED)
 
     @property
     def target(self) -> Path:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cards.game import Game
 from cards.mdp import END, NOWHERE, Layout, Model, reachable
 from command.checks import SettingsError
-from train.settings.run import load_configured_game
+from command.game import load_configured_game
 from train.tabular.algorithms import (
     Solution,
     evaluate_policy,

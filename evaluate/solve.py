@@ -11,11 +11,11 @@ from typing import Any
 
 from cards.game import load_game
 from cards.mdp import HandEndedError, Model
+from command.checks import SettingsError
+from command.compose import as_yaml, compose
+from command.line import parse, run_command
 from evaluate.compare import compare, draw, make_folder
 from evaluate.solution import Solved, advice, game_text, hands_text, solve, write_states
-from command.checks import SettingsError
-from command.line import parse, run_command
-from command.compose import as_yaml, compose
 
 _DEFAULT_GAME = "sette_mezzo"
 

@@ -19,13 +19,13 @@ from rich.console import Console
 from rich.table import Table
 
 from cards.duplicate import Estimate, decimals, share_text
-from train.settings.algorithms import AnyRunSettings, settings_of
 from command.checks import SettingsError
+from command.console import result_console
 from command.line import run_command
-from train.run.progress import result_console
 from train.run.results import INTERVAL
-from train.sweep import SweepRun, sweep_runs
+from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.tabular import TabularSettings
+from train.sweep import SweepRun, sweep_runs
 
 SORT = "--sort="
 # Of a learned table, by the name in results.json. The first sorts; `states` only says of how many the errors are.

@@ -38,13 +38,13 @@ from cards.duplicate import (
 from cards.game import Game, Games, States
 from cards.play import Actions, Player, play
 from cards.splitmix import stream
-from evaluate.players import load_player
-from command.checks import MOST_DEALS, MOST_SEED, MOST_THREADS, SettingsError, check_range, one_of
-from command.line import parse, run_command
+from command.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_range, one_of
 from command.compose import as_yaml, compose
+from command.console import result_console
+from command.game import load_configured_game
+from command.line import parse, run_command
+from evaluate.players import load_player
 from train.run.device import choose_device
-from train.run.progress import result_console
-from train.settings.run import load_configured_game
 
 
 @dataclass
@@ -67,10 +67,10 @@ class TournamentSettings:
         if len({player.rstrip("/") for player in self.players}) < len(self.players):
             raise SettingsError(f"players: each once, not {self.players!r}")
         one_of("seating", self.seating, *SEATINGS)
-        check_range("deals", self.deals, 2, MOST_DEALS)
-        check_range("seed", self.seed, 0, MOST_SEED)
-        check_range("records", self.records, 0, MOST_DEALS)
-        check_range("threads", self.threads, 1, MOST_THREADS)
+        check_range("deals", self.deals, 2, MAX_DEALS)
+        check_range("seed", self.seed, 0, MAX_SEED)
+        check_range("records", self.records, 0, MAX_DEALS)
+        check_range("threads", self.threads, 1, MAX_THREADS)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sette_mezzo.rules import over, result
 
 # What a win, a tie and a loss are worth under each signal.
-PAYOFFS = {"value": (1.0, 0.0, -1.0), "seed": (1.0, 1.0, -1.0)}
+PAYOFFS = {"value": (1.0, 0.0, -1.0), "study": (1.0, 1.0, -1.0)}
 
 
 @njit
@@ -20,10 +20,10 @@ def by_value(before: Any, action: int, after: Any, totals: NDArray[np.float32]) 
 
 
 @njit
-def by_seed(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """The signal of the published study: a tie counts as a win."""
+def by_study(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
+    """The reward of the published study: a tie counts as a win."""
     if over(after):
         totals[0] += 1.0 if result(after) >= 0 else -1.0
 
 
-REWARDS = {"value": by_value, "seed": by_seed}
+REWARDS = {"value": by_value, "study": by_study}

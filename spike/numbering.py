@@ -14,10 +14,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cards.tables import Numbering
+from cards.numbering import Numbering
 from spike.cards import DISCARD, FACES, MATCH, NO_BUY, NO_CARD, VALUES
 from spike.showdown import card_sum
-from spike.state import MOST_SEATS, ROUNDS, Options
+from spike.state import MAX_SEATS, ROUNDS, Options
 
 SUMS, LEVELS, DECISIONS = 19, 10, 3
 _FIRST_BLOCK = SUMS * LEVELS * LEVELS
@@ -111,7 +111,7 @@ def _by_decision() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
 
 @cache
 def _listings() -> tuple[NDArray[np.int64], ...]:
-    lists = [enumerate_states(players) for players in range(2, MOST_SEATS + 1)]
+    lists = [enumerate_states(players) for players in range(2, MAX_SEATS + 1)]
     # From four players on the digits cannot add up to more than the limit.
     return tuple(one for k, one in enumerate(lists) if k == 0 or one.size > lists[k - 1].size)
 
@@ -126,5 +126,5 @@ def numbering(options: Options) -> Numbering:
     legal, initial = _by_decision()
     # As many credits as this many players of the study have.
     players = -(-options.seats * options.credits // PUBLISHED_CREDITS)
-    listed = enumerate_states(min(max(players, 2), MOST_SEATS))
+    listed = enumerate_states(min(max(players, 2), MAX_SEATS))
     return Numbering(number, episode, TERMINAL, legal, initial, text, parse, listed, _listings())

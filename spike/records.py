@@ -15,7 +15,7 @@ from cards.records import field, integer, list_of
 from spike.cards import ACTION_TEXT, ACTIONS, CARDS, GREATEST, LEAST, VALUES, copies
 from spike.deck import settle
 from spike.rules import apply, legal, next_hand, open_hand, over, proceed
-from spike.state import MOST_SEATS, ROUNDS, STATE, Options, blank
+from spike.state import MAX_SEATS, ROUNDS, STATE, Options, blank
 
 _MOST_CREDITS = 32_000
 _WORD = 2**64
@@ -91,7 +91,7 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
     Returns credits after it, winner and pool; for a match, winner and pool of each of its `hands`. Raises ValueError
     that names the field, or the action (counted from 1) and the rule it breaks.
     """
-    players = integer(record, "players", 2, MOST_SEATS)
+    players = integer(record, "players", 2, MAX_SEATS)
     if "hands" not in record:
         return _replay_hand(record, players)
     results: list[dict[str, Any]] = []

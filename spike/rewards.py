@@ -43,7 +43,7 @@ def least_sum(state: Any, seat: int) -> int:
 
 @njit
 def by_weight(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """The weighted signal of the published study.
+    """The weighted reward of the published study.
 
     Credits paid by a raise or match count (1 + |sum of own cards|) times, those for a bought card (1 + 3/4 of the
     least |sum| of three of the four cards) times; the winner of a hand earns 31 times the pool.

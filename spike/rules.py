@@ -30,8 +30,8 @@ def deal(state: Any, seed: np.uint64) -> None:
     """Seat the players and begin the first hand; all chance of the match follows from `seed`."""
     state.random = mix(seed ^ np.uint64(0x7370696B65))
     state.random += GAMMA
-    more = below(mix(state.random), state.most_players - state.least_players + 1)
-    state.players = state.least_players + more
+    more = below(mix(state.random), state.max_players - state.min_players + 1)
+    state.players = state.min_players + more
     state.credits[:] = 0
     state.stakes[:] = 0
     state.hands[:] = 0

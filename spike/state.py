@@ -7,7 +7,7 @@ import numpy as np
 
 from spike.cards import CARDS
 
-MOST_SEATS = 8
+MAX_SEATS = 8
 ROUNDS = 3
 BUY_PRICE = 2
 NO_SEAT = np.uint8(255)
@@ -18,9 +18,9 @@ STATE = np.dtype(
         ("random", np.uint64),  # the game's own generator (splitmix64)
         ("shuffle", np.uint64),  # from which the reshuffles of this hand follow; 0: discards go under the deck
         ("discards", np.uint64),  # bit c: card c lies in the open discards
-        ("credits", np.int16, MOST_SEATS),
-        ("stakes", np.int16, MOST_SEATS),  # credits when the newest hand began, before the ante
-        ("winnings", np.int16, MOST_SEATS),  # pools taken so far in the game
+        ("credits", np.int16, MAX_SEATS),
+        ("stakes", np.int16, MAX_SEATS),  # credits when the newest hand began, before the ante
+        ("winnings", np.int16, MAX_SEATS),  # pools taken so far in the game
         ("pool", np.int16),
         ("second_pot", np.int16),
         ("start_credits", np.int16),  # option
@@ -28,9 +28,9 @@ STATE = np.dtype(
         ("bet", np.int16),  # option: what a raise costs
         ("lot", np.uint16),  # decides between fully tied seats: modulo their number
         ("deck", np.uint8, CARDS),  # in draw order as far as `ordered`, the rest still to be drawn at random
-        ("hands", np.uint8, (MOST_SEATS, 2)),  # cards of each seat, lower first
-        ("spikes", np.uint8, MOST_SEATS),  # face-up card of each seat, or NO_CARD
-        ("hands_won", np.uint8, MOST_SEATS),
+        ("hands", np.uint8, (MAX_SEATS, 2)),  # cards of each seat, lower first
+        ("spikes", np.uint8, MAX_SEATS),  # face-up card of each seat, or NO_CARD
+        ("hands_won", np.uint8, MAX_SEATS),
         ("dice", np.uint8, (ROUNDS, 2)),  # of the rounds 1 to 3, rolled when the hand begins and shown in turn
         ("bought", np.uint8),  # card in front of the seat to move, or NO_CARD
         ("drawn", np.uint8),  # cards drawn from the front of the deck
@@ -53,8 +53,8 @@ STATE = np.dtype(
         ("raise_cap", np.uint8),  # option: most raises in a betting round, 0 for no limit
         ("with_second_pot", np.uint8),  # option: each ante also pays 1 into the second pot
         ("special_hands", np.uint8),  # option: sabacc and yee-haa rank before other sums
-        ("least_players", np.uint8),  # option: the number of players is drawn for each game
-        ("most_players", np.uint8),  # option
+        ("min_players", np.uint8),  # option: the number of players is drawn for each game
+        ("max_players", np.uint8),  # option
     ],
     align=True,
 )
@@ -87,10 +87,10 @@ class Options:
 def blank(options: Options) -> np.void:
     """A state that holds the options and nothing else. Raises ValueError for a bad option."""
     state = np.zeros(1, STATE)
-    state["most_players"] = _integer("seats", options.seats, 2, MOST_SEATS)
-    state["least_players"] = options.seats
+    state["max_players"] = _integer("seats", options.seats, 2, MAX_SEATS)
+    state["min_players"] = options.seats
     if options.min_seats is not None:
-        state["least_players"] = _integer("min_seats", options.min_seats, 2, options.seats)
+        state["min_players"] = _integer("min_seats", options.min_seats, 2, options.seats)
     state["ante"] = _even("ante", options.ante, 0, 100)
     state["bet"] = _even("bet", options.bet, 2, 100)
     state["start_credits"] = _even("credits", options.credits, 4, 2000)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from train import network
+from train.dqn import network
 
 
 class Chip(NamedTuple):

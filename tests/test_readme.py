@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from command.compose import CONF, TrainSettings
+from command.compose import CONF
+from train.settings.dqn import TrainSettings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

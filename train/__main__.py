@@ -16,21 +16,23 @@ if __name__ == "__main__":
 import torch
 
 from cards.duplicate import meaning_of_won
-from train import checkpoint, results
+from command.checks import SettingsError
+from command.compose import as_yaml
+from command.console import result_console
+from command.line import parse, run_command
+from train.dqn.rollout import BackendLostError, Evaluator, LocalBackend, RolloutBackend
+from train.dqn.trainer import Trainer
+from train.run import checkpoint, results
+from train.run.checkpoint import CheckpointError
+from train.run.device import choose_device
+from train.run.folder import RunFolder
+from train.run.metrics import logged
+from train.run.progress import Display, results_table
 from train.settings.algorithms import settings_of
 from train.settings.batch_q import BatchQSettings
-from train.tabular.batch_q_trainer import learn_in_batches
-from train.run.checkpoint import CheckpointError
-from command.checks import SettingsError
-from command.line import parse, run_command
-from command.compose import TrainSettings, as_yaml
-from train.run.device import choose_device
-from train.dqn.trainer import Trainer
-from train.run.metrics import logged
-from train.run.progress import Display, result_console, results_table
-from train.dqn.rollout import Evaluator, LocalRollouts, Rollouts, RolloutsLostError
-from train.run.folder import RunFolder
+from train.settings.dqn import TrainSettings
 from train.settings.tabular import TabularSettings
+from train.tabular.batch_q_trainer import learn_in_batches
 from train.tabular.trainer import train_table
 
 log = logging.getLogger("train")
@@ -76,7 +78,7 @@ def train(settings: TrainSettings, folder: RunFolder) -> int:
     """Train in the folder until the budget is spent or a signal comes, then say where it stands."""
     torch.set_num_threads(settings.learner.threads)
     device = choose_device(settings.device)
-    with closing(make_rollouts(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
+    with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
         trainer = Trainer(settings, folder, device)
         if trainer.complete():
             stop = None
@@ -89,31 +91,31 @@ def train(settings: TrainSettings, folder: RunFolder) -> int:
     return 0
 
 
-def _run(trainer: Trainer, rollouts: Rollouts, device: torch.device) -> StopRequest | None:
-    """Train; returns what stopped it before its budget was spent. Raises RolloutsLostError."""
+def _run(trainer: Trainer, rollouts: RolloutBackend, device: torch.device) -> StopRequest | None:
+    """Train; returns what stopped it before its budget was spent. Raises BackendLostError."""
     settings = trainer.settings
     try:
         with StopRequest() as stop, Display(f"{settings.game_name}/{settings.name}") as display:
             _greet(trainer, rollouts, display, device)
             return None if trainer.run(rollouts, display, lambda: stop.signal is not None) else stop
-    except RolloutsLostError as error:
+    except BackendLostError as error:
         if trainer.counters.idle_starts < IDLE_STARTS:
             raise
-        hopeless = RolloutsLostError(f"{error}; but this start got nowhere, nor would the next")
+        hopeless = BackendLostError(f"{error}; but this start got nowhere, nor would the next")
         hopeless.exit_code = 1
         raise hopeless from None
 
 
-def make_rollouts(settings: TrainSettings, device: torch.device) -> Rollouts:
+def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:
     """Local rollouts on the learner's device, or Ray's, which need no Ray in this process."""
     if settings.rollout.kind == "local":
-        return LocalRollouts(settings, device)
-    from train.dqn.cluster.rollouts import RayRollouts
+        return LocalBackend(settings, device)
+    from train.dqn.cluster.rollouts import RayBackend
 
-    return RayRollouts(settings)
+    return RayBackend(settings)
 
 
-def _greet(trainer: Trainer, rollouts: Rollouts, display: Display, device: torch.device) -> None:
+def _greet(trainer: Trainer, rollouts: RolloutBackend, display: Display, device: torch.device) -> None:
     settings = trainer.settings
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     dtype = str(trainer.learner.precision).removeprefix("torch.")

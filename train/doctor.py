@@ -15,16 +15,16 @@ from dataclasses import dataclass
 import torch
 from rich.table import Table
 
-from train.run import resources
-from train.run.checkpoint import CheckpointError
 from command.checks import SettingsError
-from command.compose import TrainSettings
-from train.run.device import choose_device
 from train.dqn.learner import Learner
 from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import RolloutWorker, Ticket, build_network
-from train.run.folder import RunFolder
+from train.dqn.rollout import RolloutRequest, RolloutWorker, build_network
 from train.dqn.sum_tree import SumTree
+from train.run import resources
+from train.run.checkpoint import CheckpointError
+from train.run.device import choose_device
+from train.run.folder import RunFolder
+from train.settings.dqn import TrainSettings
 
 GIB = 1 << 30
 WORKER_BYTES = 520 * resources.MIB  # a Ray worker with PyTorch and compiled games: `make bench`, worker_memory
@@ -181,10 +181,10 @@ def rates(settings: TrainSettings) -> list[Rate]:
     torch.set_num_threads(settings.rollout.threads)
     on_cpu = settings.rollout.kind == "ray" and settings.rollout.gpus_per_worker == 0
     worker = RolloutWorker(settings, torch.device("cpu") if on_cpu else device)
-    ticket = Ticket(0, settings.rollout.batch, settings.exploration.end)
-    transitions = worker.play(ticket).transitions
+    request = RolloutRequest(0, settings.rollout.games, settings.exploration.end)
+    transitions = worker.play(request).transitions
     decisions = len(transitions.action)
-    playing = decisions / _seconds(lambda: worker.play(ticket), device)
+    playing = decisions / _seconds(lambda: worker.play(request), device)
     workers = _workers_here(settings)
     game = settings.load_game()
     buffer = ReplayBuffer(settings.replay.capacity, game.words, device, settings.seed)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import prod
 
 from command.checks import SettingsError
-from command.line import run_command
 from command.compose import combinations
+from command.line import run_command
 
 
 @dataclass(frozen=True)

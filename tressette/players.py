@@ -149,7 +149,7 @@ def _guarded_two(hand: np.uint64) -> int:
 
 
 @njit
-def seed_heuristic(state: Any, random_bits: np.uint64) -> int:
+def study_heuristic(state: Any, random_bits: np.uint64) -> int:
     """The rule player of the published study.
 
     Leading: the first card of the first suit in which the partner signalled busso or striscio. Else from the suit with
@@ -172,4 +172,4 @@ def seed_heuristic(state: Any, random_bits: np.uint64) -> int:
     return RANKS * suit + lowest(suit_of(options, suit))
 
 
-POLICIES = {"greedy": greedy, "seed_heuristic": seed_heuristic}
+POLICIES = {"greedy": greedy, "study_heuristic": study_heuristic}

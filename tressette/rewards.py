@@ -32,7 +32,7 @@ def by_win(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> N
 
 
 @njit
-def by_seed(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> None:
+def by_study(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> None:
     """The dense signal of the published study.
 
     The acting seat earns -0.2 for playing an ace, -0.1 for a 2 or 3 and 0.05 for any other card; when its card closes
@@ -56,4 +56,4 @@ def by_seed(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> 
             totals[other] += _difference(after, other)
 
 
-REWARDS = {"points": by_points, "win": by_win, "seed": by_seed}
+REWARDS = {"points": by_points, "win": by_win, "study": by_study}

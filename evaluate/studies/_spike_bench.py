@@ -14,11 +14,11 @@ from cards.game import Game, load_game
 from cards.play import Player, named_player, play
 from cards.splitmix import derive, stream
 from cards.tables import TablePlayer, load_policy, numbering_of
+from command.checks import SettingsError
 from evaluate.studies._spike_published import NO_FOLD, RUNS, Pair
 from evaluate.studies._spike_wavering import Wavering
 from spike.cards import MATCH, RAISE
 from train.tabular.batch_q_trainer import policy_path
-from command.checks import SettingsError
 
 LAST = 50
 METRICS = "metrics.csv"

@@ -15,15 +15,16 @@ import pytest
 import torch
 from ray.cluster_utils import Cluster
 
+from command.compose import compose
 from tests.bench.timing import report
 from tests.train.processes import named
+from train.dqn.cluster.rollouts import RayBackend
+from train.dqn.rollout import LocalBackend, RolloutBackend, RolloutRequest, acting_network
+from train.dqn.trainer import Trainer
 from train.run import resources
 from train.run.checkpoint import BackgroundWriter
-from train.dqn.cluster.rollouts import RayRollouts
-from command.compose import TrainSettings, compose
-from train.dqn.trainer import Trainer
-from train.dqn.rollout import LocalRollouts, Rollouts, Ticket, acting_network
 from train.run.folder import RunFolder
+from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
 ROUNDS, SECONDS = 3, 8.0
@@ -34,24 +35,24 @@ def _settings(*overrides: str) -> TrainSettings:
     return compose(TrainSettings, "train", overrides)
 
 
-def _decisions_per_second(rollouts: Rollouts, batch: int) -> float:
+def _decisions_per_second(rollouts: RolloutBackend, batch: int) -> float:
     """With every worker kept busy, from the first rollout that came back."""
     first, decisions, started = 0, 0, 0.0
     while not started or time.perf_counter() - started < SECONDS:
-        while rollouts.room() > 0:
-            rollouts.submit(Ticket(first, batch, 0.05))
+        while rollouts.free_slots() > 0:
+            rollouts.submit(RolloutRequest(first, batch, 0.05))
             first += batch
         done = sum(len(rollout.transitions.action) for rollout in rollouts.ready(wait=True))
         decisions += done if started else 0
         started = started or (time.perf_counter() if done else 0.0)
     passed = time.perf_counter() - started
-    while rollouts.room() < rollouts.workers() * 2:
+    while rollouts.free_slots() < rollouts.workers() * 2:
         rollouts.ready(wait=True)
     return decisions / passed
 
 
 @contextmanager
-def _ray(*overrides: str, **more: Any) -> Iterator[RayRollouts]:
+def _ray(*overrides: str, **more: Any) -> Iterator[RayBackend]:
     with (
         tempfile.TemporaryDirectory() as runs,
         _ray_in(_settings("rollout=ray", f"runs={runs}", *overrides), **more) as found,
@@ -60,8 +61,8 @@ def _ray(*overrides: str, **more: Any) -> Iterator[RayRollouts]:
 
 
 @contextmanager
-def _ray_in(settings: TrainSettings, **more: Any) -> Iterator[RayRollouts]:
-    rollouts = RayRollouts(settings, **more)
+def _ray_in(settings: TrainSettings, **more: Any) -> Iterator[RayBackend]:
+    rollouts = RayBackend(settings, **more)
     try:
         rollouts.publish(0, acting_network(settings.load_game(), settings, CPU).float().state_dict())
         while rollouts.workers() < (settings.rollout.workers or 1):
@@ -81,8 +82,8 @@ def ray_overhead() -> None:
     everywhere = os.sched_getaffinity(0)
     for cores in (everywhere, {min(everywhere)}):
         os.sched_setaffinity(0, cores)
-        local = LocalRollouts(_settings("rollout=local"), CPU)
-        local.submit(Ticket(0, 512, 0.05))
+        local = LocalBackend(_settings("rollout=local"), CPU)
+        local.submit(RolloutRequest(0, 512, 0.05))
         local.ready(wait=True)
         with _ray("rollout.workers=1") as rollouts:
             pairs = [(_decisions_per_second(local, 512), _decisions_per_second(rollouts, 512)) for _ in range(ROUNDS)]
@@ -129,9 +130,9 @@ def worker_memory() -> None:
 
 
 class _Counted:
-    """Rollouts, and the seconds that the thread of the learner is in their methods, but for waiting."""
+    """RolloutBackend, and the seconds that the thread of the learner is in their methods, but for waiting."""
 
-    def __init__(self, rollouts: RayRollouts) -> None:
+    def __init__(self, rollouts: RayBackend) -> None:
         self._rollouts, self.seconds, self.calls = rollouts, 0.0, 0
 
     def __getattr__(self, name: str) -> Any:
@@ -156,8 +157,8 @@ def learner_share() -> None:
     every look. What counts is the time in these methods, copying the weights included.
     """
     settings = _settings("rollout=local")
-    local = LocalRollouts(settings, CPU)
-    local.submit(Ticket(0, 512, 1.0))
+    local = LocalBackend(settings, CPU)
+    local.submit(RolloutRequest(0, 512, 1.0))
     (rollout,) = local.ready(wait=True)
     weights = acting_network(settings.load_game(), settings, CPU).float()
     orders = ([array.copy() for array in rollout.transitions], STUB_SECONDS)
@@ -167,13 +168,13 @@ def learner_share() -> None:
             started = time.perf_counter()
             while time.perf_counter() - started < SECONDS:
                 version += 1
-                while counted.room() > 0:
+                while counted.free_slots() > 0:
                     if counted.wants_weights():
                         before = time.perf_counter()
                         acting = {name: tensor.clone() for name, tensor in weights.state_dict().items()}
                         counted.seconds += time.perf_counter() - before
                         counted.publish(version, acting)
-                    counted.submit(Ticket(first, 512, 0.05))
+                    counted.submit(RolloutRequest(first, 512, 0.05))
                     first += 512
                 came += len(counted.ready(False))
                 time.sleep(0.002)  # an update
@@ -188,8 +189,8 @@ def checkpoint_stop() -> None:
         settings = _settings("rollout=local", f"runs={runs}", f"replay.capacity={CHECKPOINT_ROWS}")
         with RunFolder(settings) as folder:
             trainer = Trainer(settings, folder, CPU)
-            local = LocalRollouts(settings, CPU)
-            local.submit(Ticket(0, 4096, 1.0))
+            local = LocalBackend(settings, CPU)
+            local.submit(RolloutRequest(0, 4096, 1.0))
             (rollout,) = local.ready(wait=True)
             while trainer.replay.size < CHECKPOINT_ROWS:
                 trainer.replay.add(rollout.transitions)

@@ -11,9 +11,9 @@ from cards.mdp import Model
 from cards.splitmix import stream
 from evaluate.solution import solve
 from tests.bench.timing import report, seconds
-from train.tabular.simulator import of_game
 from train.tabular.algorithms import Method, learn
 from train.tabular.errors import Errors, Exact
+from train.tabular.simulator import of_game
 
 BATCH = 1 << 17
 

@@ -20,10 +20,11 @@ from cards.game import load_game
 from cards.play import random_legal
 from cards.splitmix import GAMMA, mix, stream
 from cards.tables import numbering_of
+from command.compose import compose
 from tests.bench.timing import report, seconds
+from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network
+from train.settings.dqn import TrainSettings
 from train.tabular.batch_q import mark_tried, play_batch, sweep, untried_values
-from command.compose import TrainSettings, compose
-from train.dqn.rollout import RolloutWorker, Ticket, acting_network
 
 CPU = torch.device("cpu")
 ROWS = 1024
@@ -76,7 +77,7 @@ def spike_q_learning() -> None:
 def spike_study() -> None:
     """The whole two-player study from the command line, imports and compilation included, and its greatest memory."""
     with tempfile.TemporaryDirectory() as runs:
-        command = [sys.executable, "-m", "train", "algo=q_learning", "game=spike", "experiment=report_2p_credits"]
+        command = [sys.executable, "-m", "train", "algo=q_learning", "game=spike", "experiment=study_2p_credits"]
         started = time.perf_counter()
         subprocess.run([*command, f"runs={runs}"], check=True, capture_output=True)
         took = time.perf_counter() - started
@@ -87,14 +88,14 @@ def spike_study() -> None:
 
 def spike_rollout() -> None:
     """Greedy rollout of two seats against bare forward passes over as many decisions."""
-    settings = compose(TrainSettings, "train", ["game=spike", "rollout=local", f"rollout.batch={ROWS}"])
+    settings = compose(TrainSettings, "train", ["game=spike", "rollout=local", f"rollout.games={ROWS}"])
     worker = RolloutWorker(settings, CPU)
     game = settings.load_game()
     network = acting_network(game, settings, CPU)
     words = torch.from_numpy(game.observe(game.deal(stream(1, "bench", 0, ROWS))).view(np.int64))
-    decisions = worker.play(Ticket(0, ROWS, 0.0)).transitions.action.size
+    decisions = worker.play(RolloutRequest(0, ROWS, 0.0)).transitions.action.size
     with torch.inference_mode():
-        whole, bare = seconds(lambda: worker.play(Ticket(0, ROWS, 0.0)), lambda: network(words))
+        whole, bare = seconds(lambda: worker.play(RolloutRequest(0, ROWS, 0.0)), lambda: network(words))
     report("spike_rollout_decisions", decisions / whole / 1e3, "thousand decisions/s")
     report("spike_rollout_over_forward", bare / ROWS / (whole / decisions), "ratio", target=0.85)
 

@@ -13,7 +13,7 @@ from train.dqn.cluster.pool import HEALTH
 
 
 class WorkerActor:
-    """Sleeps instead of playing. Its settings are the transitions to give and the seconds that a ticket takes."""
+    """Sleeps instead of playing. Its settings are the transitions to give and the seconds that a request takes."""
 
     def __init__(self, pickled: bytes) -> None:
         self._arrays, self._seconds = pickle.loads(pickled)
@@ -27,7 +27,7 @@ class WorkerActor:
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         return next(self._rounds)
 
-    def play(self, ticket: TicketFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
+    def play(self, request: TicketFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
         """As `train.dqn.cluster.actors.WorkerActor`, the weights included."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         newest, reference = self._newest
@@ -35,7 +35,7 @@ class WorkerActor:
             self._loaded = newest
             sum(array.nbytes for array in ray.get(reference[0]).values())
         time.sleep(self._seconds)
-        about = {"ticket": ticket, "weights_version": newest, "episode_return": 0.0, "seconds": self._seconds}
+        about = {"request": request, "weights_version": newest, "episode_return": 0.0, "seconds": self._seconds}
         return about, [np.array(array) for array in self._arrays]
 
 

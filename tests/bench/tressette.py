@@ -18,15 +18,15 @@ import torch.nn.functional as F
 from cards.bits import unpack
 from cards.play import RandomPlayer, play
 from cards.splitmix import stream
+from command.compose import compose
 from tests.bench.timing import report, seconds
-from command.compose import TrainSettings, compose
 from train.dqn.learner import Learner
 from train.dqn.network import Linear, QNetwork
 from train.dqn.precision import fastest_format, learner_format
 from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import RolloutWorker, Ticket, acting_network
-from train.settings.dqn import LearnerSettings
+from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network
 from train.dqn.transitions import Recorder, Transitions
+from train.settings.dqn import LearnerSettings, TrainSettings
 from tressette import GAME
 
 CPU = torch.device("cpu")
@@ -52,15 +52,15 @@ def rollout() -> None:
 
     A forced move needs no forward pass, so the bare forward is of as many rows as the rollout asked the network for.
     """
-    settings = _settings(f"rollout.batch={ROWS}")
+    settings = _settings(f"rollout.games={ROWS}")
     worker = RolloutWorker(settings, CPU)
-    ticket = Ticket(0, ROWS, 0.0)
-    asked = _rows_asked(worker, ticket)
+    request = RolloutRequest(0, ROWS, 0.0)
+    asked = _rows_asked(worker, request)
     network = acting_network(GAME, settings, CPU)
     observations = _observations(ROWS)
     with torch.inference_mode():
         whole, bare, rules = seconds(
-            lambda: worker.play(ticket), lambda: network(observations), _environment_round(ROWS)
+            lambda: worker.play(request), lambda: network(observations), _environment_round(ROWS)
         )
     moves = 40 * ROWS
     report("rollout_moves", moves / whole / 1e3, "thousand moves/s", decided_by_network=round(asked / moves, 3))
@@ -68,8 +68,8 @@ def rollout() -> None:
     report("environment_share", rules / ROWS * moves / whole, "share of rollout", target=0.08, direction="at most")
 
 
-def _rows_asked(worker: RolloutWorker, ticket: Ticket) -> int:
-    """How many rows of forward passes a ticket takes."""
+def _rows_asked(worker: RolloutWorker, request: RolloutRequest) -> int:
+    """How many rows of forward passes a request takes."""
     rows = 0
 
     def count(module: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
@@ -77,7 +77,7 @@ def _rows_asked(worker: RolloutWorker, ticket: Ticket) -> int:
         rows += len(output)
 
     handle = worker.network.register_forward_hook(count)
-    worker.play(ticket)
+    worker.play(request)
     handle.remove()
     return rows
 
@@ -121,7 +121,7 @@ def _filled_replay(rows: int, capacity: int) -> ReplayBuffer:
 
 def update() -> None:
     """`Learner.update`, sampling included, against a bare update of the same network and format."""
-    settings = LearnerSettings(batch_size=512, target_tau=0.0, average=0.0)
+    settings = LearnerSettings(batch_size=512, target_tau=0.0, ema_decay=0.0)
     replay = _filled_replay(200_000, 200_000)
     learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU, 40)
     whole, bare = seconds(learner.update, _bare_update(settings.batch_size))

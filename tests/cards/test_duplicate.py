@@ -167,7 +167,7 @@ def test_what_is_won_is_said() -> None:
     assert meaning_of_won(TRESSETTE) == "won: the better result; a tie counts one half"
 
 
-@pytest.mark.parametrize("name", ["greedy", "seed_heuristic"])
+@pytest.mark.parametrize("name", ["greedy", "study_heuristic"])
 def test_a_player_against_itself_is_exactly_even(name: str) -> None:
     seeds = stream(1, "even", 0, 300)
     result = duel(TRESSETTE, named_player(TRESSETTE, name), named_player(TRESSETTE, name), seeds)
@@ -178,7 +178,7 @@ def test_a_player_against_itself_is_exactly_even(name: str) -> None:
 
 def test_swapping_the_players_mirrors_the_duel() -> None:
     seeds = stream(2, "mirror", 0, 200)
-    players = [named_player(TRESSETTE, name) for name in ("greedy", "seed_heuristic")]
+    players = [named_player(TRESSETTE, name) for name in ("greedy", "study_heuristic")]
     there, back = duel(TRESSETTE, *players, seeds), duel(TRESSETTE, *players[::-1], seeds)
     assert np.array_equal(there.wins, 1 - back.wins)
     assert np.array_equal(there.own, back.other)

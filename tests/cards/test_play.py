@@ -57,7 +57,7 @@ SEATINGS = {
 def test_each_seat_is_played_by_the_player_named_for_it(rows: list[list[int]]) -> None:
     """Every player is asked for its own seats alone, and for each of their ten cards once."""
     seating = np.array(rows * 3, np.uint8)
-    recorders = [Recorder(named_player(TRESSETTE, name)) for name in ("random", "greedy", "seed_heuristic")]
+    recorders = [Recorder(named_player(TRESSETTE, name)) for name in ("random", "greedy", "study_heuristic")]
     play(TRESSETTE, stream(1, "seats", 0, len(seating)), recorders, seating)
     for index, recorder in enumerate(recorders):
         own = [(int(game), int(seat)) for game, seat in np.argwhere(seating == index)]
@@ -135,7 +135,7 @@ def test_random_legal_is_even() -> None:
 
 
 def test_unknown_player() -> None:
-    with pytest.raises(ValueError, match="tressette has no player 'gready'; it has random, greedy, seed_heuristic"):
+    with pytest.raises(ValueError, match="tressette has no player 'gready'; it has random, greedy, study_heuristic"):
         named_player(TRESSETTE, "gready")
 
 

@@ -140,4 +140,4 @@ def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> 
 
 def toy_case(game: Game = TOY) -> Case:
     """The toy game, or a variant of it, for the conformance kit."""
-    return Case(game, reshuffle_hidden, lambda result: result["points"], games=16, most_moves=50)
+    return Case(game, reshuffle_hidden, lambda result: result["points"], games=16, max_moves=50)

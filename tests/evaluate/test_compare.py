@@ -17,8 +17,8 @@ from evaluate.players import load_network
 from evaluate.solution import Solved, solve
 from evaluate.solve import main
 from tests.train.runs import small
-from train.run import checkpoint
 from train.__main__ import main as train
+from train.run import checkpoint
 from train.tabular.algorithms import action_values, evaluate_policy, expected_reward, policy_iteration
 
 BLACKJACK: dict[str, Any] = {"name": "blackjack"}
@@ -80,7 +80,7 @@ def test_visits_are_those_of_games(solved: Solved) -> None:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small DQN run of Blackjack."""
     folder = tmp_path_factory.mktemp("runs")
-    more = ["game=blackjack", "episodes=8192", "rollout.batch=512", "evaluation.opponents=[hit_below_17]"]
+    more = ["game=blackjack", "episodes=8192", "rollout.games=512", "evaluation.opponents=[hit_below_17]"]
     often = ["log_every_episodes=2048", "evaluation.every_episodes=4096", "checkpoint.every_episodes=4096"]
     assert train(small(folder, *more, *often)) == 0
     return folder / "blackjack" / "small"

@@ -13,6 +13,7 @@ from cards.duplicate import duel
 from cards.game import load_game
 from cards.play import named_player
 from cards.splitmix import stream
+from command.checks import SettingsError
 from evaluate import report
 from evaluate.players import load_player
 from evaluate.studies._spike_published import (
@@ -30,7 +31,6 @@ from evaluate.studies.spike import Bench, play_row, table_row, variant_row
 from spike.cards import MATCH
 from train.__main__ import main
 from train.run.checkpoint import CheckpointError
-from command.checks import SettingsError
 
 CPU = torch.device("cpu")
 
@@ -48,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_report(runs: Path, tmp_path: Path) -> None:
     assert report.main(["study=spike", f"runs={runs}", f"folder={tmp_path}", "games=40"]) == 0
     text = (tmp_path / "report.md").read_text()
-    assert "| report_2p_credits | random | 2 | +35.6 |" in text
+    assert "| study_2p_credits | random | 2 | +35.6 |" in text
     for png in tmp_path.glob("*.png"):
         assert png.name in text and png.read_bytes().startswith(b"\x89PNG")
     assert len(list(tmp_path.glob("*.png"))) == len(RUNS) + 1
@@ -60,7 +60,7 @@ def test_report(runs: Path, tmp_path: Path) -> None:
     # The initial policy matches and does not buy.
     assert {row["action"] for row in first if row["decisions"] != "0"} == {"match", "do not buy"}
     with (tmp_path / "unvisited.csv").open(newline="") as file:
-        unvisited = [int(row["report_2p_credits"]) for row in csv.DictReader(file)]
+        unvisited = [int(row["study_2p_credits"]) for row in csv.DictReader(file)]
     assert len(unvisited) == 50 and unvisited == sorted(unvisited, reverse=True) and unvisited[0] < 231_041
 
 
@@ -143,9 +143,7 @@ def test_runs_of_more_seeds_are_averaged(runs: Path, tmp_path: Path) -> None:
 
 def test_a_missing_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report.main(["study=spike", f"runs={tmp_path}"]) == 2
-    assert (
-        "run python -m train algo=q_learning game=spike experiment=report_2p_credits first" in capsys.readouterr().err
-    )
+    assert "run python -m train algo=q_learning game=spike experiment=study_2p_credits first" in capsys.readouterr().err
     assert report.main(["study=bridge"]) == 2
     assert "study: one of spike, not 'bridge'" in capsys.readouterr().err
 

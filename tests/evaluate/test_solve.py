@@ -12,8 +12,8 @@ from matplotlib.image import imread
 from cards.mdp import NOWHERE, Layout
 from evaluate.pictures import arranged, learning_curves, policy_heatmap, value_heatmap
 from evaluate.solve import main, with_game_options
-from train.run import checkpoint
 from train.__main__ import main as train
+from train.run import checkpoint
 
 
 def lines_of(capsys: pytest.CaptureFixture) -> list[str]:
@@ -67,9 +67,9 @@ def hands_with_a_two() -> int:
 
 
 def test_all_starts(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    assert main(["game=sette_mezzo", "reward=seed", f"folder={tmp_path}"]) == 0
+    assert main(["game=sette_mezzo", "reward=study", f"folder={tmp_path}"]) == 0
     lines = lines_of(capsys)
-    assert lines[0] == "sette_mezzo: limit 5.0, reward seed"
+    assert lines[0] == "sette_mezzo: limit 5.0, reward study"
     decisions = [line.split() for line in lines if len(line.split()) == 11 and set(line.split()[1:]) <= {"H", "S"}]
     assert [row[0] for row in decisions] == list("A234567FCR")
     values = [line.split() for line in lines if len(line.split()) == 11 and line.split()[1][0] in "+-"]
@@ -194,7 +194,7 @@ def test_tables_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture) -
         (["limit=8"], "game.limit: 0.5 to 7.5 in steps of 0.5, not 8"),
         (["limit=0"], "game.limit: 0.5 to 7.5"),
         (["game.limit=x"], "game.limit: 0.5 to 7.5"),
-        (["reward=money"], "game.reward: one of value, seed, not 'money'"),
+        (["reward=money"], "game.reward: one of value, study, not 'money'"),
         (["player=8", "opponent=2"], "player, opponent: '8' is not a card"),
         (["player=2"], "opponent: missing; give both"),
         (["opponent=2"], "player: missing; give both"),
@@ -220,7 +220,11 @@ def test_settings_can_be_printed(capsys: pytest.CaptureFixture) -> None:
 
 
 def test_options_of_the_game_need_no_prefix() -> None:
-    assert with_game_options(["limit=5", "reward=seed", "player=2"]) == ["game.limit=5", "game.reward=seed", "player=2"]
+    assert with_game_options(["limit=5", "reward=study", "player=2"]) == [
+        "game.limit=5",
+        "game.reward=study",
+        "player=2",
+    ]
     assert with_game_options(["game=blackjack", "decks=2", "limit=5"]) == ["game=blackjack", "game.decks=2", "limit=5"]
 
 

@@ -86,7 +86,7 @@ def test_tables_of_small_games(
     tmp_path: Path, overrides: str, name: str, by: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Trained as the tasks of `slurm/sweep.sh` train them, then the table of their job: the least error first."""
-    budget = ["episodes=60000", "log_every_episodes=20000", "least_visits=100", f"runs={tmp_path}"]
+    budget = ["episodes=60000", "log_every_episodes=20000", "min_visits=100", f"runs={tmp_path}"]
     arguments = [*overrides.split(), *budget]
     for task in range(2):
         assert train(task_of_array(task, 2, arguments).overrides) == 0

@@ -10,12 +10,12 @@ import torch
 from cards.game import load_game
 from cards.play import play
 from cards.splitmix import stream
+from command.checks import SettingsError
 from evaluate.players import load_player
 from evaluate.tournament import main
-from train.run import checkpoint
 from train.__main__ import main as train
+from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
-from command.checks import SettingsError
 from train.tabular.algorithms import evaluate_policy, expected_reward
 from train.tabular.errors import Exact
 from train.tabular.trainer import load_table

@@ -14,15 +14,15 @@ from cards.duplicate import duel
 from cards.game import Games, States, load_game
 from cards.play import Actions, Player, named_player
 from cards.splitmix import stream
+from command.checks import SettingsError
 from evaluate.players import load_player
 from evaluate.tournament import main
 from tests.chips import Chip
 from tests.train.runs import small
-from train.run import checkpoint
 from train.__main__ import main as train
-from train.run.checkpoint import CheckpointError
-from command.checks import SettingsError
 from train.dqn.network import NetworkPlayer
+from train.run import checkpoint
+from train.run.checkpoint import CheckpointError
 from tressette import GAME
 
 CPU = torch.device("cpu")
@@ -55,7 +55,7 @@ def test_each_seat_is_played_by_the_player_named_for_it() -> None:
 
 def test_swapped_players_give_the_mirrored_result() -> None:
     seeds = stream(7, "tournament", 0, 50)
-    one, other = named_player(GAME, "greedy"), named_player(GAME, "seed_heuristic")
+    one, other = named_player(GAME, "greedy"), named_player(GAME, "study_heuristic")
     a, b = duel(GAME, one, other, seeds), duel(GAME, other, one, seeds)
     assert np.allclose(a.wins, 1 - b.wins) and np.allclose(a.own, b.other)
 

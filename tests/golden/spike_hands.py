@@ -13,7 +13,7 @@ from spike import observation
 from spike.cards import ACTIONS, FACES, LEAST, VALUES, action_text
 from spike.rules import legal, next_hand
 from spike.showdown import PRIME_SABACC, PURE_SABACC, YEE_HAA, card_sum, special
-from spike.state import MOST_SEATS, ROUNDS
+from spike.state import MAX_SEATS, ROUNDS
 
 PHASES = ("betting", "buying", "exchange")
 SPECIAL = {0: "", PURE_SABACC: ", pure sabacc", PRIME_SABACC: ", prime sabacc", YEE_HAA: ", yee-haa"}
@@ -57,7 +57,7 @@ def transcript(script: Script) -> str:
     for player in players:
         player.begin(seeds)
     states, only = game.deal(seeds), np.zeros(1, np.int64)
-    most_hands = int(states[0]["hand_limit"])
+    max_hands = int(states[0]["hand_limit"])
     seats = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(script.players))
     lines = [f"seed {script.seed}, options {script.options}, {seats}"]
     while True:
@@ -68,9 +68,9 @@ def transcript(script: Script) -> str:
             before = states.copy()
             action = players[before[0]["turn"]].act(states, only)
             game.apply(states, action)
-            lines += _decision(before, int(action[0]), game.observe(_with_hands(before, most_hands)))
+            lines += _decision(before, int(action[0]), game.observe(_with_hands(before, max_hands)))
             lines += _after(before[0], states[0])
-        if states[0]["hands_played"] == most_hands or _bust(states[0]):
+        if states[0]["hands_played"] == max_hands or _bust(states[0]):
             break
         next_hand(states[0])
     return "\n".join([*lines, "", *_end(states[0])]) + "\n"
@@ -166,7 +166,7 @@ def knowledge(bits: NDArray[np.float32]) -> Iterator[str]:
     words = [*held, f"sum {'unknown' if total is None else total - 15}"]
     words += [f"|sum| after a swap {_listed(swapped)}"] if swapped[0] is not None else []
     yield ", ".join(words)
-    for relative in range(1, MOST_SEATS):
+    for relative in range(1, MAX_SEATS):
         block = own[observation.OTHERS + observation.OTHER_BITS * (relative - 1) :][: observation.OTHER_BITS]
         if block[0]:
             yield f"seat +{relative}: {', '.join(_other(block))}"
@@ -189,7 +189,7 @@ def _table(own: list[int]) -> Iterator[str]:
         yield f"second pot {_level(own[observation.SECOND_POT :])}"
     yield f"round {_one(own[observation.ROUND :][:4])}"
     yield PHASES[_one(own[observation.PHASE :][:3]) or 0]
-    raiser = _one(own[observation.RAISER :][:MOST_SEATS])
+    raiser = _one(own[observation.RAISER :][:MAX_SEATS])
     if raiser is not None:
         yield f"seat +{raiser} raised last"
     if own[observation.TO_MATCH]:
@@ -197,7 +197,7 @@ def _table(own: list[int]) -> Iterator[str]:
     discards = own[observation.DISCARDS : observation.FIRST]
     if any(discards):
         yield f"discards {_listed([VALUES[card] for card, bit in enumerate(discards) if bit])}"
-    yield f"seat +{_one(own[observation.FIRST :][:MOST_SEATS])} acts first"
+    yield f"seat +{_one(own[observation.FIRST :][:MAX_SEATS])} acts first"
     yield f"hands left {sum(own[observation.HANDS_LEFT :][:10])}"
 
 

@@ -28,7 +28,7 @@ class Script(NamedTuple):
 SCRIPTS = {
     "random": Script(1, {}, ("random",) * 4),
     "greedy_against_random": Script(2, {}, ("greedy", "random") * 2),
-    "signals": Script(3, {"signals": True, "first_leader": "four_of_denari"}, ("seed_heuristic", "greedy") * 2),
+    "signals": Script(3, {"signals": True, "first_leader": "four_of_denari"}, ("study_heuristic", "greedy") * 2),
 }
 
 

@@ -18,7 +18,7 @@ from sette_mezzo.rules import HIT, STICK, Options
 from train.tabular.algorithms import evaluate_policy, expected_reward, outcome_probabilities, policy_iteration
 
 HALVES = (2, 4, 6, 8, 10, 12, 14, 1)
-REWARDS = {"value": (1, 0, -1), "seed": (1, 1, -1)}
+REWARDS = {"value": (1, 0, -1), "study": (1, 1, -1)}
 
 
 class BruteForce:
@@ -56,7 +56,7 @@ class BruteForce:
 DECKS = [(1, 1, 1, 0, 0, 0, 1, 2), (0, 2, 0, 1, 1, 0, 0, 3), (2, 1, 0, 0, 1, 1, 1, 1), (1, 1, 1, 1, 1, 1, 1, 1)]
 
 
-@pytest.mark.parametrize("reward", ["value", "seed"])
+@pytest.mark.parametrize("reward", ["value", "study"])
 @pytest.mark.parametrize(("deck", "limit"), [(DECKS[0], 10), (DECKS[1], 9), (DECKS[2], 15), (DECKS[3], 1)])
 def test_every_order_of_a_small_deck(deck: tuple[int, ...], limit: int, reward: str) -> None:
     exact = model(Options(limit / 2), reward, np.array(deck))
@@ -135,7 +135,7 @@ def test_by_hand() -> None:
 
 
 def test_a_tie_counts_as_a_win_under_the_published_reward() -> None:
-    value, seed = model(Options(), "value"), model(Options(), "seed")
+    value, seed = model(Options(), "value"), model(Options(), "study")
     for exact, wanted in ((value, 0.0), (seed, 1.0)):
         assert policy_iteration(exact.mdp).values[exact.locate(["6"], "6")] == wanted
     for exact in (value, seed):
@@ -146,7 +146,7 @@ def test_a_tie_counts_as_a_win_under_the_published_reward() -> None:
         assert expected_reward(exact.mdp, solution.values) == pytest.approx(win + payoff - lose, abs=1e-12)
 
 
-@pytest.mark.parametrize("reward", ["value", "seed"])
+@pytest.mark.parametrize("reward", ["value", "study"])
 def test_simulated_play_agrees_with_the_computed_value(reward: str) -> None:
     game = load_game("sette_mezzo", {"limit": 5.5})
     exact = model(game.options, reward)

@@ -176,7 +176,7 @@ def test_bad_records(change: dict, error: str) -> None:
 
 def test_rewards() -> None:
     won, tied, lost, running = (state_with(*cards) for cards in (("7F", "6"), ("6", "6"), ("5", "6"), ("5", "6")))
-    wanted = {"value": [1, 0, -1, 0], "seed": [1, 1, -1, 0]}
+    wanted = {"value": [1, 0, -1, 0], "study": [1, 1, -1, 0]}
     for state in (won, tied, lost):
         apply(state[0], STICK)
     for name, reward in GAME.rewards.items():

@@ -13,12 +13,12 @@ from train.run import checkpoint
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(400)]
 
 SMALL = (
-    "rollout.batch=32",
+    "rollout.games=32",
     "network.hidden=[32]",
-    "learner.min_replay=1000",
+    "learner.learning_starts=1000",
     "learner.batch_size=64",
     "learner.samples_per_insert=2",
-    "learner.target_sync=10",
+    "learner.target_update_interval=10",
     "exploration.share=0.5",
     "log_every_episodes=64",
     "log_min_seconds=0",
@@ -61,8 +61,8 @@ def plays_on(cluster: Cluster, name: str, job: str, seconds: float = 90, games: 
 def counters(cluster: Cluster, name: str) -> dict[str, int]:
     folder = cluster.home / "runs" / "tressette" / name / "checkpoints"
     state = checkpoint.load(checkpoint.listed(folder)[0])
-    assert state["open_tickets"] == []
-    found = {key: state["counters"][key] for key in ("episodes", "env_steps", "next_episode", "tickets")}
+    assert state["open_requests"] == []
+    found = {key: state["counters"][key] for key in ("episodes", "env_steps", "next_episode", "rollouts")}
     return {**found, "updates": state["learner"]["updates"]}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from cards.game import States
 from spike.cards import CARDS, NO_CARD
-from spike.state import MOST_SEATS
+from spike.state import MAX_SEATS
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
@@ -37,5 +37,5 @@ def replayed_returns(seats: int, credits: int = 50) -> Callable[[dict[str, Any]]
         won = [float(held - credits) for held in result["credits"]]
         return won + [0.0] * (seats - len(won))
 
-    assert seats <= MOST_SEATS
+    assert seats <= MAX_SEATS
     return returns

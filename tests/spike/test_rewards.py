@@ -1,4 +1,4 @@
-"""The training signals, worked by hand."""
+"""The rewards, worked by hand."""
 
 from typing import Any
 

@@ -15,8 +15,8 @@ import torch
 
 from tests.train.runs import settings
 from train.dqn.trainer import Trainer
-from train.run.folder import RunFolder
 from train.dqn.transitions import Transitions
+from train.run.folder import RunFolder
 
 ROWS = 20_000  # added at once
 

@@ -8,20 +8,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from command.compose import compose
 from train.run.columns import Columns
-from command.compose import TrainSettings, compose
+from train.settings.dqn import TrainSettings
 
 SMALL = (
     "rollout=local",
-    "rollout.batch=32",
+    "rollout.games=32",
     "episodes=256",
     "network.hidden=[32]",
-    "learner.min_replay=1000",
+    "learner.learning_starts=1000",
     "learner.batch_size=64",
     "learner.samples_per_insert=0.5",
     "learner.target_tau=0",
-    "learner.target_sync=10",
-    "learner.average=0",
+    "learner.target_update_interval=10",
+    "learner.ema_decay=0",
     "learner.n_step=1",
     "learner.loss=huber",
     "learner.gamma=0.99",

@@ -11,17 +11,17 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from cards.game import Game, load_game
 from cards.splitmix import stream
 from cards.tables import load_policy, numbering_of
-from train.__main__ import main
-from train.tabular.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, visited
-from train.settings.batch_q import BatchQSettings
-from train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
 from command.compose import compose
+from train.__main__ import main
 from train.run.folder import RunFolder
+from train.settings.batch_q import BatchQSettings
+from train.tabular.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, visited
+from train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
 
 GAME = load_game("spike")
 NUMBERING = numbering_of(GAME)
 NEVER = -np.inf
-SMALL = ["algo=q_learning", "game=spike", "experiment=report_2p_credits", "games=40", "save_every=2"]
+SMALL = ["algo=q_learning", "game=spike", "experiment=study_2p_credits", "games=40", "save_every=2"]
 
 
 def batch(*rows: tuple[int, int, float, int]) -> Batch:

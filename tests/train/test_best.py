@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from cards.duplicate import Duel
-from train.run import checkpoint
-from train.settings.algorithms import settings_of
-from train.dqn.best import Best, score_of
-from train.run.checkpoint import BackgroundWriter
 from command.checks import SettingsError
-from command.compose import TrainSettings
-from train.settings.dqn import EvaluationSettings
+from train.dqn.best import Best, score_of
+from train.run import checkpoint
+from train.run.checkpoint import BackgroundWriter
+from train.settings.algorithms import settings_of
+from train.settings.dqn import EvaluationSettings, TrainSettings
 
 OPPONENTS = "evaluation.opponents=[initial,cautious]"
 

@@ -1,4 +1,4 @@
-"""What passes between the learner and the process that speaks Ray: memory, messages, and who gets a ticket."""
+"""What passes between the learner and the process that speaks Ray: memory, messages, and who gets a request."""
 
 import gc
 import os
@@ -18,8 +18,8 @@ from tests.train.processes import LIMIT
 from tests.train.runs import settings
 from train.dqn.cluster.messages import Slot
 from train.dqn.cluster.pool import _Loads, _Member
-from train.dqn.cluster.rollouts import RayRollouts
-from train.dqn.rollout import Ticket
+from train.dqn.cluster.rollouts import RayBackend
+from train.dqn.rollout import RolloutRequest
 
 
 def test_arrays_come_through_shared_memory_as_they_were() -> None:
@@ -52,7 +52,7 @@ def test_a_slot_is_in_use_until_the_last_of_its_arrays_is_gone() -> None:
 
 
 def test_the_worker_with_the_fewest_tickets() -> None:
-    """Against asking all of them, over comings, goings and tickets at random."""
+    """Against asking all of them, over comings, goings and requests at random."""
     loads, choose = _Loads(), random.Random(3)
     workers: list[_Member] = []
     for step in range(2000):
@@ -67,14 +67,14 @@ def test_the_worker_with_the_fewest_tickets() -> None:
             assert worker is not None
             loads.leave(worker)
             if what < 0.6:
-                worker.tickets[step] = (step, 1, 0.0, 0)
-            elif worker.tickets:
-                worker.tickets.popitem()
+                worker.requests[step] = (step, 1, 0.0, 0)
+            elif worker.requests:
+                worker.requests.popitem()
             loads.enter(worker)
         least = loads.least()
         assert (least is None) == (not workers)
         if least is not None:
-            assert len(least.tickets) == min(len(worker.tickets) for worker in workers)
+            assert len(least.requests) == min(len(worker.requests) for worker in workers)
 
 
 @pytest.mark.ray
@@ -84,7 +84,7 @@ def test_what_the_learner_says_does_not_grow_with_workers_or_versions(
     """Two messages for each rollout, and weights once in an interval for all, though there always are new ones."""
     chosen = settings(tmp_path, "rollout=ray", "rollout.workers=4", "rollout.publish_ms=400")
     orders = ([np.zeros((1000, 7), np.uint64), *(np.zeros(1000, np.float32) for _ in range(5))], 0.01)
-    with closing(RayRollouts(chosen, actors="tests.bench.stubs", orders=orders)) as rollouts:
+    with closing(RayBackend(chosen, actors="tests.bench.stubs", orders=orders)) as rollouts:
         said: Counter[str] = Counter()
         say = rollouts._process.say
 
@@ -98,10 +98,10 @@ def test_what_the_learner_says_does_not_grow_with_workers_or_versions(
         while done < 200:
             assert time.monotonic() - started < LIMIT
             version += 1
-            while rollouts.room() > 0:
+            while rollouts.free_slots() > 0:
                 if rollouts.wants_weights():
                     rollouts.publish(version, {"weight": torch.zeros(1000)})
-                rollouts.submit(Ticket(said["submit"], 1, 0.0))
+                rollouts.submit(RolloutRequest(said["submit"], 1, 0.0))
             for rollout in rollouts.ready(wait=True):
                 done += 1
                 versions.add(rollout.weights_version)

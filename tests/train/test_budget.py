@@ -2,13 +2,13 @@
 
 import pytest
 
-from train.run.budget import Budget
-from train.run.cadence import Cadence
 from command.checks import SettingsError
-from command.compose import DEFAULT_MINUTES, TrainSettings, compose
+from command.compose import compose
 from train.dqn.counters import Counters, RecentRates
 from train.dqn.pace import Pace
-from train.settings.dqn import LearnerSettings
+from train.run.budget import Budget
+from train.run.cadence import Cadence
+from train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
 
 
 class Clock:
@@ -32,7 +32,7 @@ def test_without_a_budget_a_run_takes_the_time_of_its_job_or_nine_minutes(monkey
     assert settings().minutes == 233.5
     assert settings("minutes=3").minutes == 3
     assert (settings("episodes=500").episodes, settings("episodes=500").minutes) == (500, None)
-    assert settings("experiment=seed_tressette").minutes is None
+    assert settings("experiment=study_tressette").minutes is None
     for text in ("", "soon", "-3", "0"):
         monkeypatch.setenv("BUSSO_MINUTES", text)
         assert settings().minutes == DEFAULT_MINUTES
@@ -109,17 +109,17 @@ def test_rates_are_of_the_last_seconds_and_never_of_a_moment() -> None:
 
 
 def test_updates_that_are_due() -> None:
-    pace = Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, min_replay=1000), 4000)
+    pace = Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=1000), 4000)
     assert [pace.due(inserted, 0) for inserted in (0, 999, 1000, 1280)] == [0, 0, 7, 10]
     assert pace.due(1280, 4) == 6 and pace.due(1280, 11) == 0
-    assert Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, min_replay=10**6), 500).due(640, 0) == 5
+    assert Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=10**6), 500).due(640, 0) == 5
 
 
 def test_weights_may_be_older_where_more_is_in_flight() -> None:
-    """A ticket here pays for 20 updates: with 1,000 of them in flight what comes back is 20,000 updates old."""
+    """A request here pays for 20 updates: with 1,000 of them in flight what comes back is 20,000 updates old."""
     pace = Pace(LearnerSettings(batch_size=1024, samples_per_insert=0.5), 10**6)
-    counters = Counters(env_steps=10 * 40_960, tickets=10)
-    assert pace.per_ticket(counters) == 20
+    counters = Counters(env_steps=10 * 40_960, rollouts=10)
+    assert pace.per_rollout(counters) == 20
     assert pace.max_weights_age(10_000, 4, counters) == 10_000
     assert pace.max_weights_age(10_000, 1000, counters) == 80_000
     assert pace.max_weights_age(10_000, 1000, Counters()) == 10_000

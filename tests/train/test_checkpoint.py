@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from tests.train.runs import equal, save_format_1, whole
-from train import checkpoint, columns
-from train.run.checkpoint import BackgroundWriter, CheckpointError
-from train.run.columns import Columns, StoredColumns, TensorColumns
 from train.dqn.replay import ReplayBuffer
 from train.dqn.transitions import Transitions
+from train.run import checkpoint, columns
+from train.run.checkpoint import BackgroundWriter, CheckpointError
+from train.run.columns import Columns, StoredColumns, TensorColumns
 
 CPU = torch.device("cpu")
 TABLE = [torch.arange(600).view(300, 2), torch.arange(300).to(torch.uint8), torch.linspace(0, 1, 300)]

@@ -12,23 +12,23 @@ import pytest
 import torch
 
 from cards.splitmix import stream
+from command.checks import SettingsError
 from tests.train.processes import LIMIT, alive, named, trainer
 from tests.train.runs import settings, small
-from train.run import checkpoint
 from train.__main__ import main
-from command.checks import SettingsError
 from train.dqn.cluster.keeper import descendants
 from train.dqn.cluster.messages import SLOTS
-from train.dqn.cluster.rollouts import RayRollouts, nodes_of_cluster
-from command.compose import TrainSettings
-from train.dqn.rollout import LocalRollouts, Rollout, Ticket, Weights, acting_network
+from train.dqn.cluster.rollouts import RayBackend, nodes_of_cluster
+from train.dqn.rollout import LocalBackend, Rollout, RolloutRequest, Weights, acting_network
+from train.run import checkpoint
 from train.run.signals import EXIT_REQUEUE
+from train.settings.dqn import TrainSettings
 
 pytestmark = pytest.mark.ray
 
 
 def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ray_run = ["rollout=ray", "rollout.workers=1", "rollout.batch=32"]
+    ray_run = ["rollout=ray", "rollout.workers=1", "rollout.games=32"]
     assert main(small(tmp_path, *ray_run, "episodes=160")) == 0
     assert main(small(tmp_path, *ray_run, "episodes=320")) == 0
     captured = capsys.readouterr()
@@ -37,7 +37,7 @@ def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.Captur
     state = checkpoint.load(checkpoint.listed(folder)[0])
     assert state["counters"]["episodes"] == 320 and state["counters"]["env_steps"] == 320 * 40
     assert state["learner"]["updates"] == 320 * 40 // 2 // 64
-    assert state["open_tickets"] == []
+    assert state["open_requests"] == []
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.Captur
     ],
 )
 def test_signal_leaves_a_checkpoint_and_no_process(tmp_path: Path, number: int, code: int, everybody: bool) -> None:
-    with trainer(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.batch=32") as process:
+    with trainer(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32") as process:
         pids = descendants(process.pid)
         assert len(pids) > 6
         for pid in [*(pids if everybody else []), process.pid]:
@@ -61,7 +61,7 @@ def test_signal_leaves_a_checkpoint_and_no_process(tmp_path: Path, number: int, 
         assert process.returncode == code and "a checkpoint is in" in text and "Traceback" not in text
         assert not alive(pids)
     state = checkpoint.load(checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")[0])
-    played = state["counters"]["episodes"] + sum(count for _, count in state["open_tickets"])
+    played = state["counters"]["episodes"] + sum(count for _, count in state["open_requests"])
     assert played == state["counters"]["next_episode"]
 
 
@@ -90,8 +90,8 @@ def weights_of(chosen: TrainSettings) -> Weights:
     return acting_network(chosen.load_game(), chosen, torch.device("cpu")).float().state_dict()
 
 
-def until(rollouts: RayRollouts, condition: Callable[[], bool]) -> None:
-    """Look after the workers until the condition holds; no tickets are out."""
+def until(rollouts: RayBackend, condition: Callable[[], bool]) -> None:
+    """Look after the workers until the condition holds; no requests are out."""
     end = time.monotonic() + LIMIT
     while not condition():
         assert time.monotonic() < end
@@ -100,16 +100,16 @@ def until(rollouts: RayRollouts, condition: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory: pytest.TempPathFactory) -> TrainSettings:
-    ray_run = ("rollout=ray", "rollout.workers=2", "rollout.batch=32", "rollout.heartbeat_seconds=8")
+    ray_run = ("rollout=ray", "rollout.workers=2", "rollout.games=32", "rollout.heartbeat_seconds=8")
     return settings(tmp_path_factory.mktemp("runs"), *ray_run)
 
 
 @pytest.fixture(scope="module")
-def rollouts(chosen: TrainSettings) -> Iterator[RayRollouts]:
+def rollouts(chosen: TrainSettings) -> Iterator[RayBackend]:
     """Two workers that have started."""
-    with closing(RayRollouts(chosen)) as rollouts:
+    with closing(RayBackend(chosen)) as rollouts:
         rollouts.publish(0, weights_of(chosen))
-        assert rollouts.room() == 0  # nobody has started: no ticket waits for a worker that may never come
+        assert rollouts.free_slots() == 0  # nobody has started: no request waits for a worker that may never come
         until(rollouts, lambda: rollouts.workers() == 2)
         yield rollouts
 
@@ -118,49 +118,49 @@ def workers() -> list[int]:
     return named(os.getpid(), "ray::WorkerActor")
 
 
-def all_of(rollouts: RayRollouts, tickets: int) -> list[Rollout]:
-    """Play so many tickets of 32, whatever happens meanwhile."""
+def all_of(rollouts: RayBackend, requests: int) -> list[Rollout]:
+    """Play so many requests of 32, whatever happens meanwhile."""
     done: list[Rollout] = []
     end = time.monotonic() + LIMIT
-    while len(done) < tickets:
+    while len(done) < requests:
         assert time.monotonic() < end
         done += rollouts.ready(wait=True)
     return done
 
 
-def test_workers_play_what_a_local_worker_plays(chosen: TrainSettings, rollouts: RayRollouts) -> None:
+def test_workers_play_what_a_local_worker_plays(chosen: TrainSettings, rollouts: RayBackend) -> None:
     """Also the rollouts that somebody keeps while others come, more than there are places for."""
-    local = LocalRollouts(chosen, torch.device("cpu"))
+    local = LocalBackend(chosen, torch.device("cpu"))
     local.publish(0, weights_of(chosen))
     done: list[Rollout] = []
-    assert rollouts.room() == 4
+    assert rollouts.free_slots() == 4
     for k in range(0, 4 * SLOTS, 4):
         for j in range(k, k + 4):
-            rollouts.submit(Ticket(32 * j, 32, 0.5))
-        assert rollouts.room() == 0
+            rollouts.submit(RolloutRequest(32 * j, 32, 0.5))
+        assert rollouts.free_slots() == 0
         done += all_of(rollouts, 4)
-    assert sorted(rollout.ticket.first for rollout in done) == [32 * k for k in range(4 * SLOTS)]
+    assert sorted(rollout.request.first for rollout in done) == [32 * k for k in range(4 * SLOTS)]
     for rollout in done:
-        local.submit(rollout.ticket)
+        local.submit(rollout.request)
         (own,) = local.ready(wait=True)
         assert own.episode_return == rollout.episode_return and rollout.weights_version == 0
         for a, b in zip(own.transitions, rollout.transitions, strict=True):
             assert (a == b).all()
 
 
-def test_new_weights_reach_a_worker_before_its_next_batch(chosen: TrainSettings, rollouts: RayRollouts) -> None:
-    """Two tickets wait at each worker; the second is played with weights that came after it was submitted."""
+def test_new_weights_reach_a_worker_before_its_next_batch(chosen: TrainSettings, rollouts: RayBackend) -> None:
+    """Two requests wait at each worker; the second is played with weights that came after it was submitted."""
     for k in range(4):
         long = k < 2  # so that what is published now comes while they are played
-        rollouts.submit(Ticket(10_000 * k, 20_000 if long else 32, 0.5))
+        rollouts.submit(RolloutRequest(10_000 * k, 20_000 if long else 32, 0.5))
     rollouts.publish(1, weights_of(chosen))
     rollouts.publish(2, weights_of(chosen))
-    versions = {rollout.ticket.first: rollout.weights_version for rollout in all_of(rollouts, 4)}
+    versions = {rollout.request.first: rollout.weights_version for rollout in all_of(rollouts, 4)}
     assert versions[20_000] == versions[30_000] == 2
 
 
 def test_weights_are_wanted_once_in_an_interval(
-    chosen: TrainSettings, rollouts: RayRollouts, monkeypatch: pytest.MonkeyPatch
+    chosen: TrainSettings, rollouts: RayBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rollouts.publish(3, weights_of(chosen))
     now = time.monotonic()
@@ -171,15 +171,15 @@ def test_weights_are_wanted_once_in_an_interval(
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_tickets_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
-    rollouts: RayRollouts, number: int, caplog: pytest.LogCaptureFixture
+    rollouts: RayBackend, number: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     victim = workers()[0]
     for k in range(4):
-        rollouts.submit(Ticket(32 * k, 3200, 0.5))
+        rollouts.submit(RolloutRequest(32 * k, 3200, 0.5))
     os.kill(victim, number)
     done = all_of(rollouts, 4)
-    assert sorted(rollout.ticket.first for rollout in done) == [0, 32, 64, 96]
-    again = [rollout.ticket for rollout in done if rollout.ticket.attempt]
+    assert sorted(rollout.request.first for rollout in done) == [0, 32, 64, 96]
+    again = [rollout.request for rollout in done if rollout.request.attempt]
     assert again
     seeds = [stream(1, name, 0, 32) for name in ("episodes", "episodes, attempt 1")]
     assert not (seeds[0] == seeds[1]).any()
@@ -189,7 +189,7 @@ def test_tickets_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
     assert ("no progress for 8 s" in caplog.text) == (number == signal.SIGSTOP)
 
 
-def test_an_evaluator_that_dies_is_replaced(chosen: TrainSettings, rollouts: RayRollouts) -> None:
+def test_an_evaluator_that_dies_is_replaced(chosen: TrainSettings, rollouts: RayBackend) -> None:
     (evaluator,) = named(os.getpid(), "ray::EvaluatorActor")
     os.kill(evaluator, signal.SIGSTOP)
     rollouts.evaluate(7, weights_of(chosen))
@@ -203,7 +203,7 @@ def test_workers_that_cannot_start_end_the_run(chosen: TrainSettings) -> None:
     broken = copy.deepcopy(chosen)
     broken.game["name"] = "nothing"
     with (
-        closing(RayRollouts(broken)) as rollouts,
+        closing(RayBackend(broken)) as rollouts,
         pytest.raises(SettingsError, match="actors die one after another"),
     ):
         until(rollouts, lambda: False)

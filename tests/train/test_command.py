@@ -10,8 +10,8 @@ import pytest
 
 from tests.limits import seconds, until
 from tests.train.runs import small
-from train.run import checkpoint
 from train.__main__ import main
+from train.run import checkpoint
 from train.run.checkpoint import path_for
 
 
@@ -42,14 +42,14 @@ def test_help_lists_groups_and_settings(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit) as caught:
         main(["--help"])
     text = capsys.readouterr().out
-    assert caught.value.code == 0 and "seed_tressette" in text and "log_every_episodes" in text
+    assert caught.value.code == 0 and "study_tressette" in text and "log_every_episodes" in text
 
 
 def test_end_table_and_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = small(tmp_path, "evaluation.opponents=[random,greedy,seed_heuristic]")
+    arguments = small(tmp_path, "evaluation.opponents=[random,greedy,study_heuristic]")
     assert main(arguments) == 0
     table = capsys.readouterr().out
-    assert all(name in table for name in ("random", "greedy", "seed_heuristic", "95% interval"))
+    assert all(name in table for name in ("random", "greedy", "study_heuristic", "95% interval"))
     assert (folder(tmp_path) / "results.json").exists()
     # The same command again has nothing left to train, shows the same table, and writes nothing anew.
     metrics = (folder(tmp_path) / "metrics.csv").read_text()

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from train.settings.algorithms import settings_of
 from command.checks import SettingsError
-from command.compose import CONF, TrainSettings, as_yaml, compose, settings_from_dict
+from command.compose import CONF, as_yaml, compose, settings_from_dict
+from train.settings.algorithms import settings_of
+from train.settings.dqn import TrainSettings
 
 
 def experiments() -> list[str]:
@@ -25,19 +26,23 @@ def test_every_game_composes(game: str, rollout: str) -> None:
 
 
 def test_published_hyperparameters() -> None:
-    s = compose(TrainSettings, "train", ["experiment=seed_tressette"])
+    s = compose(TrainSettings, "train", ["experiment=study_tressette"])
     assert (s.episodes, s.learner.gamma, s.learner.lr, s.learner.batch_size) == (700_000, 0.99, 3e-4, 512)
-    assert (s.replay.capacity, s.learner.target_sync, s.checkpoint.every_episodes) == (1_000_000, 2_000, 15_000)
+    assert (s.replay.capacity, s.learner.target_update_interval, s.checkpoint.every_episodes) == (
+        1_000_000,
+        2_000,
+        15_000,
+    )
     assert (s.exploration.start, s.exploration.end, s.exploration.share * s.episodes * 40) == (
         1.0,
         0.05,
         pytest.approx(200_000),
     )
-    assert set(s.network.hidden) == {256} and s.game["reward"] == "seed"
+    assert set(s.network.hidden) == {256} and s.game["reward"] == "study"
     phases = [(phase.until, phase.mix) for phase in s.behaviour]
     assert phases == [
-        (1000, {"seed_heuristic": 0.7, "random": 0.3}),
-        (600_000, {"seed_heuristic": 1.0}),
+        (1000, {"study_heuristic": 0.7, "random": 0.3}),
+        (600_000, {"study_heuristic": 1.0}),
         (None, {"network": 1.0}),
     ]
 
@@ -56,7 +61,7 @@ BAD = {
     "learner.batch_size=1.5": "learner.batch_size",
     "learner.loss=l1": "learner.loss: one of huber, mse",
     "learner.precision=int8": "learner.precision",
-    "learner.average=1": "learner.average",
+    "learner.ema_decay=1": "learner.ema_decay",
     "network.hidden=[0]": "network.hidden",
     "network.hidden=big": "network.hidden",
     "replay.capacity=0": "replay.capacity",
@@ -69,7 +74,7 @@ BAD = {
     "game=bridge": "game",
     "game.name=bridge": "game.name: there is no game 'bridge'",
     "game.name=os": "game.name",
-    "game.reward=money": "game.reward: one of points, win, seed",
+    "game.reward=money": "game.reward: one of points, win, study",
     "game.signals=7": "game.signals",
     "game.first_leader=me": "game.first_leader",
     "+game.trumps=true": "game.trumps",
@@ -122,7 +127,6 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     from dataclasses import asdict
 
     from train.settings.dqn import (
-        CheckpointSettings,
         EvaluationSettings,
         ExplorationSettings,
         LearnerSettings,
@@ -130,6 +134,7 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
         ReplaySettings,
         RolloutSettings,
     )
+    from train.settings.run import CheckpointSettings
 
     settings = asdict(compose(TrainSettings, "train", ["~recipe"]))
     plain = {
@@ -147,6 +152,6 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
 def test_settings_survive_a_dictionary(tmp_path: Path) -> None:
     from dataclasses import asdict
 
-    settings = compose(TrainSettings, "train", ["experiment=seed_tressette", f"runs={tmp_path}"])
+    settings = compose(TrainSettings, "train", ["experiment=study_tressette", f"runs={tmp_path}"])
     assert settings_from_dict(TrainSettings, asdict(settings)) == settings
     assert "lr: 0.0003" in as_yaml(settings)

@@ -9,15 +9,16 @@ import torch
 
 from tests.train.runs import settings, small
 from tests.train.test_learner import filled, learner
-from train.run import checkpoint
 from train.__main__ import main
-from train.run.checkpoint import CheckpointError, not_finite
 from train.dqn.divergence import DivergedError
-from train.dqn.learner import LEAST_SCALE, Learner
+from train.dqn.learner import MIN_SCALE, Learner
+from train.dqn.rollout import LocalBackend, Rollout, RolloutRequest, RolloutWorker
 from train.dqn.trainer import Trainer
-from train.run.progress import Display
-from train.dqn.rollout import LocalRollouts, Rollout, RolloutWorker, Ticket
+from train.run import checkpoint
+from train.run.checkpoint import CheckpointError
+from train.run.finite import not_finite
 from train.run.folder import RunFolder
+from train.run.progress import Display
 from train.settings.dqn import LearnerSettings
 
 CPU = torch.device("cpu")
@@ -66,9 +67,9 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
     """From episode 128 on, the return of one decision in eight is not a number."""
     play = RolloutWorker.play
 
-    def poison(worker: RolloutWorker, ticket: Ticket) -> Rollout:
-        rollout = play(worker, ticket)
-        if ticket.first >= 128:
+    def poison(worker: RolloutWorker, request: RolloutRequest) -> Rollout:
+        rollout = play(worker, request)
+        if request.first >= 128:
             rollout.transitions.n_step_return[::8] = math.nan
         return rollout
 
@@ -100,7 +101,7 @@ def test_a_stop_request_writes_nothing_either(tmp_path: Path) -> None:
     with RunFolder(chosen) as held, Display("test") as display:
         trainer = Trainer(chosen, held, CPU)
         with pytest.raises(DivergedError) as caught:
-            trainer.run(LocalRollouts(chosen, CPU), display, lambda: trainer.counters.episodes >= 192)
+            trainer.run(LocalBackend(chosen, CPU), display, lambda: trainer.counters.episodes >= 192)
     assert caught.value.exit_code not in (0, 75) and written(tmp_path) == []
 
 
@@ -183,11 +184,11 @@ def test_a_step_that_an_older_version_saw_skipped_is_no_divergence() -> None:
 
 def test_a_scale_that_has_collapsed_is_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step is skipped, loss and weights are finite, and nothing is learned."""
-    it = scaled(LEAST_SCALE / 4)
+    it = scaled(MIN_SCALE / 4)
     clip = torch.nn.utils.clip_grad_norm_
     monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *a, **k: clip(*a, **k) * math.inf)
     it.update()
     assert not math.isfinite(it.metrics()["train/grad_norm"])
-    it._scaler = torch.amp.GradScaler("cpu", init_scale=LEAST_SCALE * 4)
+    it._scaler = torch.amp.GradScaler("cpu", init_scale=MIN_SCALE * 4)
     it.update()
     assert it.metrics()["train/grad_norm"] == 0

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from tests.train.runs import settings, small
-from train import checkpoint, doctor, resources
+from train import doctor
 from train.__main__ import main
+from train.run import checkpoint, resources
 from train.run.folder import RunFolder
 
 

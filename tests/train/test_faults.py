@@ -17,14 +17,14 @@ import torch
 from tests.limits import seconds
 from tests.train.runs import equal, settings, small
 from tests.train.warm import train
-from train.run import checkpoint
 from train.__main__ import main
-from train.dqn.cluster.rollouts import RayRollouts
+from train.dqn.cluster.rollouts import RayBackend
 from train.dqn.learner import Learner
+from train.dqn.rollout import BackendLostError, LocalBackend, Rollout, Weights
 from train.dqn.trainer import Trainer
-from train.run.progress import Display
-from train.dqn.rollout import LocalRollouts, Rollout, RolloutsLostError, Weights
+from train.run import checkpoint
 from train.run.folder import RunFolder
+from train.run.progress import Display
 
 KILLS = 20
 # A checkpoint after every batch, and a buffer large enough that writing one takes a while.
@@ -127,7 +127,7 @@ def test_checkpoint_of_another_game(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "game.name: the run in" in capsys.readouterr().err
 
 
-class Straggler(LocalRollouts):
+class Straggler(LocalBackend):
     """Every fifth rollout claims weights that are far older than any that were published."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -138,7 +138,7 @@ class Straggler(LocalRollouts):
         done = super().ready(wait)
         self.count += len(done)
         return (
-            [Rollout(r.ticket, r.transitions, -99, r.episode_return, r.seconds) for r in done]
+            [Rollout(r.request, r.transitions, -99, r.episode_return, r.seconds) for r in done]
             if (done and self.count % 5 == 0)
             else done
         )
@@ -156,7 +156,7 @@ def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(tmp_path: Pat
     assert trainer.replay.inserted == 320 * 40
 
 
-class Deserted(LocalRollouts):
+class Deserted(LocalBackend):
     """Gone when weights of after 50 updates are published."""
 
     gone = False
@@ -165,7 +165,7 @@ class Deserted(LocalRollouts):
         super().publish(version, weights)
         if version > 50:
             self.gone = True
-            raise RolloutsLostError("all gone")
+            raise BackendLostError("all gone")
 
 
 @pytest.mark.parametrize("stopping", [False, True])
@@ -175,30 +175,30 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
     with RunFolder(chosen) as folder:
         trainer = Trainer(chosen, folder, torch.device("cpu"))
         rollouts = Deserted(chosen, torch.device("cpu"))
-        with Display("test") as display, nullcontext() if stopping else pytest.raises(RolloutsLostError):
+        with Display("test") as display, nullcontext() if stopping else pytest.raises(BackendLostError):
             trainer.run(rollouts, display, lambda: stopping and rollouts.gone)
     state = state_of(tmp_path)
-    played = state["counters"]["episodes"] + sum(count for _, count in state["open_tickets"])
+    played = state["counters"]["episodes"] + sum(count for _, count in state["open_requests"])
     assert played == state["counters"]["next_episode"] and 0 < state["counters"]["episodes"] < 640
     assert main(small(tmp_path, "episodes=640")) == 0
     assert state_of(tmp_path)["counters"]["episodes"] == 640
 
 
 def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow it is, no more tickets are out than fit, so the object store holds at most as many rollouts."""
+    """However slow it is, no more requests are out than fit, so the object store holds at most as many rollouts."""
     quick = Learner.update
     monkeypatch.setattr(Learner, "update", lambda learner: (time.sleep(0.02), quick(learner))[1])
-    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.batch=32", "episodes=100000")
+    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32", "episodes=100000")
     out: list[int] = []
     due: list[int] = []
-    with RunFolder(chosen) as folder, closing(RayRollouts(chosen)) as rollouts:
+    with RunFolder(chosen) as folder, closing(RayBackend(chosen)) as rollouts:
         trainer = Trainer(chosen, folder, torch.device("cpu"))
         submit = rollouts.submit
-        monkeypatch.setattr(rollouts, "submit", lambda ticket: (submit(ticket), out.append(rollouts._out)))
+        monkeypatch.setattr(rollouts, "submit", lambda request: (submit(request), out.append(rollouts._out)))
         monkeypatch.setattr(trainer, "_update", lambda: (Trainer._update(trainer), due.append(trainer._updates_due())))
         with Display("test") as display:
             trainer.run(rollouts, display, lambda: len(due) > 200)
     assert max(out) <= chosen.rollout.in_flight
-    per_ticket = 32 * 40 * chosen.learner.samples_per_insert / chosen.learner.batch_size
-    # What one ticket pays for is the lead that playing may have; a second may come in while it is learned from.
-    assert len(due) > 50 and max(due[20:]) <= 3 * per_ticket
+    per_rollout = 32 * 40 * chosen.learner.samples_per_insert / chosen.learner.batch_size
+    # What one request pays for is the lead that playing may have; a second may come in while it is learned from.
+    assert len(due) > 50 and max(due[20:]) <= 3 * per_rollout

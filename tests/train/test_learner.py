@@ -9,11 +9,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.chips import Chip
-from train.dqn.learner import Learner, greatest_legal, td_target
+from train.dqn.learner import Learner, masked_argmax, td_target
 from train.dqn.network import QNetwork
 from train.dqn.replay import Batch, ReplayBuffer
-from train.settings.dqn import LearnerSettings
 from train.dqn.transitions import Transitions
+from train.settings.dqn import LearnerSettings
 
 CPU = torch.device("cpu")
 
@@ -27,15 +27,15 @@ def test_td_target_at_the_end_ignores_the_next_value_even_when_infinite() -> Non
     assert td_target(torch.tensor([0.5]), torch.tensor([0.0]), torch.tensor([-torch.inf])).tolist() == [0.5]
 
 
-def test_greatest_legal_by_hand() -> None:
+def test_masked_argmax_by_hand() -> None:
     values = torch.tensor([[3.0, 2.0, 1.0], [-5.0, -1.0, -2.0], [0.0, 0.0, 0.0]])
     legal = torch.tensor([[False, True, True], [True, False, True], [False, False, False]])
-    assert greatest_legal(values, legal).squeeze(1).tolist() == [1, 2, 0]
+    assert masked_argmax(values, legal).squeeze(1).tolist() == [1, 2, 0]
 
 
 def formatted(chip: Chip, **settings: Any) -> LearnerSettings:
     """Settings that name the number format of the chip."""
-    return LearnerSettings(precision=chip.format, **({"target_tau": 0.0, "average": 0.0} | settings))
+    return LearnerSettings(precision=chip.format, **({"target_tau": 0.0, "ema_decay": 0.0} | settings))
 
 
 def learner(
@@ -133,8 +133,8 @@ def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool, 
     torch.manual_seed(0)
     replay = ReplayBuffer(8, 1, CPU, seed=1, alpha=0.6 if prioritised else 0.0)
     replay.add(transitions)
-    update = {"lr": 5e-3, "batch_size": 32, "target_tau": 0.0, "target_sync": 20}
-    settings = LearnerSettings(loss="mse", double=double, precision=precision, average=0.0, **update)
+    update = {"lr": 5e-3, "batch_size": 32, "target_tau": 0.0, "target_update_interval": 20}
+    settings = LearnerSettings(loss="mse", double=double, precision=precision, ema_decay=0.0, **update)
     it = Learner(QNetwork(4, 2, hidden, dueling), replay, settings, CPU, 2)
     for _ in range(3000):
         it.update()
@@ -167,7 +167,7 @@ def same(a: QNetwork, b: QNetwork) -> bool:
 
 
 def test_hard_sync_every_so_many_updates() -> None:
-    it = filled(learner(LearnerSettings(target_tau=0.0, target_sync=3, batch_size=8, precision="float32")))
+    it = filled(learner(LearnerSettings(target_tau=0.0, target_update_interval=3, batch_size=8, precision="float32")))
     initial = copy.deepcopy(it.target)
     for _ in range(2):
         it.update()
@@ -185,7 +185,7 @@ def test_soft_sync_moves_by_tau() -> None:
 
 
 def test_average_plays_when_asked_for() -> None:
-    it = filled(learner(LearnerSettings(average=0.5, batch_size=8, lr=0.1, precision="float32")))
+    it = filled(learner(LearnerSettings(ema_decay=0.5, batch_size=8, lr=0.1, precision="float32")))
     expected: list[torch.Tensor] = []
     for k in range(4):
         it.update()
@@ -198,10 +198,10 @@ def test_average_plays_when_asked_for() -> None:
 
 
 def test_state_restores_the_next_updates_bit_for_bit(chip: Chip) -> None:
-    it = filled(learner(formatted(chip, batch_size=8, average=0.9)), discount=0.9)
+    it = filled(learner(formatted(chip, batch_size=8, ema_decay=0.9)), discount=0.9)
     for _ in range(5):
         it.update()
-    other = learner(formatted(chip, batch_size=8, average=0.9))
+    other = learner(formatted(chip, batch_size=8, ema_decay=0.9))
     other.load_state_dict(copy.deepcopy(it.state_dict()))
     other.replay.load_state_dict(it.replay.state_dict())
     for _ in range(5):
@@ -228,7 +228,7 @@ def test_values_targets_and_errors_are_float32_in_every_format(discount: float, 
 
 
 def test_learns_which_of_two_returns_near_1000_is_greater_by_1(chip: Chip) -> None:
-    """Of the size of Spike's weighted signal."""
+    """Of the size of Spike's weighted reward."""
     it = filled(learner(formatted(chip, lr=1e-2, loss="mse", batch_size=128)))
     it.replay._data.n_step_return.add_(1000)
     for network in (it.online, it.target):
@@ -240,7 +240,7 @@ def test_learns_which_of_two_returns_near_1000_is_greater_by_1(chip: Chip) -> No
 
 
 def test_weights_that_are_saved_and_published_are_float32_in_every_format(chip: Chip) -> None:
-    it = filled(learner(formatted(chip, batch_size=8, average=0.9)))
+    it = filled(learner(formatted(chip, batch_size=8, ema_decay=0.9)))
     it.update()
     state = it.state_dict()
     weights = [*it.acting_weights().values(), *state["online"].values(), *state["target"].values()]
@@ -260,7 +260,7 @@ class Readings(TorchDispatchMode):
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_an_update_reads_nothing_back_from_the_device(scaled: bool) -> None:
-    it = filled(learner(LearnerSettings(batch_size=8, average=0.9, double=True, precision="float32")), discount=0.9)
+    it = filled(learner(LearnerSettings(batch_size=8, ema_decay=0.9, double=True, precision="float32")), discount=0.9)
     it._scaler = torch.amp.GradScaler("cpu", enabled=scaled)
     it.update()
     with Readings() as readings:

@@ -10,13 +10,13 @@ import pytest
 from cards.duplicate import Duel
 from tests.chips import CHIPS, forced
 from tests.train.runs import equal, save_format_1, settings, whole
-from train.run import checkpoint
-from train.__main__ import make_rollouts
-from train.run.device import choose_device
+from train.__main__ import make_backend
+from train.dqn.rollout import LocalBackend, RolloutRequest
 from train.dqn.trainer import Trainer
-from train.run.progress import Display
-from train.dqn.rollout import LocalRollouts, Ticket
+from train.run import checkpoint
+from train.run.device import choose_device
 from train.run.folder import RunFolder
+from train.run.progress import Display
 
 
 def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str,
     with RunFolder(chosen) as folder, Display("test") as display:
         trainer = Trainer(chosen, folder, device)
         trainer.run(
-            make_rollouts(chosen, device),
+            make_backend(chosen, device),
             display,
             lambda: stop_after is not None and trainer.counters.episodes >= stop_after,
         )
@@ -46,11 +46,11 @@ VARIANTS = {
         "replay.prioritised=true",
         "network.dueling=true",
         "learner.double=true",
-        "learner.average=0.9",
+        "learner.ema_decay=0.9",
         "learner.n_step=3",
         "learner.n_step_cut=true",
-        "game.reward=seed",
-        "behaviour=[{until: 50, mix: {seed_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
+        "game.reward=study",
+        "behaviour=[{until: 50, mix: {study_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
     ],
     "full_return": [
         "learner.n_step=10",
@@ -100,7 +100,7 @@ def test_a_resumed_run_of_spike_equals_an_uninterrupted_one_bit_for_bit(tmp_path
     assert first == second and first[-1]["eval/points_vs_random"]
 
 
-DEEP = ("network.hidden=[32,32]", "network.dueling=true", "learner.double=true", "learner.average=0.9")
+DEEP = ("network.hidden=[32,32]", "network.dueling=true", "learner.double=true", "learner.ema_decay=0.9")
 FIRST_PARTS = """
 import sys
 from pathlib import Path
@@ -193,7 +193,7 @@ def test_beta_rises_linearly_over_the_budget(tmp_path: Path, episodes: int, beta
     for stop_after in (32, episodes):
         with RunFolder(chosen) as folder, Display("test") as display:
             trainer = Trainer(chosen, folder, device)
-            rollouts = make_rollouts(chosen, device)
+            rollouts = make_backend(chosen, device)
             trainer.run(rollouts, display, lambda: trainer.counters.episodes >= stop_after)  # noqa: B023
     assert trainer.replay.beta == pytest.approx(beta)
 
@@ -209,7 +209,7 @@ def test_episodes_may_be_raised_later(tmp_path: Path) -> None:
     assert run(tmp_path, "episodes=192")["counters"]["episodes"] == 192
 
 
-class Waiting(LocalRollouts):
+class Waiting(LocalBackend):
     """Evaluations that are never done."""
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
@@ -253,16 +253,16 @@ def test_open_tickets_keep_their_attempt_and_may_be_of_an_older_version(tmp_path
     chosen = settings(tmp_path)
     with RunFolder(chosen) as folder:
         trainer = Trainer(chosen, folder, choose_device("cpu"))
-        trainer._unplayed = [Ticket(64, 32, 0.5, 3)]
+        trainer._unplayed = [RolloutRequest(64, 32, 0.5, 3)]
         state = trainer.state_dict()
-        assert state["open_tickets"] == [[64, 32, 3]]
-        trainer.load_state_dict(state | {"open_tickets": [[64, 32, 3], [96, 32]]})
-        tickets = [trainer._next_ticket(), trainer._next_ticket()]
-    assert [(t.first, t.count, t.attempt, t.epsilon) for t in tickets if t] == [(64, 32, 3, 1.0), (96, 32, 0, 1.0)]
+        assert state["open_requests"] == [[64, 32, 3]]
+        trainer.load_state_dict(state | {"open_requests": [[64, 32, 3], [96, 32]]})
+        requests = [trainer._next_request(), trainer._next_request()]
+    assert [(t.first, t.count, t.attempt, t.epsilon) for t in requests if t] == [(64, 32, 3, 1.0), (96, 32, 0, 1.0)]
 
 
 def test_an_evaluation_that_fell_due_while_another_ran_is_made_up_for(tmp_path: Path) -> None:
-    class Slow(LocalRollouts):
+    class Slow(LocalBackend):
         """Evaluations that are done six rollouts later."""
 
         late = 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cards.bits import unpack
 from cards.splitmix import stream
 from tests.chips import Chip
-from train.dqn.network import Linear, NetworkPlayer, QNetwork, choose, forced, legal_tensor
+from train.dqn.network import Linear, NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
 from train.dqn.packed_linear import PackedLinear
 from tressette import GAME
 
@@ -77,7 +77,7 @@ def chosen(values: list[list[float]], masks: list[int], epsilon: float, rounds: 
 
 def test_forced_moves_are_made_without_the_network() -> None:
     actions = np.empty(4, np.uint8)
-    assert forced(np.array([0b1000, 0b101, 1 << 63, 0b110], np.uint64), actions).tolist() == [1, 3]
+    assert fill_forced_moves(np.array([0b1000, 0b101, 1 << 63, 0b110], np.uint64), actions).tolist() == [1, 3]
     assert actions.tolist() == [3, 0, 63, 1]
 
 

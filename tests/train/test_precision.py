@@ -8,13 +8,13 @@ import torch
 from torch import nn
 
 from cards.bits import unpack
+from command.checks import SettingsError
 from tests.chips import Chip, forced
 from tests.train.runs import settings, small
 from train.__main__ import main
-from command.checks import SettingsError
 from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.precision import learner_format, player_format
-from train.dqn.rollout import Evaluator, RolloutWorker, Ticket, acting_network, build_network
+from train.dqn.rollout import Evaluator, RolloutRequest, RolloutWorker, acting_network, build_network
 from tressette import GAME
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -55,7 +55,7 @@ def test_players_use_the_format_of_their_chip_whatever_the_learner_does(
     weights = {name: tensor.clone() for name, tensor in build_network(GAME, chosen).state_dict().items()}
     worker = RolloutWorker(chosen, CPU)
     worker.load(1, weights)
-    assert len(worker.play(Ticket(0, 4, 0.1)).transitions.action) == 4 * 40
+    assert len(worker.play(RolloutRequest(0, 4, 0.1)).transitions.action) == 4 * 40
     assert Evaluator(chosen, CPU).duels(weights, "evaluation", 2)["random"].wins.size == 2
     network = acting_network(GAME, chosen, CPU)
     hidden = {parameter.dtype for parameter in network.body.parameters()}
@@ -78,7 +78,7 @@ def near_1000(dueling: bool) -> QNetwork:
 def test_values_that_differ_by_1_at_1000_are_told_apart(dueling: bool, dtype: torch.dtype, chip: Chip) -> None:
     expected = [999.5, 1000.5] if dueling else [1000.0, 1001.0]
     words = np.zeros((3, GAME.words), np.uint64)
-    player = NetworkPlayer(GAME, near_1000(dueling).in_format(dtype))
+    player = NetworkPlayer(GAME, near_1000(dueling).to_format(dtype))
     assert player.values(words).tolist() == [expected] * 3
     with torch.no_grad():
         learning = near_1000(dueling).mixed(dtype)(torch.from_numpy(words.view(np.int64)))
@@ -115,7 +115,7 @@ def test_bfloat16_is_off_by_no_more_than_its_rounding(stored: bool, chip: Chip) 
     exact, bound = rounding_bound(network, words)
     packed = torch.from_numpy(words.view(np.int64))
     off32 = (network(packed) - exact).abs().max()
-    network = network.in_format(torch.bfloat16) if stored else network.mixed(torch.bfloat16)
+    network = network.to_format(torch.bfloat16) if stored else network.mixed(torch.bfloat16)
     off = (network(packed) - exact).abs()
     assert (off <= bound).all()
     assert off.max() > 20 * off32  # it is bfloat16 that was measured

@@ -8,7 +8,7 @@ from rich.console import Console
 from cards.duplicate import duel
 from cards.play import named_player
 from cards.splitmix import stream
-from train import progress
+from train.run import progress
 from train.run.progress import Display, Status
 from tressette import GAME
 

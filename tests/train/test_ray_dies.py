@@ -12,13 +12,13 @@ import pytest
 
 from tests.train.processes import alive, named, outside_cluster, trainer, until
 from tests.train.runs import small
-from train.run import checkpoint
 from train.dqn.cluster.keeper import descendants
+from train.run import checkpoint
 from train.run.signals import EXIT_REQUEUE
 
 pytestmark = pytest.mark.ray
 
-RUN = ("rollout=ray", "rollout.batch=32", "rollout.workers=1", "checkpoint.every_episodes=1000000")
+RUN = ("rollout=ray", "rollout.games=32", "rollout.workers=1", "checkpoint.every_episodes=1000000")
 
 
 def end_of(process: subprocess.Popen[str], runs: Path) -> str:
@@ -43,7 +43,7 @@ def assert_nothing_is_forgotten(runs: Path) -> None:
     counters = state["counters"]
     assert counters["episodes"] > 0 and counters["env_steps"] == 40 * counters["episodes"]
     assert state["learner"]["updates"] > 0 and state["replay"]["inserted"] == counters["env_steps"]
-    assert counters["episodes"] + sum(count for _, count in state["open_tickets"]) == counters["next_episode"]
+    assert counters["episodes"] + sum(count for _, count in state["open_requests"]) == counters["next_episode"]
 
 
 @pytest.mark.parametrize("victim", ["raylet/raylet", "gcs_server", "the broker"])
@@ -159,4 +159,4 @@ def test_a_start_that_gets_nowhere_is_not_asked_for_again(tmp_path: Path) -> Non
 
 def trainer_without_progress(runs: Path) -> Any:
     """Its batch is so large that none comes back."""
-    return trainer(runs, *RUN, "rollout.batch=1000000", seen="watch it:")
+    return trainer(runs, *RUN, "rollout.games=1000000", seen="watch it:")

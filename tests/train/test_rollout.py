@@ -16,14 +16,14 @@ from spike.cards import FOLD
 from tests.train.runs import settings
 from train.dqn.counters import Counters
 from train.dqn.network import NetworkPlayer
-from train.dqn.rollout import EpisodeReturn, Rollout, RolloutWorker, Ticket, episode_return
-from train.dqn.exploration import player_names, seating
+from train.dqn.rollout import EpisodeReturn, Rollout, RolloutRequest, RolloutWorker, episode_return
+from train.dqn.seating import player_names, seating
 from train.dqn.transitions import Recorder, Transitions
 
 CPU = torch.device("cpu")
 MIXTURE = "behaviour=[{until: 40, mix: {random: 1.0}}, {until: null, mix: {network: 0.6, OTHER: 0.3, random: 0.1}}]"
 SPIKE = ["game=spike", "game.seats=4", "game.min_seats=2", "game.hands=2", MIXTURE.replace("OTHER", "cautious")]
-TRESSETTE = ["game.reward=seed", MIXTURE.replace("OTHER", "greedy")]
+TRESSETTE = ["game.reward=study", MIXTURE.replace("OTHER", "greedy")]
 
 
 class Notes(Recorder):
@@ -59,12 +59,12 @@ def test_rollouts_against_a_slow_second_implementation(
     chosen = settings(tmp_path, *given, "learner.precision=float32")
     monkeypatch.setattr("train.dqn.rollout.Recorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
-    worker, ticket, rules = RolloutWorker(chosen, CPU), Ticket(30, 30, 0.3), chosen.load_game()
+    worker, request, rules = RolloutWorker(chosen, CPU), RolloutRequest(30, 30, 0.3), chosen.load_game()
     if rules.name == "spike":
         worker.network.head.bias[FOLD] -= 1  # without learning it folds at once, and is hardly asked again
-    rollout = worker.play(ticket)
-    seeds = stream(chosen.seed, "episodes", ticket.first, ticket.count)
-    seats = seating(chosen.behaviour, player_names(chosen.behaviour), ticket.first, seeds, rules.seats)
+    rollout = worker.play(request)
+    seeds = stream(chosen.seed, "episodes", request.first, request.count)
+    seats = seating(chosen.behaviour, player_names(chosen.behaviour), request.first, seeds, rules.seats)
     greedy = greedy_in_hindsight(worker, rules, seats)
     assert 0.2 < np.mean(greedy) < 0.9
     ended = cut_short = 0
@@ -90,7 +90,9 @@ def test_rollouts_against_a_slow_second_implementation(
 def test_exploring_everywhere_leaves_one_step_but_for_forced_moves(tmp_path: Path) -> None:
     """At epsilon 1 a sum of two rewards goes on only over forced moves and what chance drew as the network would."""
     one, two, uncut = (
-        RolloutWorker(settings(tmp_path, "learner.precision=float32", *more), CPU).play(Ticket(0, 64, 1.0)).transitions
+        RolloutWorker(settings(tmp_path, "learner.precision=float32", *more), CPU)
+        .play(RolloutRequest(0, 64, 1.0))
+        .transitions
         for more in ([], ["learner.n_step=2", "learner.n_step_cut=true"], ["learner.n_step=2"])
     )
     inside = uncut.discount > 0
@@ -145,7 +147,7 @@ def test_worker_leaves_out_seats_that_nobody_takes(
     monkeypatch.setattr("train.dqn.rollout.episode_return", spy)
     behaviour = f"behaviour=[{{until: null, mix: {mix}}}]"
     worker = RolloutWorker(settings(tmp_path, *SPIKE[:-1], behaviour, "learner.precision=float32"), CPU)
-    found = worker.play(Ticket(0, 64, 0.5)).episode_return
+    found = worker.play(RolloutRequest(0, 64, 0.5)).episode_return
     totals, own, taken = seen
     assert set(taken.sum(axis=1)) == {2, 3, 4} and not totals[~taken].any()
     assert own.all() == zero_sum
@@ -156,7 +158,7 @@ def test_worker_leaves_out_seats_that_nobody_takes(
 
 def rollout(count: int, decisions: int, mean: float, absolute: float) -> Rollout:
     columns = Transitions(*(np.empty((decisions, 1)[: column + 1]) for column in (1, 0, 0, 0, 1, 0)))  # type: ignore[arg-type]
-    return Rollout(Ticket(0, count, 0.1), columns, 0, EpisodeReturn(mean, absolute), 1.0)
+    return Rollout(RolloutRequest(0, count, 0.1), columns, 0, EpisodeReturn(mean, absolute), 1.0)
 
 
 def test_log_row_by_hand() -> None:

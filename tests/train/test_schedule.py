@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from cards.splitmix import stream
-from train.dqn.exploration import epsilon, linear, player_names, seating
+from train.dqn.exploration import epsilon, linear
+from train.dqn.seating import player_names, seating
 from train.settings.dqn import PhaseSettings
 
 
@@ -22,15 +23,15 @@ def test_linear_is_clamped() -> None:
 
 
 PHASES = [
-    PhaseSettings(1000, {"seed_heuristic": 0.7, "random": 0.3}),
-    PhaseSettings(3000, {"seed_heuristic": 1.0}),
+    PhaseSettings(1000, {"study_heuristic": 0.7, "random": 0.3}),
+    PhaseSettings(3000, {"study_heuristic": 1.0}),
     PhaseSettings(None, {"network": 1.0}),
 ]
 
 
 def test_seats_follow_the_phases() -> None:
     names = player_names(PHASES)
-    assert names == ["network", "seed_heuristic", "random"]
+    assert names == ["network", "study_heuristic", "random"]
     seats = seating(PHASES, names, 0, stream(1, "episodes", 0, 4000), 4)
     first, second, third = seats[:1000], seats[1000:3000], seats[3000:]
     assert (first == 1).mean() == pytest.approx(0.7, abs=0.03)

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from command.checks import SettingsError
-from command.compose import TrainSettings, combinations, compose
+from command.compose import combinations, compose
+from train.settings.dqn import TrainSettings
 from train.sweep import main, sweep_runs, task_of_array
 
 

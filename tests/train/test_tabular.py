@@ -9,7 +9,6 @@ import pytest
 from cards.game import load_game
 from cards.mdp import END, Mdp, check, legal
 from cards.splitmix import stream
-from train.tabular.simulator import Simulator, of_game, of_mdp
 from train.tabular.algorithms import (
     LEARNERS,
     Method,
@@ -22,6 +21,7 @@ from train.tabular.algorithms import (
     value_iteration,
 )
 from train.tabular.errors import Exact
+from train.tabular.simulator import Simulator, of_game, of_mdp
 
 
 def random_walk(discount: float = 1.0) -> Mdp:

@@ -9,9 +9,9 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from train.run import checkpoint
-from train.__main__ import main
 from command.compose import compose
+from train.__main__ import main
+from train.run import checkpoint
 from train.run.folder import RunFolder
 from train.settings.tabular import TabularSettings
 from train.tabular.trainer import SCALARS, TabularTrainer, load_table
@@ -23,7 +23,7 @@ def arguments(runs: Path, *more: str) -> list[str]:
         "log_every_episodes=10000",
         "checkpoint.every_episodes=8000",
         "checkpoint.min_seconds=0",
-        "least_visits=100",
+        "min_visits=100",
     ]
     return [*small, f"runs={runs}", "name=small", *more]
 
@@ -125,7 +125,7 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
 
 
 def test_sette_mezzo_learns_its_published_reward(tmp_path: Path) -> None:
-    more = ["game=sette_mezzo", "game.reward=seed", "game.limit=4", "episodes=1000000", "log_every_episodes=500000"]
+    more = ["game=sette_mezzo", "game.reward=study", "game.limit=4", "episodes=1000000", "log_every_episodes=500000"]
     assert main(["algo=q_learning", *arguments(tmp_path), *more, "checkpoint.every_episodes=500000"]) == 0
     results = json.loads((tmp_path / "sette_mezzo/small/results.json").read_text())
     assert 0 <= results["loss"] < 0.002 and results["mean"] < 0.1
@@ -169,7 +169,13 @@ def test_settings_can_be_printed(capsys: pytest.CaptureFixture) -> None:
 
 @pytest.mark.parametrize("game", ["blackjack", "sette_mezzo"])
 def test_networks_learn_the_small_games(tmp_path: Path, game: str) -> None:
-    small = ["rollout=local", "rollout.batch=256", "episodes=4096", "network.hidden=[32]", "learner.min_replay=500"]
+    small = [
+        "rollout=local",
+        "rollout.games=256",
+        "episodes=4096",
+        "network.hidden=[32]",
+        "learner.learning_starts=500",
+    ]
     more = [
         "evaluation.deals=64",
         "evaluation.final_deals=64",

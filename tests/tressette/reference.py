@@ -31,7 +31,7 @@ class Hand:
         self.first_leader = leader
         self.with_signals = signals
         self.history: list[tuple[int, str, str | None]] = []
-        self.rewards = {"points": [0.0] * 4, "win": [0.0] * 4, "seed": [0.0] * 4}
+        self.rewards = {"points": [0.0] * 4, "win": [0.0] * 4, "study": [0.0] * 4}
 
     def trick(self) -> list[tuple[int, str]]:
         """The trick on the table: seats and cards in order; empty when the next card opens one."""
@@ -123,7 +123,7 @@ class Hand:
         return bits
 
     def _reward(self, seat: int, card: str) -> None:
-        seed = self.rewards["seed"]
+        seed = self.rewards["study"]
         seed[seat] += -0.2 if card[0] == "A" else -0.1 if is_high(card) else 0.05
         if not self.trick():
             last = self.tricks()[-1]

@@ -11,7 +11,7 @@ from cards.splitmix import stream
 from tests.tressette.hidden import reshuffle_hidden
 from tests.tressette.table import GAME, SIGNALLING, table
 from tressette.cards import card_text
-from tressette.players import greedy, seed_heuristic
+from tressette.players import greedy, study_heuristic
 
 
 def choice(policy: Callable[..., int], states: States) -> str:
@@ -128,7 +128,7 @@ def test_greedy_else_throws_the_least_valuable_card(trick: str, hand: str, expec
     ],
 )
 def test_seed_heuristic_follows_the_partners_signal(signals: str, expected: str) -> None:
-    assert lead(seed_heuristic, "5C 7C 4S RB CB", signals=signals) == expected
+    assert lead(study_heuristic, "5C 7C 4S RB CB", signals=signals) == expected
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_seed_heuristic_follows_the_partners_signal(signals: str, expected: str)
     ],
 )
 def test_seed_heuristic_leads_the_suit_of_the_greatest_sum(hand: str, expected: str) -> None:
-    assert lead(seed_heuristic, hand) == expected
+    assert lead(study_heuristic, hand) == expected
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_seed_heuristic_leads_the_suit_of_the_greatest_sum(hand: str, expected: 
     [("4D", "3D 5D 4C", "5D"), ("4D", "3S 4B AC", "AC"), ("4D 5D 6D", "2D 3D 4C", "2D")],
 )
 def test_seed_heuristic_answers_with_the_first_legal_card(trick: str, hand: str, expected: str) -> None:
-    assert answer(seed_heuristic, trick, hand) == expected
+    assert answer(study_heuristic, trick, hand) == expected
 
 
 @pytest.mark.parametrize("name", GAME.policies)

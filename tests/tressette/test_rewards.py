@@ -27,7 +27,7 @@ def earned(reward: str, states: States, cards: str) -> Any:
     [("AD", -0.2), ("2D", -0.1), ("3D", -0.1), ("RD", 0.05), ("CD", 0.05), ("FD", 0.05), ("7D", 0.05), ("4D", 0.05)],
 )
 def test_seed_price_of_a_card(card: str, expected: float) -> None:
-    assert earned("seed", table([card, "", "", ""]), card) == [expected, 0, 0, 0]
+    assert earned("study", table([card, "", "", ""]), card) == [expected, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_seed_price_of_a_card(card: str, expected: float) -> None:
 )
 def test_seed_closing_a_trick(trick: str, closing: float) -> None:
     states = table(trick.split())
-    earned("seed", states, " ".join(trick.split()[:3]))
-    assert earned("seed", states, trick.split()[3]) == [0, 0, 0, closing]
+    earned("study", states, " ".join(trick.split()[:3]))
+    assert earned("study", states, trick.split()[3]) == [0, 0, 0, closing]
 
 
 def test_seed_of_a_sweep() -> None:
     """Everyone plays ace, 2, 3 and seven others: -0.05. Seat 3 closes ten tricks, all lost. The difference is 11."""
     expected = [-0.05 + 11, -0.05 - 11, -0.05 + 11, -0.05 - 10 * 0.5 - 11]
-    assert earned("seed", table(A_SUIT_EACH), SWEEP) == expected
+    assert earned("study", table(A_SUIT_EACH), SWEEP) == expected
 
 
 def test_seed_of_a_whole_hand() -> None:
@@ -61,7 +61,7 @@ def test_seed_of_a_whole_hand() -> None:
     3s. Seat 0 closes the last four, all lost. All seats play an ace, a 2, a 3 and seven others.
     """
     expected = [-0.05 - 4 * 0.5 - 5, -0.05 + 5, -0.05 - 5, -0.05 - 5 * 0.5 + 0.5 + 3 * 0.3 + 5]
-    assert earned("seed", table(CROSSED), CROSSED_PLAYS) == expected
+    assert earned("study", table(CROSSED), CROSSED_PLAYS) == expected
 
 
 @pytest.mark.parametrize("reward, own", [("points", -5 / 11), ("win", -1.0)])

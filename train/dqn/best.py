@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cards.duplicate import Duel
-from train.run import checkpoint
-from command.compose import TrainSettings
 from train.dqn.rollout import Weights
+from train.run import checkpoint
+from train.settings.dqn import TrainSettings
 
 
 class Best:

@@ -17,8 +17,8 @@ class Counters:
 
     episodes: int = 0  # whose transitions are in the buffer
     env_steps: int = 0  # decisions of those episodes
-    next_episode: int = 0  # the first that no ticket covers
-    tickets: int = 0  # that came back
+    next_episode: int = 0  # the first that no request covers
+    rollouts: int = 0  # that came back
     seconds: float = 0.0  # of training, over all starts of the run
     evaluated: int = -1  # env_steps of the newest weights that were evaluated
     return_sum: float = 0.0  # of the episode returns since the last log row that are not 0 by construction
@@ -28,21 +28,21 @@ class Counters:
     row_env_steps: int = 0  # decisions in them
     lag_sum: int = 0  # how many updates old the weights of rollouts were, since the last log row
     lag_count: int = 0
-    too_old: int = 0  # tickets whose rollouts were thrown away because of their weights, to be played again
+    too_old: int = 0  # requests whose rollouts were thrown away because of their weights, to be played again
     idle_starts: int = 0  # in a row, that ended before anything was played or learned
 
     def count(self, rollout: Rollout, updates: int) -> None:
         """Add a rollout that came back after `updates` updates."""
-        self.tickets += 1
-        self.episodes += rollout.ticket.count
+        self.rollouts += 1
+        self.episodes += rollout.request.count
         self.env_steps += len(rollout.transitions.action)
-        self.row_episodes += rollout.ticket.count
+        self.row_episodes += rollout.request.count
         self.row_env_steps += len(rollout.transitions.action)
         mean, absolute = rollout.episode_return
-        self.absolute_return_sum += absolute * rollout.ticket.count
+        self.absolute_return_sum += absolute * rollout.request.count
         if not math.isnan(mean):
-            self.return_sum += mean * rollout.ticket.count
-            self.return_count += rollout.ticket.count
+            self.return_sum += mean * rollout.request.count
+            self.return_count += rollout.request.count
         self.lag_sum += updates - rollout.weights_version
         self.lag_count += 1
 

@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from train.run import checkpoint
-from train.run.checkpoint import not_finite
 from command.checks import SettingsError
+from train.run import checkpoint
+from train.run.finite import not_finite
 
 _HELPS = "a smaller learner.lr or learner.grad_clip, smaller rewards (game.reward) or learner.precision=float32"
 

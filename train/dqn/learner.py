@@ -20,7 +20,7 @@ def td_target(n_step_return: Tensor, discount: Tensor, next_value: Tensor) -> Te
     return torch.where(discount > 0, n_step_return + discount * next_value, n_step_return)
 
 
-def greatest_legal(values: Tensor, legal: Tensor) -> Tensor:
+def masked_argmax(values: Tensor, legal: Tensor) -> Tensor:
     """Index of the greatest legal value in each row of `[batch, actions]`; 0 where nothing is legal."""
     return values.masked_fill(~legal, -torch.inf).argmax(dim=1, keepdim=True)
 
@@ -39,7 +39,7 @@ class Learner:
         self.precision = learner_format(settings.precision, device)
         self.online = network.to(device).mixed(self.precision)
         self.target = copy.deepcopy(self.online).requires_grad_(False)
-        self.averaged = copy.deepcopy(self.target) if settings.average > 0 else None
+        self.averaged = copy.deepcopy(self.target) if settings.ema_decay > 0 else None
         self.replay = replay
         self.settings = settings
         self.device = device
@@ -74,7 +74,7 @@ class Learner:
         self._scaler.update()
 
         self.updates += 1
-        self._follow()
+        self._update_target()
         td_error = (value - target).detach()
         self.replay.set_priorities(rows, td_error)
         self._sums += torch.stack([loss.detach(), value.detach().mean(), td_error.abs().mean(), self._taken(norm)])
@@ -83,12 +83,12 @@ class Learner:
     def _taken(self, norm: Tensor) -> Tensor:
         """The gradient norm of the step that was taken: 0 where float16 skipped one to go on with a smaller scale.
 
-        A scale that has fallen below `LEAST_SCALE` is no overflow but divergence, and the norm stays what it is.
+        A scale that has fallen below `MIN_SCALE` is no overflow but divergence, and the norm stays what it is.
         """
         if not self._scaler.is_enabled():
             return norm
         scale = self._scaler.scale(torch.ones_like(norm))
-        return torch.where(norm.isfinite() | (scale < LEAST_SCALE), norm, 0.0)
+        return torch.where(norm.isfinite() | (scale < MIN_SCALE), norm, 0.0)
 
     def warm_up(self, words: int) -> None:
         """Compile what the first update needs, while the first games are played. Changes nothing."""
@@ -106,7 +106,7 @@ class Learner:
         legal = legal_tensor(batch.next_legal, self._actions)
         values = self.target(batch.next_observation)
         chooser = self.online(batch.next_observation) if self.settings.double else values
-        return values.gather(1, greatest_legal(chooser, legal)).squeeze(1)
+        return values.gather(1, masked_argmax(chooser, legal)).squeeze(1)
 
     def _loss(self, value: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
         function = F.huber_loss if self.settings.loss == "huber" else F.mse_loss
@@ -114,15 +114,15 @@ class Learner:
         return each.mean() if weight is None else (each * weight).mean()
 
     @torch.no_grad()
-    def _follow(self) -> None:
+    def _update_target(self) -> None:
         """Let the target network follow the online one: a hard copy now and then, or a soft step every time."""
         if self.settings.target_tau > 0:
             _blend(self.target, self.online, self.settings.target_tau)
-        elif self.updates % self.settings.target_sync == 0:
+        elif self.updates % self.settings.target_update_interval == 0:
             self.target.load_state_dict(self.online.state_dict())
         if self.averaged is not None:
             # Early on the average is short, so that it does not hold on to the initial weights.
-            _blend(self.averaged, self.online, max(1 - self.settings.average, 1 / (self.updates + 1)))
+            _blend(self.averaged, self.online, max(1 - self.settings.ema_decay, 1 / (self.updates + 1)))
 
     def acting_weights(self) -> dict[str, Tensor]:
         """The weights that play, on the CPU: the running average if there is one, else the online network."""
@@ -166,7 +166,7 @@ class Learner:
         self._summed = state["summed"]
 
 
-LEAST_SCALE = 2.0**-24  # of float16's gradients: 40 steps in a row were skipped, or they are greater than 1e12
+MIN_SCALE = 2.0**-24  # of float16's gradients: 40 steps in a row were skipped, or they are greater than 1e12
 METRICS = ("train/loss", "train/q_mean", "train/td_error", "train/grad_norm")
 
 

@@ -66,7 +66,7 @@ class QNetwork(nn.Module):
 
     With `dueling`, value and advantages are separate outputs, `Q = V + A - mean A` (Wang et al., 2016, equation 9).
 
-    The hidden layers may multiply in a shorter number format (`mixed` to learn, `in_format` to play). The output
+    The hidden layers may multiply in a shorter number format (`mixed` to learn, `to_format` to play). The output
     layer never does: values near 1000 have steps of 4 in bfloat16, more than actions differ by.
     """
 
@@ -98,7 +98,7 @@ class QNetwork(nn.Module):
         self._mixed = dtype
         return self
 
-    def in_format(self, dtype: torch.dtype) -> QNetwork:
+    def to_format(self, dtype: torch.dtype) -> QNetwork:
         """This network with hidden layers that are kept and multiply in `dtype`: for playing, a copy of the weights.
 
         The input layer only adds on a CPU, and stays float32.
@@ -114,7 +114,7 @@ def legal_tensor(masks: Tensor, actions: int) -> Tensor:
 
 
 @njit
-def forced(masks: NDArray[np.uint64], actions: Actions) -> NDArray[np.int64]:
+def fill_forced_moves(masks: NDArray[np.uint64], actions: Actions) -> NDArray[np.int64]:
     """Write the lowest legal action of each row; returns the rows that have another."""
     rows = np.empty(masks.size, np.int64)
     count = 0
@@ -184,7 +184,7 @@ class NetworkPlayer:
         """One action per game; one forward pass (in pieces on a CPU) over those that have a choice."""
         masks = self._game.legal(states, games)
         actions = np.empty(games.size, np.uint8)
-        rows = forced(masks, actions)
+        rows = fill_forced_moves(masks, actions)
         self.greedy[games] = True
         if rows.size:
             words = self._game.observe(states, games[rows])

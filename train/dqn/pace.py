@@ -19,20 +19,20 @@ class Pace:
 
     def due(self, inserted: int, updates: int) -> int:
         """Updates that the transitions inserted so far pay for, less those that were made."""
-        if inserted < min(self.learner.min_replay, self.capacity):
+        if inserted < min(self.learner.learning_starts, self.capacity):
             return 0
         return max(0, int(inserted * self._per_insert()) - updates)
 
-    def per_ticket(self, counters: Counters) -> float:
-        """Updates that a ticket pays for, on average so far."""
-        return counters.env_steps / counters.tickets * self._per_insert() if counters.tickets else 0.0
+    def per_rollout(self, counters: Counters) -> float:
+        """Updates that a request pays for, on average so far."""
+        return counters.env_steps / counters.rollouts * self._per_insert() if counters.rollouts else 0.0
 
     def max_weights_age(self, limit: int, in_flight: int, counters: Counters) -> float:
         """In updates: `limit`, or more where much is in flight.
 
-        On a wide cluster what comes back is older without being worse: while one ticket is played all others come in.
+        On a wide cluster what comes back is older without being worse: while one request is played all others come in.
         """
-        return max(limit, _FLIGHTS * in_flight * self.per_ticket(counters))
+        return max(limit, _FLIGHTS * in_flight * self.per_rollout(counters))
 
     def _per_insert(self) -> float:
         return self.learner.samples_per_insert / self.learner.batch_size

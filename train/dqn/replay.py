@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from train.run.columns import as_columns
 from train.dqn.ring import RingColumns, RingGuard
 from train.dqn.sum_tree import SumTree
 from train.dqn.transitions import Transitions
+from train.run.columns import as_columns
 
 _PRIORITY_DECAY = 0.99  # of the greatest priority, with every update
 
@@ -145,7 +145,7 @@ class ReplayBuffer:
 
 
 def _allocate(capacity: int, words: int, device: torch.device) -> Batch:
-    """Raises MemoryError when the device has no room."""
+    """Raises MemoryError when the device has no room for it."""
     try:
         return Batch(
             torch.zeros(capacity, words, dtype=torch.int64, device=device),

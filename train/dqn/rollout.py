@@ -18,20 +18,20 @@ from cards.game import Game, Games, States
 from cards.play import Actions, Player, named_player, play
 from cards.splitmix import stream
 from command.checks import SettingsError
-from command.compose import TrainSettings
 from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.precision import player_format
-from train.dqn.exploration import player_names, seating
-from train.run.signals import EXIT_REQUEUE
+from train.dqn.seating import player_names, seating
 from train.dqn.transitions import Recorder, Transitions
+from train.run.signals import EXIT_REQUEUE
+from train.settings.dqn import TrainSettings
 
 Weights = dict[str, Tensor]
 _ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
 
 
 @dataclass(frozen=True)
-class Ticket:
-    """One unit of work: play the episodes `first .. first + count - 1` of the run with this exploration.
+class RolloutRequest:
+    """One rollout: play the episodes `first .. first + count - 1` of the run with this exploration.
 
     Each `attempt` at them deals other games: what ended one worker shall not end the next.
     """
@@ -55,9 +55,9 @@ class EpisodeReturn(NamedTuple):
 
 @dataclass(frozen=True)
 class Rollout:
-    """What came of a ticket."""
+    """What came of a request."""
 
-    ticket: Ticket
+    request: RolloutRequest
     transitions: Transitions
     weights_version: int
     episode_return: EpisodeReturn
@@ -86,12 +86,12 @@ def build_network(game: Game, settings: TrainSettings) -> QNetwork:
 
 def acting_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:
     """A network to play with, in the fastest number format of this device."""
-    network = build_network(game, settings).to(device).in_format(player_format(device))
+    network = build_network(game, settings).to(device).to_format(player_format(device))
     return network.eval().requires_grad_(False)
 
 
 class RolloutWorker:
-    """Plays tickets with the newest weights it was given."""
+    """Plays requests with the newest weights it was given."""
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._settings = settings
@@ -111,14 +111,14 @@ class RolloutWorker:
             self.network.load_state_dict(weights)
             self._version = version
 
-    def play(self, ticket: Ticket) -> Rollout:
-        """Play a ticket to the end. The same ticket with the same weights gives the same rollout."""
+    def play(self, request: RolloutRequest) -> Rollout:
+        """Play a request to the end. The same request with the same weights gives the same rollout."""
         started = time.perf_counter()
         settings, learner = self._settings, self._settings.learner
-        name = f"episodes, attempt {ticket.attempt}" if ticket.attempt else "episodes"
-        seeds = stream(settings.seed, name, ticket.first, ticket.count)
-        seats = seating(settings.behaviour, self._names, ticket.first, seeds, self._game.seats)
-        self._player.epsilon = ticket.epsilon
+        name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
+        seeds = stream(settings.seed, name, request.first, request.count)
+        seats = seating(settings.behaviour, self._names, request.first, seeds, self._game.seats)
+        self._player.epsilon = request.epsilon
         own = seats == 0
         recorder = Recorder(self._game)
 
@@ -131,7 +131,7 @@ class RolloutWorker:
         states, totals = play(self._game, seeds, self._players, seats, self._reward, watch)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
         earned = episode_return(totals, own, self._game.taken(states))
-        return Rollout(ticket, transitions, self._version, earned, time.perf_counter() - started)
+        return Rollout(request, transitions, self._version, earned, time.perf_counter() - started)
 
 
 class Evaluator:
@@ -151,14 +151,14 @@ class Evaluator:
         return {name: duel(self._game, player, named_player(self._game, name), seeds) for name in opponents}
 
 
-class RolloutsLostError(SettingsError):
+class BackendLostError(SettingsError):
     """Nobody is there any more to play; the message says why, and the run goes on from its checkpoint."""
 
     exit_code = EXIT_REQUEUE
 
 
-class Rollouts(Protocol):
-    """Where tickets are played: in this process (`LocalRollouts`) or by Ray workers (`train.dqn.cluster`)."""
+class RolloutBackend(Protocol):
+    """Where requests are played: in this process (`LocalBackend`) or by Ray workers (`train.dqn.cluster`)."""
 
     def wants_weights(self) -> bool:
         """Whether newer weights may be published now."""
@@ -169,11 +169,11 @@ class Rollouts(Protocol):
     def workers(self) -> int:
         """How many play beside the learner."""
 
-    def room(self) -> int:
-        """How many more tickets may be submitted now."""
+    def free_slots(self) -> int:
+        """How many more requests may be submitted now."""
 
-    def submit(self, ticket: Ticket) -> None:
-        """Have a ticket played."""
+    def submit(self, request: RolloutRequest) -> None:
+        """Have a request played."""
 
     def ready(self, wait: bool) -> list[Rollout]:
         """The rollouts that are done, each once; with `wait`, at least one, or none after a second."""
@@ -191,8 +191,8 @@ class Rollouts(Protocol):
         """Give back processes and memory."""
 
 
-class LocalRollouts:
-    """Plays every ticket at once in the learner's process: no Ray, and the same bits for the same seed."""
+class LocalBackend:
+    """Plays every request at once in the learner's process: no Ray, and the same bits for the same seed."""
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._worker = RolloutWorker(settings, device)
@@ -202,42 +202,42 @@ class LocalRollouts:
         self._evaluations: list[tuple[int, dict[str, Duel]]] = []
 
     def wants_weights(self) -> bool:
-        """See `Rollouts`. Every ticket is played with the newest."""
+        """See `RolloutBackend`. Every request is played with the newest."""
         return True
 
     def publish(self, version: int, weights: Weights) -> None:
-        """See `Rollouts`."""
+        """See `RolloutBackend`."""
         self._worker.load(version, weights)
 
     def workers(self) -> int:
-        """See `Rollouts`."""
+        """See `RolloutBackend`."""
         return 0
 
-    def room(self) -> int:
-        """See `Rollouts`."""
+    def free_slots(self) -> int:
+        """See `RolloutBackend`."""
         return 1 - len(self._done)
 
-    def submit(self, ticket: Ticket) -> None:
-        """See `Rollouts`."""
-        self._done.append(self._worker.play(ticket))
+    def submit(self, request: RolloutRequest) -> None:
+        """See `RolloutBackend`."""
+        self._done.append(self._worker.play(request))
 
     def ready(self, wait: bool) -> list[Rollout]:
-        """See `Rollouts`."""
+        """See `RolloutBackend`."""
         done, self._done = self._done, []
         return done
 
     def evaluate(self, tag: int, weights: Weights) -> None:
-        """See `Rollouts`."""
+        """See `RolloutBackend`."""
         self._evaluations.append((tag, self._evaluator.duels(weights, "evaluation", self._deals)))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
-        """See `Rollouts`."""
+        """See `RolloutBackend`."""
         done, self._evaluations = self._evaluations, []
         return done
 
     def describe(self) -> str:
-        """See `Rollouts`."""
+        """See `RolloutBackend`."""
         return "local: games are played in the learner's process"
 
     def close(self) -> None:
-        """See `Rollouts`."""
+        """See `RolloutBackend`."""

@@ -1,4 +1,4 @@
-"""The training loop: tickets out, rollouts in, updates in step with them, and now and then a look at the result."""
+"""The training loop: requests out, rollouts in, updates in step with them, and now and then a look at the result."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from typing import Any
 import torch
 
 from cards.duplicate import Duel
-from train.run import checkpoint
+from command.compose import as_yaml
 from train.dqn.best import Best
-from train.run.budget import Budget
-from train.run.cadence import Cadence, restore
-from command.compose import TrainSettings, as_yaml
 from train.dqn.counters import Counters, Rates, RecentRates
 from train.dqn.divergence import Watch
-from train.dqn.learner import Learner
-from train.run.metrics import Metrics
-from train.dqn.pace import Pace
-from train.run.progress import Display, Status
-from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import Rollout, Rollouts, RolloutsLostError, Ticket, Weights, build_network
-from train.run.folder import RunFolder
-from train.settings.saved import counters_of_checkpoint
 from train.dqn.exploration import epsilon, linear
+from train.dqn.learner import Learner
+from train.dqn.pace import Pace
+from train.dqn.replay import ReplayBuffer
+from train.dqn.rollout import BackendLostError, Rollout, RolloutBackend, RolloutRequest, Weights, build_network
+from train.run import checkpoint
+from train.run.budget import Budget
+from train.run.cadence import Cadence, restore
+from train.run.folder import RunFolder
+from train.run.metrics import Metrics
+from train.run.progress import Display, Status
+from train.settings.dqn import TrainSettings
+from train.settings.saved import counters_of_checkpoint
 
 log = logging.getLogger("train")
 
@@ -57,8 +58,8 @@ class Trainer:
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
         self._pace = Pace(settings.learner, replay.capacity)
         self._max_age = settings.rollout.max_weights_age
-        self._unplayed: list[Ticket] = []  # given out before an interruption, and not come back
-        self._in_flight: dict[int, Ticket] = {}
+        self._unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
+        self._in_flight: dict[int, RolloutRequest] = {}
         self._evaluating: dict[int, Weights] = {}
         self._writer = checkpoint.BackgroundWriter()
         self._watch = Watch(folder.checkpoints, self._writer)
@@ -82,7 +83,7 @@ class Trainer:
         """Whether the run had been finished before, its last weights evaluated and all."""
         return self.finished() and self.counters.evaluated >= self.counters.env_steps
 
-    def run(self, rollouts: Rollouts, display: Display, stop_requested: Callable[[], bool]) -> bool:
+    def run(self, rollouts: RolloutBackend, display: Display, stop_requested: Callable[[], bool]) -> bool:
         """Train until the budget is spent and the last weights are evaluated; returns whether that is so.
 
         Leaves a checkpoint either way, and on an error.
@@ -97,13 +98,13 @@ class Trainer:
             for tag, weights in evaluations.items():
                 self._start_evaluation(tag, weights)
             if not self.learner.updates:
-                self._feed()
+                self._request_rollouts()
                 self.learner.warm_up(self._game.words)
             while not self.finished() and not stop_requested():
                 self._step(display)
             if self.finished():
                 self._last_evaluation(display, stop_requested)
-        except RolloutsLostError:
+        except BackendLostError:
             if not stop_requested():  # what asks this process to stop may have ended Ray at the same time
                 raise
         finally:
@@ -118,12 +119,12 @@ class Trainer:
         return self.counters.episodes, self.learner.updates, self.counters.evaluated
 
     def _step(self, display: Display) -> None:
-        self._feed()
+        self._request_rollouts()
         for rollout in self.rollouts.ready(wait=self._updates_due() == 0):
             self._insert(rollout)
         for _ in range(min(self._updates_due(), UPDATES_AT_ONCE)):
             self._update()
-        self._look(display)
+        self._log_evaluate_and_save(display)
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""
@@ -134,35 +135,35 @@ class Trainer:
         """How much of the budget is spent, 0 to 1."""
         return self.budget.spent(self.counters.episodes)
 
-    def _feed(self) -> None:
-        """Give out tickets, as long as the learner is not left behind (back-pressure).
+    def _request_rollouts(self) -> None:
+        """Give out requests, as long as the learner is not left behind (back-pressure).
 
-        Updates that one ticket of each worker pays for may be due while more games are played.
+        Updates that one request of each worker pays for may be due while more games are played.
         """
-        ahead = self._pace.per_ticket(self.counters) * self.rollouts.workers()
-        while self.rollouts.room() > 0 and self._updates_due() <= ahead:
-            ticket = self._next_ticket()
-            if ticket is None:
+        ahead = self._pace.per_rollout(self.counters) * self.rollouts.workers()
+        while self.rollouts.free_slots() > 0 and self._updates_due() <= ahead:
+            request = self._next_request()
+            if request is None:
                 return
-            self._in_flight[ticket.first] = ticket  # first of all: whatever fails from here on, it is not forgotten
+            self._in_flight[request.first] = request  # first of all: whatever fails from here on, it is not forgotten
             if self._published != self.learner.updates and self.rollouts.wants_weights():
                 self._published = self.learner.updates
                 self.rollouts.publish(self._published, self.learner.acting_weights())
-            self.rollouts.submit(ticket)
+            self.rollouts.submit(request)
             if self.settings.rollout.kind == "local":
                 return
 
-    def _next_ticket(self) -> Ticket | None:
+    def _next_request(self) -> RolloutRequest | None:
         counters, settings = self.counters, self.settings
         if self._unplayed:
             return replace(self._unplayed.pop(0), epsilon=self._epsilon())
         left = self.budget.episodes_left(counters.next_episode)
-        count = settings.rollout.batch if left is None else min(settings.rollout.batch, left)
+        count = settings.rollout.games if left is None else min(settings.rollout.games, left)
         if not count:
             return None
-        ticket = Ticket(counters.next_episode, count, self._epsilon())
+        request = RolloutRequest(counters.next_episode, count, self._epsilon())
         counters.next_episode += count
-        return ticket
+        return request
 
     def _epsilon(self) -> float:
         explore = self.settings.exploration
@@ -172,9 +173,9 @@ class Trainer:
         self.budget.start_clock()
         limit = self._pace.max_weights_age(self._max_age, len(self._in_flight), self.counters)
         too_old = self.learner.updates - rollout.weights_version > limit
-        ticket = self._in_flight.pop(rollout.ticket.first)
+        request = self._in_flight.pop(rollout.request.first)
         if too_old:
-            self._unplayed.append(ticket)
+            self._unplayed.append(request)
             self.counters.too_old += 1
             return
         self.replay.add(rollout.transitions)
@@ -191,7 +192,7 @@ class Trainer:
         if self.learner.updates == 1:
             log.info("first update")
 
-    def _look(self, display: Display) -> None:
+    def _log_evaluate_and_save(self, display: Display) -> None:
         """Log, evaluate and save when they are due, and refresh the display."""
         for tag, duels in self.rollouts.evaluated(wait=False):
             self._evaluated(tag, duels, display)
@@ -253,8 +254,10 @@ class Trainer:
         It takes a while, and may be stopped: what was learned is saved before, and the next start evaluates.
         """
         if not self.learner.updates:
-            least = self.settings.learner.min_replay
-            log.warning("nothing was learned: %d transitions, learner.min_replay is %d", self.replay.inserted, least)
+            least = self.settings.learner.learning_starts
+            log.warning(
+                "nothing was learned: %d transitions, learner.learning_starts is %d", self.replay.inserted, least
+            )
         self._save_checkpoint()
         while not stop_requested() and (self._evaluating or not self.complete()):
             if not self._evaluating:
@@ -270,13 +273,13 @@ class Trainer:
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on. Tensors are not copied."""
         counters = asdict(self.counters) | {"seconds": self.budget.seconds()}
-        open_tickets = [*self._unplayed, *self._in_flight.values()]
+        open_requests = [*self._unplayed, *self._in_flight.values()]
         return {
             "settings": asdict(self.settings),
             "acting": self.learner.acting_weights(),
             "counters": counters,
             "evaluating": [[tag, weights] for tag, weights in self._evaluating.items()],
-            "open_tickets": [[ticket.first, ticket.count, ticket.attempt] for ticket in open_tickets],
+            "open_requests": [[request.first, request.count, request.attempt] for request in open_requests],
             "passed": {what: cadence.passed for what, cadence in self._cadences.items()},
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
@@ -286,8 +289,9 @@ class Trainer:
         """Go on from `state_dict`. Tickets that were out are played again, as the same episodes."""
         self.counters = counters_of_checkpoint(Counters, state["counters"])
         self.budget.seconds_before = self.counters.seconds
-        # Checkpoints of older versions have no attempts.
-        self._unplayed = [Ticket(first, count, 0.0, *attempt) for first, count, *attempt in state["open_tickets"]]
+        # Checkpoints of older versions have no attempts, and had another word.
+        out = state["open_requests"] if "open_requests" in state else state["open_tickets"]
+        self._unplayed = [RolloutRequest(first, count, 0.0, *attempt) for first, count, *attempt in out]
         self._evaluating = dict(state["evaluating"])
         restore(self._cadences, state["passed"])
         self.learner.load_state_dict(state["learner"])

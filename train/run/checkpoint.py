@@ -1,8 +1,8 @@
 """Checkpoints: written whole or not at all, checked before they are used, loaded without running code.
 
 A file is one line of text, `busso-checkpoint 2 <sha256 of the rest>`; one line of JSON that describes the large columns
-of the state, if it has any (`train.run.columns`); their bytes; and what `torch.save` wrote of all else. Neither writing nor
-loading one makes a copy of the columns. Files of format 1 hold no columns: `torch.save` wrote everything.
+of the state, if it has any (`train.run.columns`); their bytes; and what `torch.save` wrote of all else. Neither writing
+nor loading one makes a copy of the columns. Files of format 1 hold no columns: `torch.save` wrote everything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from typing import IO, Any
 
 import torch
 
+from command.errors import UserError
 from train.run.columns import Columns, as_bytes, described, restored
+from train.run.finite import not_finite
 
 MAGIC = b"busso-checkpoint 2 "
 MAGIC_1 = b"busso-checkpoint 1 "  # as long as the other

@@ -10,10 +10,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from train.run import checkpoint
 from command.checks import SettingsError
 from command.compose import as_yaml
-from train.settings.run import RunSettings, game_defaults
+from command.game import game_defaults
+from train.run import checkpoint
+from train.settings.run import RunSettings
 from train.settings.saved import changes, other_keys
 
 log = logging.getLogger("train")

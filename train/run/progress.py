@@ -11,7 +11,7 @@ from types import TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from cards.duplicate import Duel, decimals
@@ -95,19 +95,6 @@ class Display:
         return table
 
 
-def status_bar() -> Progress:
-    """A progress bar for the terminal, with room for the `status` of its task."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[status]}"),
-        console=Console(stderr=True),
-    )
-
-
 def _left(seconds: float | None) -> str:
     return "" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02d} left"
 
@@ -118,12 +105,6 @@ def _line(status: Status) -> str:
         f"{status.env_steps_per_second:,.0f} env steps/s  {status.updates_per_second:,.0f} updates/s  "
         f"{_left(status.seconds_left)}"
     ).rstrip()
-
-
-def result_console() -> Console:
-    """Standard output; where it is no terminal, wide enough for our tables."""
-    console = Console()
-    return console if console.is_terminal else Console(width=120)
 
 
 def results_table(title: str, unit: str, duels: Mapping[str, Duel], won_means: str | None = None) -> Table:

@@ -39,15 +39,6 @@ def object_store() -> int:
     return max(_LEAST_STORE, min(wanted, room))
 
 
-def job_minutes() -> float | None:
-    """Minutes of training that fit into the Slurm job (BUSSO_MINUTES, of slurm/lib/train.sh); None outside of one."""
-    try:
-        minutes = float(os.environ.get("BUSSO_MINUTES", ""))
-    except ValueError:
-        return None
-    return minutes if minutes > 0 else None
-
-
 def _number(name: str) -> int:
     text = os.environ.get(name, "")
     return int(text) if text.isdecimal() else 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from command.compose import chosen_algo_and_game, compose
+from command.game import load_configured_game
 from train.settings.batch_q import BatchQSettings
-from command.compose import TrainSettings, chosen_algo_and_game, compose
-from train.settings.run import load_configured_game
+from train.settings.dqn import TrainSettings
 from train.settings.tabular import ALGORITHMS, TabularSettings
 
 AnyRunSettings = TrainSettings | BatchQSettings | TabularSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cards.tables import numbering_of
-from command.checks import MOST_DEALS, SettingsError, check_range, one_of, require, share
+from command.checks import MAX_DEALS, SettingsError, check_range, one_of, require, share
 from train.settings.run import RunSettings
 
 
@@ -17,7 +17,7 @@ class FinalEvaluationSettings:
     final_deals: int = 2048
 
     def __post_init__(self) -> None:
-        check_range("evaluation.final_deals", self.final_deals, 2, MOST_DEALS)
+        check_range("evaluation.final_deals", self.final_deals, 2, MAX_DEALS)
 
 
 @dataclass
@@ -40,7 +40,7 @@ class BatchQSettings(RunSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for key in ("iterations", "games", "passes", "save_every"):
-            check_range(key, getattr(self, key), 1, MOST_DEALS)
+            check_range(key, getattr(self, key), 1, MAX_DEALS)
         share("", self, "epsilon", "epsilon_decay", "discount")
         require(0 < self.step_size <= 1, "step_size", "more than 0, at most 1", self.step_size)
         game = self.load_game()

@@ -1,12 +1,15 @@
-"""The groups of settings of a DQN run, each checked by itself; `command.compose` puts them together."""
+"""The settings of a DQN run: groups that are each checked by themselves, and `TrainSettings`, which has them all."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 
+from cards.game import Game
 from command.checks import (
-    MOST_DEALS,
-    MOST_THREADS,
+    MAX_DEALS,
+    MAX_THREADS,
     SettingsError,
     check_range,
     not_negative,
@@ -15,6 +18,9 @@ from command.checks import (
     require,
     share,
 )
+from train.settings.run import CheckpointSettings, RunSettings, job_minutes
+
+DEFAULT_MINUTES = 9.0  # of a run whose budget nobody says
 
 
 @dataclass
@@ -42,21 +48,30 @@ class LearnerSettings:
     double: bool = False
     loss: str = "mse"
     grad_clip: float = 10.0
-    target_sync: int = 2000
+    target_update_interval: int = 2000
     target_tau: float = 0.01
-    average: float = 0.99
+    ema_decay: float = 0.99
     precision: str = "auto"
     threads: int = 1
     samples_per_insert: float = 0.5
-    min_replay: int = 10_000
+    learning_starts: int = 10_000
 
     def __post_init__(self) -> None:
-        positive("learner", self, "lr", "batch_size", "n_step", "target_sync", "min_replay", "samples_per_insert")
+        positive(
+            "learner",
+            self,
+            "lr",
+            "batch_size",
+            "n_step",
+            "target_update_interval",
+            "learning_starts",
+            "samples_per_insert",
+        )
         require(self.grad_clip > 0, "learner.grad_clip", "more than 0 (inf: no limit)", self.grad_clip)
-        check_range("learner.threads", self.threads, 1, MOST_THREADS)
-        share("learner", self, "gamma", "target_tau", "average")
+        check_range("learner.threads", self.threads, 1, MAX_THREADS)
+        share("learner", self, "gamma", "target_tau", "ema_decay")
         require(0 <= self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
-        require(self.average < 1, "learner.average", "less than 1", self.average)
+        require(self.ema_decay < 1, "learner.ema_decay", "less than 1", self.ema_decay)
         one_of("learner.loss", self.loss, "huber", "mse")
         one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
 
@@ -101,10 +116,10 @@ class PhaseSettings:
 
 @dataclass
 class RolloutSettings:
-    """Who plays the games. `batch` games are one unit of work; no `workers`: one for every CPU but the learner's."""
+    """Who plays the games. `games` are played in one rollout; no `workers`: one for every CPU but the learner's."""
 
     kind: str = "local"
-    batch: int = 512
+    games: int = 512
     workers: int | None = None
     in_flight: int = 2
     gpus_per_worker: float = 0.0
@@ -118,9 +133,9 @@ class RolloutSettings:
     def __post_init__(self) -> None:
         one_of("rollout.kind", self.kind, "local", "ray")
         require(self.workers is None or self.workers > 0, "rollout.workers", "more than 0, or null", self.workers)
-        positive("rollout", self, "batch", "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds")
+        positive("rollout", self, "games", "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds")
         require(0 <= self.publish_ms <= 60_000, "rollout.publish_ms", "0 to 60000", self.publish_ms)
-        check_range("rollout.threads", self.threads, 1, MOST_THREADS)
+        check_range("rollout.threads", self.threads, 1, MAX_THREADS)
         fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
 
@@ -139,8 +154,8 @@ class EvaluationSettings:
     def __post_init__(self) -> None:
         positive("evaluation", self, "every_episodes")
         not_negative("evaluation", self, "min_seconds")
-        check_range("evaluation.deals", self.deals, 2, MOST_DEALS)
-        check_range("evaluation.final_deals", self.final_deals, 2, MOST_DEALS)
+        check_range("evaluation.deals", self.deals, 2, MAX_DEALS)
+        check_range("evaluation.final_deals", self.final_deals, 2, MAX_DEALS)
         once = len(set(self.opponents)) == len(self.opponents)
         require(once, "evaluation.opponents", "each player once", self.opponents)
         measure, against, opponent = self.best_by.partition(":")
@@ -164,13 +179,54 @@ class EvaluationSettings:
 
 
 @dataclass
-class CheckpointSettings:
-    """A checkpoint every so many episodes, `min_seconds` apart; the last `keep` stay, besides `best`."""
+class TrainSettings(RunSettings):
+    """Everything that `python -m train` may be told; conf/ holds the same keys with their comments."""
 
-    every_episodes: int = 100_000
-    min_seconds: float = 60.0
-    keep: int = 3
+    algo: str = "dqn"
+    episodes: int | None = None
+    minutes: float | None = None
+    device: str = "auto"
+    log_every_episodes: int = 10_000
+    log_min_seconds: float = 2.0
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    learner: LearnerSettings = field(default_factory=LearnerSettings)
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
+    exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
+    behaviour: list[PhaseSettings] = field(default_factory=list)
+    rollout: RolloutSettings = field(default_factory=RolloutSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
 
     def __post_init__(self) -> None:
-        positive("checkpoint", self, "every_episodes", "keep")
-        not_negative("checkpoint", self, "min_seconds")
+        super().__post_init__()
+        one_of("algo", self.algo, "dqn")
+        if self.episodes is None and self.minutes is None:
+            self.minutes = job_minutes() or DEFAULT_MINUTES
+        require(self.episodes is None or self.episodes > 0, "episodes", "more than 0, or null", self.episodes)
+        require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
+        positive("", self, "log_every_episodes")
+        not_negative("", self, "log_min_seconds")
+        game = self.load_game()
+        self._check_behaviour(game)
+        for opponent in self.evaluation.opponents:
+            _check_player(game, "evaluation.opponents", opponent)
+
+    def _check_behaviour(self, game: Game) -> None:
+        require(bool(self.behaviour), "behaviour", "at least one phase", self.behaviour)
+        ends = [math.inf if phase.until is None else phase.until for phase in self.behaviour]
+        rising = all(a < b for a, b in pairwise(ends)) and ends[0] > 0 and ends[-1] == math.inf
+        require(rising, "behaviour", "phases by rising `until`, the last with until: null", ends)
+        last = max((phase.until for phase in self.behaviour if phase.until is not None), default=0)
+        fits = last == 0 or (self.episodes is not None and last < self.episodes)
+        require(fits, "behaviour", f"phases within the budget: say episodes=N, more than {last}", self.episodes)
+        for phase in self.behaviour:
+            fits = all(p >= 0 for p in phase.mix.values()) and math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
+            require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
+            for player in phase.mix:
+                if player != "network":
+                    _check_player(game, "behaviour.mix", player)
+
+
+def _check_player(game: Game, key: str, name: str) -> None:
+    if name != "random" and name not in game.policies:
+        raise SettingsError(f"{key}: {game.name} has no player {name!r}; it has random, {', '.join(game.policies)}")

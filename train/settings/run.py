@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards.game import Game, load_game
-from command.checks import MOST_SEED, SettingsError, check_range, one_of, require
+from cards.game import Game
+from command.checks import MAX_SEED, check_range, not_negative, positive, require
+from command.game import load_configured_game
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=,+-]*")
 
@@ -26,7 +28,7 @@ class RunSettings:
     def __post_init__(self) -> None:
         require(bool(_NAME.fullmatch(self.name)), "name", "a folder of letters, digits and -_=,.", self.name)
         require(bool(self.runs.strip()), "runs", "a folder", self.runs)
-        check_range("seed", self.seed, 0, MOST_SEED)
+        check_range("seed", self.seed, 0, MAX_SEED)
         self.load_game()
 
     def load_game(self) -> Game:
@@ -39,7 +41,7 @@ class RunSettings:
         return str(self.game.get("name", ""))
 
     def reward_name(self, game: Game) -> str:
-        """The chosen training signal, the game's first unless `game.reward` says otherwise."""
+        """The chosen reward, the game's first unless `game.reward` says otherwise."""
         return str(self.game.get("reward", next(iter(game.rewards))))
 
     @property
@@ -48,18 +50,23 @@ class RunSettings:
         return Path(self.runs) / self.game_name / self.name
 
 
-def load_configured_game(settings: dict[str, Any]) -> Game:
-    """The game of the group `game`, with its rule options. Raises SettingsError for an unknown game or option."""
+@dataclass
+class CheckpointSettings:
+    """A checkpoint every so many episodes, `min_seconds` apart; the last `keep` stay, besides `best`."""
+
+    every_episodes: int = 100_000
+    min_seconds: float = 60.0
+    keep: int = 3
+
+    def __post_init__(self) -> None:
+        positive("checkpoint", self, "every_episodes", "keep")
+        not_negative("checkpoint", self, "min_seconds")
+
+
+def job_minutes() -> float | None:
+    """Minutes of training that fit into the Slurm job (BUSSO_MINUTES, of slurm/lib/train.sh); None outside of one."""
     try:
-        game = load_game(str(settings.get("name")), {k: v for k, v in settings.items() if k not in ("name", "reward")})
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
-    if "reward" in settings:
-        one_of("game.reward", str(settings["reward"]), *game.rewards)
-    return game
-
-
-def game_defaults(name: str) -> dict[str, Any]:
-    """The group `game` of a game when nothing is said but its name. Raises SettingsError for an unknown one."""
-    game = load_configured_game({"name": name})
-    return {"name": name, "reward": next(iter(game.rewards)), **asdict(game.options)}
+        minutes = float(os.environ.get("BUSSO_MINUTES", ""))
+    except ValueError:
+        return None
+    return minutes if minutes > 0 else None

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from command.checks import SettingsError
 from command.compose import settings_from_dict
-from train.settings.run import game_defaults
+from command.game import game_defaults
 
 T = TypeVar("T")
 

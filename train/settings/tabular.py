@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from command.checks import SettingsError, one_of, positive, require, share
-from train.settings.run import RunSettings
-from train.settings.dqn import CheckpointSettings
+from train.settings.run import CheckpointSettings, RunSettings
 
 ALGORITHMS = ("monte_carlo", "td", "q_learning")
 
@@ -23,14 +22,14 @@ class TabularSettings(RunSettings):
     epsilon: float = 0.4
     step_size: float | None = None
     step_power: float = 1.0
-    least_visits: int = 10_000
+    min_visits: int = 10_000
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("algo", self.algo, *ALGORITHMS)
         require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
-        positive("", self, "episodes", "log_every_episodes", "least_visits")
+        positive("", self, "episodes", "log_every_episodes", "min_visits")
         share("", self, "epsilon")
         step = self.step_size
         require(step is None or 0 < step <= 1, "step_size", "more than 0, at most 1, or null", step)

@@ -22,7 +22,7 @@ from train.tabular.simulator import Functions, Simulator
 
 TOLERANCE = 1e-13
 EQUAL = 1e-10  # action values that differ by less are the same
-MOST_SWEEPS = 100_000
+MAX_SWEEPS = 100_000
 NO_ACTION = -1
 
 Values = NDArray[np.float64]
@@ -47,10 +47,10 @@ def evaluate_policy(mdp: Mdp, policy: Policy, tolerance: float = TOLERANCE, valu
     `values` are where to start from. Raises ValueError when the sweeps do not converge.
     """
     values = np.zeros(policy.size) if values is None else values.copy()
-    for _ in range(MOST_SWEEPS):
+    for _ in range(MAX_SWEEPS):
         if _evaluation_sweep(mdp, policy, values) <= tolerance:
             return values
-    raise ValueError(f"policy evaluation: no convergence in {MOST_SWEEPS:,} sweeps; does the process end?")
+    raise ValueError(f"policy evaluation: no convergence in {MAX_SWEEPS:,} sweeps; does the process end?")
 
 
 def policy_iteration(mdp: Mdp, tolerance: float = TOLERANCE) -> Solution:
@@ -71,10 +71,10 @@ def policy_iteration(mdp: Mdp, tolerance: float = TOLERANCE) -> Solution:
 def value_iteration(mdp: Mdp, tolerance: float = TOLERANCE) -> Solution:
     """The same by sweeps of the optimality equation. Raises ValueError when they do not converge."""
     values = np.zeros(mdp.start.size)
-    for sweep in range(1, MOST_SWEEPS + 1):
+    for sweep in range(1, MAX_SWEEPS + 1):
         if _optimality_sweep(mdp, values) <= tolerance:
             return Solution(values, greedy(action_values(mdp, values)), sweep)
-    raise ValueError(f"value iteration: no convergence in {MOST_SWEEPS:,} sweeps; does the process end?")
+    raise ValueError(f"value iteration: no convergence in {MAX_SWEEPS:,} sweeps; does the process end?")
 
 
 def action_values(mdp: Mdp, values: Values) -> Values:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from cards.bits import bit, nth_bit, popcount
 from cards.game import Game
+from cards.numbering import Numbering, Policy
 from cards.splitmix import GAMMA, below, mix, uniform
-from cards.tables import Numbering, Policy
 
 Values = NDArray[np.float32]
 

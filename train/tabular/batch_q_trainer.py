@@ -14,18 +14,20 @@ import numpy as np
 import torch
 
 from cards.duplicate import duel, meaning_of_won
+from cards.numbering import Numbering, Policy
 from cards.play import named_player
 from cards.splitmix import stream
-from cards.tables import Numbering, Policy, TablePlayer, numbering_of, save_policy
-from train import checkpoint, results
-from train.tabular.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, untried_values, visited
-from train.settings.batch_q import BatchQSettings
+from cards.tables import TablePlayer, numbering_of, save_policy
 from command.compose import as_yaml
-from train.run.metrics import Metrics
-from train.run.progress import result_console, results_table, status_bar
+from command.console import result_console, status_bar
+from train.run import checkpoint, results
 from train.run.folder import RunFolder
-from train.settings.saved import counters_of_checkpoint
+from train.run.metrics import Metrics
+from train.run.progress import results_table
 from train.run.signals import StopRequest
+from train.settings.batch_q import BatchQSettings
+from train.settings.saved import counters_of_checkpoint
+from train.tabular.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, untried_values, visited
 
 log = logging.getLogger("train")
 

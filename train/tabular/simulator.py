@@ -38,7 +38,7 @@ class Simulator:
 
 
 def of_game(game: Game, reward: str, index: Callable[..., int]) -> Simulator:
-    """A game of one seat, with the named training signal and the function that numbers its states."""
+    """A game of one seat, with the named reward and the function that numbers its states."""
     if game.seats != 1:
         raise ValueError(f"{game.name} has {game.seats} seats; tabular learning is for one")
     state = np.array([game.blank])

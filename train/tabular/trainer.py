@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 
 from cards.mdp import Model
 from cards.splitmix import stream
-from train import checkpoint, results
-from train.run.cadence import Cadence, restore
-from train.run.checkpoint import CheckpointError
 from command.checks import SettingsError
 from command.compose import as_yaml
-from train.run.metrics import Metrics
-from train.run.progress import status_bar
+from command.console import status_bar
+from train.run import checkpoint, results
+from train.run.cadence import Cadence, restore
+from train.run.checkpoint import CheckpointError
 from train.run.folder import RunFolder
-from train.settings.saved import counters_of_checkpoint, other_keys, settings_of_checkpoint
+from train.run.metrics import Metrics
 from train.run.signals import StopRequest
-from train.tabular.simulator import of_game
-from train.tabular.algorithms import Method, Values, learn
+from train.settings.saved import counters_of_checkpoint, other_keys, settings_of_checkpoint
 from train.settings.tabular import TabularSettings
+from train.tabular.algorithms import Method, Values, learn
 from train.tabular.errors import Errors, Exact
+from train.tabular.simulator import of_game
 
 log = logging.getLogger("train")
 
@@ -158,7 +158,7 @@ class TabularTrainer:
 
     def errors(self) -> Errors:
         """Of the table as it is now."""
-        return self.exact.errors(self.values, self.visits, self.settings.least_visits)
+        return self.exact.errors(self.values, self.visits, self.settings.min_visits)
 
     def _learn(self) -> None:
         counters, settings = self.counters, self.settings
@@ -242,14 +242,14 @@ def _report(trainer: TabularTrainer, folder: Path) -> None:
     counters, errors, settings = trainer.counters, trainer.errors(), trainer.settings
     results.write(folder, asdict(counters) | asdict(errors))
     print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
-    for line in error_lines(errors, settings.least_visits):
+    for line in error_lines(errors, settings.min_visits):
         print(line)
 
 
-def error_lines(errors: Errors, least_visits: int) -> list[str]:
+def error_lines(errors: Errors, min_visits: int) -> list[str]:
     """Errors as a person reads them."""
     lines = [
-        f"states visited at least {least_visits:,} times: {errors.states:,}",
+        f"states visited at least {min_visits:,} times: {errors.states:,}",
         f"greatest error: {errors.greatest:.5f}",
         f"mean error: {errors.mean:.5f}",
     ]

@@ -18,8 +18,8 @@ from train.dqn.cluster.pool import HEALTH
 if TYPE_CHECKING:
     import torch
 
-    from command.compose import TrainSettings
     from train.dqn.rollout import Weights
+    from train.settings.dqn import TrainSettings
 
 
 def _device(gpus: float) -> torch.device:
@@ -41,33 +41,33 @@ class WorkerActor:
     def __init__(self, pickled_settings: bytes) -> None:
         import torch
 
-        from train.dqn.rollout import RolloutWorker, Ticket
+        from train.dqn.rollout import RolloutRequest, RolloutWorker
 
         settings: TrainSettings = pickle.loads(pickled_settings)
         torch.set_num_threads(settings.rollout.threads)
         self._worker = RolloutWorker(settings, _device(settings.rollout.gpus_per_worker))
-        self._worker.play(Ticket(0, 1, 0.0))  # compiles the game, so that a heartbeat need not allow for it
+        self._worker.play(RolloutRequest(0, 1, 0.0))  # compiles the game, so that a heartbeat need not allow for it
         self._loaded = -1
         self._newest: tuple[int, list[Any]] = (-1, [])
 
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
-        """How many rounds of moves have been played. The next ticket is played with these weights, if newer."""
+        """How many rounds of moves have been played. The next request is played with these weights, if newer."""
         self._hear_of(version, weights)
         return self._worker.rounds
 
-    def play(self, ticket: TicketFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
-        """Play a ticket with these weights, or newer ones that it heard of since the ticket was submitted."""
-        from train.dqn.rollout import Ticket
+    def play(self, request: TicketFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
+        """Play a request with these weights, or newer ones that it heard of since the request was submitted."""
+        from train.dqn.rollout import RolloutRequest
 
         self._hear_of(version, weights)
         newest, reference = self._newest
         if newest > self._loaded:
             self._worker.load(newest, _tensors(ray.get(reference[0])))
             self._loaded = newest
-        rollout = self._worker.play(Ticket(*ticket))
+        rollout = self._worker.play(RolloutRequest(*request))
         about = {name: value for name, value in vars(rollout).items() if name != "transitions"}
-        return about | {"ticket": ticket}, list(rollout.transitions)
+        return about | {"request": request}, list(rollout.transitions)
 
     def _hear_of(self, version: int, weights: list[Any]) -> None:
         """One exchange of a reference: heartbeats come in another thread."""

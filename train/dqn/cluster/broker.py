@@ -115,8 +115,8 @@ class Broker:
     def _on_publish(self, version: int, weights: dict[str, Any]) -> None:
         self._pool.publish(version, weights)
 
-    def _on_submit(self, *ticket: Any) -> None:
-        self._pool.submit(ticket)
+    def _on_submit(self, *request: Any) -> None:
+        self._pool.submit(request)
 
     def _on_evaluate(self, tag: int, weights: dict[str, Any]) -> None:
         self._pool.evaluate(tag, weights)

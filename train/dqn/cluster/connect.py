@@ -12,8 +12,8 @@ import ray
 from ray.exceptions import RayError
 from ray.util.placement_group import placement_group
 
-from train.run import resources
 from command.checks import SettingsError
+from train.run import resources
 from train.settings.dqn import RolloutSettings
 
 CONNECT_SECONDS = 5.0

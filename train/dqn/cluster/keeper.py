@@ -1,8 +1,9 @@
 """The process between a learner and Ray, which sees to it that nothing is left behind. It imports next to nothing.
 
-`python -m train.dqn.cluster.keeper LIFELINE CHANNEL SLOT...` (file descriptors) forks the broker, which speaks Ray. When
-the broker has ended, however it did, or nobody holds the other end of LIFELINE any more, it ends all its descendants;
-of processes whose parents end it becomes the parent. What others started, at an outside RAY_ADDRESS, is not among them.
+`python -m train.dqn.cluster.keeper LIFELINE CHANNEL SLOT...` (file descriptors) forks the broker, which speaks Ray.
+When the broker has ended, however it did, or nobody holds the other end of LIFELINE any more, it ends all its
+descendants; of processes whose parents end it becomes the parent. What others started, at an outside RAY_ADDRESS, is
+not among them.
 """
 
 from __future__ import annotations

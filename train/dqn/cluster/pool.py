@@ -1,4 +1,4 @@
-"""Rollout workers and the evaluator, as Ray actors: who has which ticket, who is alive, who takes whose place."""
+"""Rollout workers and the evaluator, as Ray actors: who has which request, who is alive, who takes whose place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Listener(Protocol):
     """Whom the pool tells what comes."""
 
     def rollout(self, about: dict[str, Any], arrays: Arrays) -> None:
-        """A ticket has been played: what the actor says of it, and its transitions."""
+        """A request has been played: what the actor says of it, and its transitions."""
 
     def evaluated(self, tag: int, duels: bytes) -> None:
         """An evaluation is done."""
@@ -45,7 +45,7 @@ class _Member:
     """An actor as this process knows it."""
 
     actor: Any
-    tickets: dict[int, TicketFields] = field(default_factory=dict)  # by first episode
+    requests: dict[int, TicketFields] = field(default_factory=dict)  # by first episode
     heard: float = field(default_factory=time.monotonic)  # when it last got on with something, or had nothing to do
     asked: bool = False  # owes an answer
     rounds: int = -1
@@ -54,19 +54,19 @@ class _Member:
 
 
 class _Loads:
-    """Workers by how many tickets they have, so that the one with the fewest is found without looking at all."""
+    """Workers by how many requests they have, so that the one with the fewest is found without looking at all."""
 
     def __init__(self) -> None:
         self._workers: dict[int, dict[_Member, None]] = {}
 
     def enter(self, worker: _Member) -> None:
-        self._workers.setdefault(len(worker.tickets), {})[worker] = None
+        self._workers.setdefault(len(worker.requests), {})[worker] = None
 
     def leave(self, worker: _Member) -> None:
-        there = self._workers.get(len(worker.tickets), {})
+        there = self._workers.get(len(worker.requests), {})
         there.pop(worker, None)
         if not there:
-            self._workers.pop(len(worker.tickets), None)
+            self._workers.pop(len(worker.requests), None)
 
     def least(self) -> _Member | None:
         return next(iter(self._workers[min(self._workers)])) if self._workers else None
@@ -75,7 +75,7 @@ class _Loads:
 class WorkerPool:
     """Workers on the cluster that `connect` joined.
 
-    A worker that dies, or does not get on for `rollout.heartbeat_seconds`, is replaced, and its tickets are played
+    A worker that dies, or does not get on for `rollout.heartbeat_seconds`, is replaced, and its requests are played
     again with other games. With `rollout.workers=null` workers come and go with the CPUs of the cluster. All methods
     are for one thread, which also takes the events that Ray's threads hand to `put`. A heartbeat brings the worker the
     reference to the newest weights; it fetches them when it starts a batch, and a node holds them once.
@@ -125,29 +125,29 @@ class WorkerPool:
         """One line on who plays."""
         rollout, nodes = self._rollout, len(alive_nodes())
         return (
-            f"ray: {len(self._workers)} workers on {nodes} node(s), {rollout.in_flight} batches of {rollout.batch} each"
+            f"ray: {len(self._workers)} workers on {nodes} node(s), {rollout.in_flight} batches of {rollout.games} each"
         )
 
-    # ------------------------------------------------------------------ tickets
+    # ------------------------------------------------------------------ requests
 
     def publish(self, version: int, weights: WeightArrays) -> None:
         """Put the weights into the object store, once for all workers. Older ones go when nobody holds them."""
         self._newest = (version, [ray.put(weights)])
 
-    def submit(self, ticket: TicketFields) -> None:
-        """Give a ticket to the worker with the fewest; it waits if the last of them has just died."""
+    def submit(self, request: TicketFields) -> None:
+        """Give a request to the worker with the fewest; it waits if the last of them has just died."""
         worker = self._loads.least()
         if worker is None:
-            self._lost.append(ticket)
+            self._lost.append(request)
             return
         self._loads.leave(worker)
-        worker.tickets[ticket[0]] = ticket
+        worker.requests[request[0]] = request
         self._loads.enter(worker)
-        self._then(worker.actor.play.remote(ticket, *self._newest), partial(self._played, worker, ticket))
+        self._then(worker.actor.play.remote(request, *self._newest), partial(self._played, worker, request))
 
-    def _played(self, worker: _Member, ticket: TicketFields, answer: Future[Any]) -> None:
-        if worker.tickets.get(ticket[0]) is not ticket:
-            return  # it was given up, and another plays the ticket
+    def _played(self, worker: _Member, request: TicketFields, answer: Future[Any]) -> None:
+        if worker.requests.get(request[0]) is not request:
+            return  # it was given up, and another plays the request
         try:
             about, arrays = answer.result()
         except RayTaskError:
@@ -156,7 +156,7 @@ class WorkerPool:
             self._replace(worker, reason_of(error))
             return
         self._loads.leave(worker)
-        del worker.tickets[ticket[0]]
+        del worker.requests[request[0]]
         self._loads.enter(worker)
         self._fruitless, worker.useful = 0, True
         self._listener.rollout(about, arrays)
@@ -164,7 +164,7 @@ class WorkerPool:
     # ------------------------------------------------------------------ who is alive
 
     def look_after_workers(self) -> None:
-        """Hear from everybody now and then, take in new nodes, and hand lost tickets to those who are left."""
+        """Hear from everybody now and then, take in new nodes, and hand lost requests to those who are left."""
         now = time.monotonic()
         if now - self._looked >= self.look_seconds:
             members = [*self._workers, self._evaluator]
@@ -193,7 +193,7 @@ class WorkerPool:
         except RayError as error:
             self._replace(member, reason_of(error))
             return
-        if rounds != member.rounds or not member.tickets:
+        if rounds != member.rounds or not member.requests:
             member.heard, member.rounds = time.monotonic(), rounds
         member.asked = False
         if not member.ready:
@@ -232,7 +232,7 @@ class WorkerPool:
         self._workers |= {self._start(self._worker_class): None for _ in range(-excess)}
 
     def _replace(self, member: _Member, reason: str) -> None:
-        """Give a member up: another takes its place, its tickets go to whoever has room."""
+        """Give a member up: another takes its place, its requests go to whoever has room."""
         ray.kill(member.actor)
         self._count_death(member, reason)
         if member is self._evaluator:
@@ -242,8 +242,8 @@ class WorkerPool:
         elif member in self._workers:
             del self._workers[member]
             self._loads.leave(member)
-            self._lost += member.tickets.values()
-            member.tickets.clear()
+            self._lost += member.requests.values()
+            member.requests.clear()
             if member.ready:
                 self._count_ready(-1)
             self._fit_to_cluster()

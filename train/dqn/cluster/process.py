@@ -18,7 +18,7 @@ from typing import Any
 from command.checks import SettingsError
 from train.dqn.cluster.keeper import GRACE_SECONDS, KILL_SECONDS
 from train.dqn.cluster.messages import SLOTS, Order, Slot
-from train.dqn.rollout import RolloutsLostError
+from train.dqn.rollout import BackendLostError
 
 log = logging.getLogger("train")
 
@@ -129,8 +129,8 @@ class RayProcess:
         self.failure = error
         self._hear("failed")
 
-    def _lost(self, reason: str) -> RolloutsLostError:
-        return RolloutsLostError(
+    def _lost(self, reason: str) -> BackendLostError:
+        return BackendLostError(
             f"rollout=ray: the cluster is gone ({reason}); the same command goes on from the checkpoint"
         )
 

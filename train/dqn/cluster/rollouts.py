@@ -1,4 +1,4 @@
-"""Rollouts by Ray workers, as the learner sees them. No Ray in this process: see `train.dqn.cluster`."""
+"""RolloutBackend by Ray workers, as the learner sees them. No Ray in this process: see `train.dqn.cluster`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from cards.duplicate import Duel
 from train.dqn.cluster.messages import SLOTS, Layout, Order, WeightArrays
 from train.dqn.cluster.process import RayProcess
-from command.compose import TrainSettings
-from train.dqn.rollout import Rollout, Ticket, Weights
+from train.dqn.rollout import Rollout, RolloutRequest, Weights
 from train.dqn.transitions import Transitions
+from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
@@ -30,11 +30,11 @@ WAIT_SECONDS = 1.0
 _LOG = "ray.log"  # in the run's folder: what Ray itself says
 
 
-class RayRollouts:
-    """Workers on this machine or on the cluster of RAY_ADDRESS, each with `in_flight` tickets.
+class RayBackend:
+    """Workers on this machine or on the cluster of RAY_ADDRESS, each with `in_flight` requests.
 
-    See `train.dqn.rollout.Rollouts` for the methods; none of them waits for Ray unless it is told to. Once the cluster is
-    gone, `ready` gives out what has come, and then raises RolloutsLostError.
+    See `train.dqn.rollout.RolloutBackend` for the methods; none of them waits for Ray unless it is told to.
+    Once the cluster is gone, `ready` gives out what has come, and then raises BackendLostError.
     """
 
     def __init__(self, settings: TrainSettings, actors: str = ACTORS, orders: object = None) -> None:
@@ -46,7 +46,7 @@ class RayRollouts:
         self._rollouts: deque[tuple[Rollout, NDArray[np.uint8]]] = deque()
         self._evaluations: deque[tuple[int, dict[str, Duel]]] = deque()
         self._warnings: deque[str] = deque()
-        self._out = 0  # tickets
+        self._out = 0  # requests
         self._evaluating = 0
         self._published = 0.0
         self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
@@ -79,8 +79,8 @@ class RayRollouts:
     def _on_rollout(self, about: dict[str, Any], slot: int, layout: Layout) -> None:
         arrays, lease = self._process.slots[slot].read(layout)
         weakref.finalize(lease, self._process.say, "free", slot).atexit = False
-        ticket = Ticket(*about.pop("ticket"))
-        self._rollouts.append((Rollout(ticket=ticket, transitions=Transitions._make(arrays), **about), lease))
+        request = RolloutRequest(*about.pop("request"))
+        self._rollouts.append((Rollout(request=request, transitions=Transitions._make(arrays), **about), lease))
 
     def _on_evaluated(self, tag: int, duels: bytes) -> None:
         self._evaluations.append((tag, pickle.loads(duels)))
@@ -88,11 +88,11 @@ class RayRollouts:
     # ------------------------------------------------------------------ from the learner
 
     def wants_weights(self) -> bool:
-        """See `Rollouts`."""
+        """See `RolloutBackend`."""
         return not self._published or time.monotonic() - self._published >= self._rollout.publish_ms / 1000
 
     def publish(self, version: int, weights: Weights) -> None:
-        """See `Rollouts`. Workers hear of them with a heartbeat, or with their next ticket."""
+        """See `RolloutBackend`. Workers hear of them with a heartbeat, or with their next request."""
         self._published = time.monotonic()
         self._process.say("publish", version, _arrays(weights))
 
@@ -100,14 +100,14 @@ class RayRollouts:
         """Workers that have started."""
         return self._workers
 
-    def room(self) -> int:
+    def free_slots(self) -> int:
         """Tickets that still fit, `in_flight` for each worker that has started."""
         return 0 if self._process.failure else self._rollout.in_flight * self._workers - self._out
 
-    def submit(self, ticket: Ticket) -> None:
-        """See `Rollouts`."""
+    def submit(self, request: RolloutRequest) -> None:
+        """See `RolloutBackend`."""
         self._out += 1
-        self._process.say("submit", *astuple(ticket))
+        self._process.say("submit", *astuple(request))
 
     def ready(self, wait: bool) -> list[Rollout]:
         """The rollout that was done first. Its arrays lie in memory that is used again when they are gone."""
@@ -126,12 +126,12 @@ class RayRollouts:
         return [rollout]
 
     def evaluate(self, tag: int, weights: Weights) -> None:
-        """See `Rollouts`."""
+        """See `RolloutBackend`."""
         self._evaluating += 1
         self._process.say("evaluate", tag, _arrays(weights))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
-        """See `Rollouts`."""
+        """See `RolloutBackend`."""
         while wait and len(self._evaluations) < self._evaluating:
             self._wait(lambda: len(self._evaluations) == self._evaluating)
             self._raise_failure()
@@ -175,7 +175,7 @@ def _copied(rollout: Rollout) -> Rollout:
 
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:
-    """What each node of the cluster of `RayRollouts` has, as a line of text. Raises SettingsError."""
+    """What each node of the cluster of `RayBackend` has, as a line of text. Raises SettingsError."""
     answer: list[str] = []
     heard = threading.Event()
 

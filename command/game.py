@@ -1,0 +1,26 @@
+"""The game of the group `game` of the settings."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from cards.game import Game, load_game
+from command.checks import SettingsError, one_of
+
+
+def load_configured_game(settings: dict[str, Any]) -> Game:
+    """The game of the group `game`, with its rule options. Raises SettingsError for an unknown game or option."""
+    try:
+        game = load_game(str(settings.get("name")), {k: v for k, v in settings.items() if k not in ("name", "reward")})
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+    if "reward" in settings:
+        one_of("game.reward", str(settings["reward"]), *game.rewards)
+    return game
+
+
+def game_defaults(name: str) -> dict[str, Any]:
+    """The group `game` of a game when nothing is said but its name. Raises SettingsError for an unknown one."""
+    game = load_configured_game({"name": name})
+    return {"name": name, "reward": next(iter(game.rewards)), **asdict(game.options)}
