@@ -20,7 +20,7 @@ from cards.game import Game, Games, States
 from cards.numbering import Numbering, Policy
 
 _FORMAT = 1
-_WHERE_FROM = "python -m train algo=q_learning writes such files"
+_WHERE_FROM = "python -m train algo=batch_q_learning writes such files"
 
 
 class PolicyFileError(ValueError):

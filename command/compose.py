@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from command.checks import SettingsError, require
+from command.renamed import refuse_old_spellings
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -26,16 +27,18 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
+    refuse_old_spellings(overrides)
     with _naming(overrides):
         return settings_from_dict(schema, _composed(config_name, overrides))
 
 
-def chosen_algo_and_game(overrides: list[str]) -> tuple[str, dict[str, Any]]:
-    """`algo` and `game` of a command line of `python -m train`, which decide what other settings there are."""
+def chosen_algo(overrides: list[str]) -> str:
+    """`algo` of a command line of `python -m train`, which decides what settings there are. Raises SettingsError."""
+    refuse_old_spellings(overrides)
     groups = [override for override in overrides if (CONF / override.partition("=")[0]).is_dir()]
     with _naming(groups):
         chosen = _composed("train", groups)
-    return str(chosen.algo), {str(key): value for key, value in chosen.game.items()}
+    return str(chosen.algo)
 
 
 def combinations(overrides: list[str]) -> list[dict[str, str]]:

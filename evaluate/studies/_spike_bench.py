@@ -54,7 +54,7 @@ class Bench:
     def _require(self, run: str) -> None:
         for file in (policy_path(self.runs / run, LAST), self.runs / run / METRICS):
             if not file.exists():
-                command = f"python -m train algo=q_learning game=spike experiment={run}"
+                command = f"python -m train algo=batch_q_learning game=spike experiment={run}"
                 raise SettingsError(f"runs: {file} is missing; run {command} first, or name the folder with runs=...")
 
     def available(self) -> list[str]:

@@ -77,7 +77,7 @@ def spike_q_learning() -> None:
 def spike_study() -> None:
     """The whole two-player study from the command line, imports and compilation included, and its greatest memory."""
     with tempfile.TemporaryDirectory() as runs:
-        command = [sys.executable, "-m", "train", "algo=q_learning", "game=spike", "experiment=study_2p_credits"]
+        command = [sys.executable, "-m", "train", "algo=batch_q_learning", "game=spike", "experiment=study_2p_credits"]
         started = time.perf_counter()
         subprocess.run([*command, f"runs={runs}"], check=True, capture_output=True)
         took = time.perf_counter() - started

@@ -40,7 +40,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The three runs of the study, with few games."""
     folder = tmp_path_factory.mktemp("runs")
     for run in RUNS:
-        arguments = ["algo=q_learning", "game=spike", f"experiment={run}", f"runs={folder}", "games=20", "passes=2"]
+        arguments = [
+            "algo=batch_q_learning",
+            "game=spike",
+            f"experiment={run}",
+            f"runs={folder}",
+            "games=20",
+            "passes=2",
+        ]
         assert main(arguments) == 0
     return folder
 
@@ -69,7 +76,7 @@ def test_variants_come_from_runs_and_from_how_they_are_played(runs: Path, tmp_pa
     assert (
         main(
             [
-                "algo=q_learning",
+                "algo=batch_q_learning",
                 "game=spike",
                 f"experiment={CREDITS}_whole_games",
                 f"runs={tmp_path}",
@@ -143,7 +150,10 @@ def test_runs_of_more_seeds_are_averaged(runs: Path, tmp_path: Path) -> None:
 
 def test_a_missing_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report.main(["study=spike", f"runs={tmp_path}"]) == 2
-    assert "run python -m train algo=q_learning game=spike experiment=study_2p_credits first" in capsys.readouterr().err
+    assert (
+        "run python -m train algo=batch_q_learning game=spike experiment=study_2p_credits first"
+        in capsys.readouterr().err
+    )
     assert report.main(["study=bridge"]) == 2
     assert "study: one of spike, not 'bridge'" in capsys.readouterr().err
 

@@ -112,7 +112,7 @@ def test_tables_of_small_games(
 def test_tables_of_spike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Batch Q-learning plays duplicate deals at its end, so it has columns as networks have."""
     small = ["games=20", "passes=2", "iterations=2", "evaluation.final_deals=64", f"runs={tmp_path}"]
-    arguments = ["algo=q_learning", "game=spike", "step_size=0.1,0.2", *small]
+    arguments = ["algo=batch_q_learning", "game=spike", "step_size=0.1,0.2", *small]
     assert train(task_of_array(0, 2, arguments).overrides) == 0
     going = tmp_path / "spike" / "step_size=0.2"
     going.mkdir()

@@ -21,7 +21,7 @@ from train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
 GAME = load_game("spike")
 NUMBERING = numbering_of(GAME)
 NEVER = -np.inf
-SMALL = ["algo=q_learning", "game=spike", "experiment=study_2p_credits", "games=40", "save_every=2"]
+SMALL = ["algo=batch_q_learning", "game=spike", "experiment=study_2p_credits", "games=40", "save_every=2"]
 
 
 def batch(*rows: tuple[int, int, float, int]) -> Batch:
@@ -209,5 +209,5 @@ def test_bad_settings_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_a_game_without_numbered_states(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["algo=q_learning", "game=tressette", f"runs={tmp_path}"]) == 2
-    assert "q_learning needs a game whose states can be enumerated" in capsys.readouterr().err
+    assert main(["algo=batch_q_learning", "game=tressette", f"runs={tmp_path}"]) == 2
+    assert "algo: tressette has no numbered states" in capsys.readouterr().err

@@ -151,7 +151,7 @@ def test_an_older_table_is_read_and_gone_on_with(tmp_path: Path) -> None:
 
 
 def test_an_older_run_of_batches_is_gone_on_with(tmp_path: Path) -> None:
-    arguments = ["algo=q_learning", "game=spike", f"runs={tmp_path}", "name=small", "games=20", "passes=1"]
+    arguments = ["algo=batch_q_learning", "game=spike", f"runs={tmp_path}", "name=small", "games=20", "passes=1"]
     assert main([*arguments, "iterations=1"]) == 0
     (path,) = checkpoint.listed(tmp_path / "spike" / "small" / "checkpoints")
 

@@ -21,6 +21,7 @@ from typing import IO, Any
 import torch
 
 from command.errors import UserError
+from command.renamed import renewed
 from train.run.columns import Columns, as_bytes, described, restored
 from train.run.finite import not_finite
 
@@ -151,6 +152,8 @@ def _loaded(path: Path, file: BufferedReader, magic: bytes) -> dict[str, Any]:
     bad = not_finite({key: state.get(key) for key in _PLAYING})
     if bad is not None:
         raise CheckpointError(f"{path}: {bad} is not finite (the run had diverged)")
+    if "settings" in state:
+        state["settings"] = renewed(state["settings"])
     return state
 
 

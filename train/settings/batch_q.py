@@ -8,6 +8,8 @@ from cards.tables import numbering_of
 from command.checks import MAX_DEALS, SettingsError, check_range, one_of, require, share
 from train.settings.run import RunSettings
 
+BATCH_Q_LEARNING = "batch_q_learning"
+
 
 @dataclass
 class FinalEvaluationSettings:
@@ -22,9 +24,9 @@ class FinalEvaluationSettings:
 
 @dataclass
 class BatchQSettings(RunSettings):
-    """What `python -m train algo=q_learning` may be told; conf/batch_q.yaml explains it."""
+    """The settings of `python -m train algo=batch_q_learning`; conf/batch_q.yaml explains them."""
 
-    algo: str = "q_learning"
+    algo: str = BATCH_Q_LEARNING
     iterations: int = 50
     games: int = 2000
     passes: int = 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cards.game import Game
 from command.checks import SettingsError, one_of, positive, require, share
 from train.settings.run import CheckpointSettings, RunSettings
 
@@ -12,7 +13,7 @@ ALGORITHMS = ("monte_carlo", "td", "q_learning")
 
 @dataclass
 class TabularSettings(RunSettings):
-    """What `python -m train algo=q_learning` and its like may be told; conf/tabular.yaml and conf/algo/ explain it."""
+    """The settings of `python -m train algo=q_learning` and its like; conf/tabular.yaml and conf/algo/ explain them."""
 
     algo: str = "q_learning"
     episodes: int = 100_000_000
@@ -42,4 +43,10 @@ class TabularSettings(RunSettings):
             raise SettingsError(f"policy: q_learning finds its own, so {self.policy!r} has no effect; say policy=null")
         game = self.load_game()
         if game.model is None:
-            raise SettingsError(f"algo: {self.algo} needs a game whose states can be enumerated, {game.name} is none")
+            raise SettingsError(
+                f"algo: {self.algo} needs a game whose states can be enumerated, {game.name} is none{_other(game)}"
+            )
+
+
+def _other(game: Game) -> str:
+    return "; say algo=batch_q_learning" if game.numbering is not None else ""
