@@ -71,6 +71,7 @@ BAD = {
     "rollout=spark": "rollout",
     "rollout.workers=0": "rollout.workers",
     "rollout.kind=spark": "rollout.kind",
+    "+rollout.fleet=1": "rollout.fleet",
     "game=bridge": "game",
     "game.name=bridge": "game.name: there is no game 'bridge'",
     "game.name=os": "game.name",
@@ -146,7 +147,8 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
         "checkpoint": CheckpointSettings(),
     }
     assert {group: settings[group] for group in plain} == {group: asdict(each) for group, each in plain.items()}
-    assert compose(TrainSettings, "train", ["rollout=local", "rollout.in_flight=2"]).rollout == RolloutSettings()
+    assert compose(TrainSettings, "train", ["rollout=local"]).rollout == RolloutSettings()
+    assert compose(TrainSettings, "train", ["rollout=ray"]).rollout == RolloutSettings(kind="ray")
 
 
 def test_settings_survive_a_dictionary(tmp_path: Path) -> None:
