@@ -89,6 +89,8 @@ def _one_line(error: Exception) -> str:
         text = " ".join(line for line in lines[:20] if "search path" not in line and "provider=" not in line)
     if "is not a ListConfig" in text or "to list" in text.lower():
         text = "a list is wanted, such as [a,b]"
+    if "is not in struct" in text:
+        text = "there is no such setting with these choices; --cfg prints those that there are"
     key = getattr(cause, "full_key", None)
     return f"{key}: {text}" if key and key not in text else text
 
