@@ -35,7 +35,7 @@ def main(lifeline: int, channel: int, slots: list[int]) -> int:
             return 1
         from train.cluster.broker import serve
 
-        return serve(channel, slots)
+        serve(channel, slots)
     for file in (channel, *slots):
         os.close(file)  # the learner shall see that the broker is gone
     return _keep(lifeline, broker)
