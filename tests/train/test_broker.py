@@ -6,6 +6,7 @@ import random
 import time
 import weakref
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ import torch
 
 from tests.train.processes import LIMIT
 from tests.train.runs import settings
-from train.dqn.cluster.messages import Slot
+from train.dqn.cluster.messages import Order, Slot
 from train.dqn.cluster.pool import _Loads, _Member
 from train.dqn.cluster.rollouts import RayBackend
-from train.dqn.rollout import RolloutRequest
+from train.dqn.rollout import BackendLostError, RolloutRequest
 
 
 def test_arrays_come_through_shared_memory_as_they_were() -> None:
@@ -75,6 +76,41 @@ def test_the_worker_with_the_fewest_tickets() -> None:
         assert (least is None) == (not workers)
         if least is not None:
             assert len(least.requests) == min(len(worker.requests) for worker in workers)
+
+
+class Gone:
+    """A process that ends after it has sent two rollouts."""
+
+    def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
+        self.slots = [Slot(os.memfd_create("test")) for _ in range(2)]
+        self.failure: Exception | None = None
+        hear("hello", "who plays")
+        self._hear = hear
+
+    def end(self) -> None:
+        for k, slot in enumerate(self.slots):
+            about = {"request": (k, 1, 0.0, 0), "weights_version": 0, "episode_return": 0.0, "seconds": 0.0}
+            self._hear("rollout", about, k, slot.write([np.full(3, k, np.uint8)] * 6))
+        self.failure = BackendLostError("gone")
+        self._hear("failed")
+
+    def say(self, name: str, *message: Any) -> None:
+        pass
+
+
+def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("train.dqn.cluster.rollouts.RayProcess", Gone)
+    rollouts = RayBackend(settings(tmp_path, "rollout=ray"))
+    rollouts._hear("workers", 4)
+    rollouts.evaluate(5, {})
+    assert rollouts.free_slots() == 8
+    rollouts._process.end()  # type: ignore[attr-defined]
+    assert rollouts.free_slots() == 0
+    with pytest.raises(BackendLostError):
+        rollouts.evaluated(wait=True)
+    assert [rollouts.ready(wait=k == 1)[0].transitions.action.tolist() for k in range(2)] == [[0, 0, 0], [1, 1, 1]]
+    with pytest.raises(BackendLostError):
+        rollouts.ready(wait=False)
 
 
 @pytest.mark.ray

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NoReturn
 
 import ray
 from ray.exceptions import RayError, RayTaskError
@@ -28,8 +28,8 @@ ALIVE_SECONDS = 1.0  # between two signs of life
 EXIT_LOST = 3
 
 
-def serve(channel: int, slots: list[int]) -> int:
-    """Do what the order says until the other end of the channel is closed. Returns an exit code."""
+def serve(channel: int, slots: list[int]) -> NoReturn:
+    """Do what the order says until the other end of the channel is closed, and end this process."""
     link = Link(Connection(channel))
     broker = Broker(link, [Slot(file) for file in slots])
     try:
@@ -42,11 +42,12 @@ def serve(channel: int, slots: list[int]) -> int:
         lost(link, reason_of(error))
     except Exception:  # whatever it is, the learner shall say it
         link.tell("failed", "error", traceback.format_exc(), 1)
-    ray.shutdown()
-    return 0
+    if os.environ.get("RAY_ADDRESS"):
+        ray.shutdown()  # which ends the actors; what is our own the keeper ends, more quickly than Ray
+    os._exit(0)
 
 
-def lost(link: Link, reason: str) -> None:
+def lost(link: Link, reason: str) -> NoReturn:
     """Say so and end at once: without its cluster Ray would try for a minute to end in order."""
     link.tell("failed", "lost", reason, 1)
     os._exit(EXIT_LOST)

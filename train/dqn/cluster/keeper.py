@@ -36,7 +36,7 @@ def main(lifeline: int, channel: int, slots: list[int]) -> int:
             return 1
         from train.dqn.cluster.broker import serve
 
-        return serve(channel, slots)
+        serve(channel, slots)
     for file in (channel, *slots):
         os.close(file)  # the learner shall see that the broker is gone
     return _keep(lifeline, broker)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import queue
 import socket
@@ -19,8 +18,6 @@ from command.checks import SettingsError
 from train.dqn.cluster.keeper import GRACE_SECONDS, KILL_SECONDS
 from train.dqn.cluster.messages import SLOTS, Order, Slot
 from train.dqn.rollout import BackendLostError
-
-log = logging.getLogger("train")
 
 ROOT = Path(__file__).parents[2]  # where the nodes find this package, too
 _LOOK_SECONDS = 1.0
@@ -54,7 +51,7 @@ class RayProcess:
         self._says.parent.mkdir(parents=True, exist_ok=True)
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         try:
-            with self._says.open("wb") as says:
+            with self._says.open("ab") as says:
                 # A session of its own: Ctrl-C is for the learner, and so is what kills the learner's process group.
                 self._keeper = subprocess.Popen(
                     [sys.executable, "-m", "train.dqn.cluster.keeper", *map(str, inherited)],

@@ -162,7 +162,7 @@ class RayBackend:
             log.warning("%s", self._warnings.popleft())
 
     def _raise_failure(self) -> None:
-        if self._process.failure is not None and not self._rollouts:
+        if self._process.failure is not None:
             raise self._process.failure
 
 
