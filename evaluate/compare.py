@@ -124,7 +124,8 @@ def _compare_network(solved: Solved, source: Path, path: Path, state: dict[str, 
     observed, gamma = solved.model.observed(), settings.learner.gamma
     values = player.values(solved.game.observe(observed.records)).astype(np.float64)
     learned = measure(solved, values, gamma)
-    print(f"{source}: network of {settings.algo} after {state['env_steps']:,} decisions, {title(solved)}")
+    decisions = state.get("env_steps", state.get("counters", {}).get("env_steps", 0))  # of `best`, of any other
+    print(f"{source}: network of {settings.algo} after {decisions:,} decisions, {title(solved)}")
     print("\n".join(_network_lines(learned, solved.model.mdp.discount, gamma)))
     exact = Exact(solved.model)
     print(f"exact expected result over all deals: {exact.reward:+.6f}")

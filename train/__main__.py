@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from train.run.signals import StopRequest, hold_usr1
@@ -78,26 +78,27 @@ def train(settings: TrainSettings, folder: RunFolder) -> int:
     """Train in the folder until the budget is spent or a signal comes, then say where it stands."""
     torch.set_num_threads(settings.learner.threads)
     device = choose_device(settings.device)
-    with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
-        trainer = Trainer(settings, folder, device)
-        if trainer.complete():
-            stop = None
-            print(f"{settings.folder} is complete: raise episodes or minutes to go on with it", file=sys.stderr)
-        else:
-            stop = _run(trainer, rollouts, device)
-    if stop is not None:
-        return _interrupted(trainer, stop)
-    _report(settings, folder, device)
+    with StopRequest() as stop:  # to the very end: a signal that nobody handles would end the process without a word
+        with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
+            trainer = Trainer(settings, folder, device)
+            if trainer.complete():
+                print(f"{settings.folder} is complete: raise episodes or minutes to go on with it", file=sys.stderr)
+                finished = True
+            else:
+                finished = _run(trainer, rollouts, device, lambda: stop.signal is not None)
+        if not finished:
+            return _interrupted(trainer, stop)
+        _report(settings, folder, device)
     return 0
 
 
-def _run(trainer: Trainer, rollouts: RolloutBackend, device: torch.device) -> StopRequest | None:
-    """Train; returns what stopped it before its budget was spent. Raises BackendLostError."""
+def _run(trainer: Trainer, rollouts: RolloutBackend, device: torch.device, stop_requested: Callable[[], bool]) -> bool:
+    """Train; returns whether the run is complete. Raises BackendLostError."""
     settings = trainer.settings
     try:
-        with StopRequest() as stop, Display(f"{settings.game_name}/{settings.name}") as display:
-            _greet(trainer, rollouts, display, device)
-            return None if trainer.run(rollouts, display, lambda: stop.signal is not None) else stop
+        with Display(f"{settings.game_name}/{settings.name}") as display:
+            _greet(trainer, display, device)
+            return trainer.run(rollouts, display, stop_requested)
     except BackendLostError as error:
         if trainer.counters.idle_starts < IDLE_STARTS:
             raise
@@ -115,11 +116,11 @@ def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBacken
     return RayBackend(settings)
 
 
-def _greet(trainer: Trainer, rollouts: RolloutBackend, display: Display, device: torch.device) -> None:
+def _greet(trainer: Trainer, display: Display, device: torch.device) -> None:
     settings = trainer.settings
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     dtype = str(trainer.learner.precision).removeprefix("torch.")
-    display.say(f"run {settings.folder}, learner on {where} in {dtype}; {rollouts.describe()}")
+    display.say(f"run {settings.folder}, learner on {where} in {dtype}")
     if trainer.resumed_from is not None:
         counters = trainer.counters
         display.say(

@@ -86,6 +86,6 @@ def test_what_is_refused(best_by: str, message: str) -> None:
 
 
 def test_spike_is_judged_by_credits() -> None:
-    settings = settings_of(["experiment=spike"])
+    settings = settings_of(["game=spike"])
     assert isinstance(settings, TrainSettings) and settings.evaluation.best_measure == "result"
     assert settings.evaluation.best_against == settings.evaluation.opponents

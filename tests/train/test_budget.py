@@ -27,15 +27,15 @@ def settings(*overrides: str) -> TrainSettings:
 
 def test_without_a_budget_a_run_takes_the_time_of_its_job_or_nine_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BUSSO_MINUTES", raising=False)
-    assert (settings().episodes, settings().minutes) == (None, DEFAULT_MINUTES) == (None, 9)
+    assert settings().names_no_budget and settings().training_minutes == DEFAULT_MINUTES == 9
     monkeypatch.setenv("BUSSO_MINUTES", "233.5")
-    assert settings().minutes == 233.5
-    assert settings("minutes=3").minutes == 3
-    assert (settings("episodes=500").episodes, settings("episodes=500").minutes) == (500, None)
-    assert settings("experiment=study_tressette").minutes is None
+    assert settings().training_minutes == 233.5
+    assert settings("minutes=3").training_minutes == 3
+    assert settings("episodes=500").training_minutes is None
+    assert settings("experiment=study_tressette").training_minutes is None
     for text in ("", "soon", "-3", "0"):
         monkeypatch.setenv("BUSSO_MINUTES", text)
-        assert settings().minutes == DEFAULT_MINUTES
+        assert settings().training_minutes == DEFAULT_MINUTES
 
 
 def test_phases_that_do_not_end_within_the_budget_are_refused() -> None:
@@ -65,6 +65,17 @@ def test_the_clock_starts_with_the_first_rollout() -> None:
     assert budget.seconds() == 45 and budget.spent(0) == 0.75 and not budget.time_is_up()
     clock.now += 15
     assert budget.time_is_up() and budget.spent(0) == 1
+
+
+def test_how_long_the_rest_will_take() -> None:
+    clock = Clock()
+    budget = Budget(1000, None, clock)
+    assert budget.seconds_left(100) is None
+    budget.start_clock()
+    clock.now += 1
+    assert budget.seconds_left(100) is None  # after a second nobody knows
+    clock.now += 9
+    assert budget.seconds_left(100) == pytest.approx(90) and budget.seconds_left(0) is None
 
 
 def test_of_two_budgets_the_one_that_is_spent_further_counts() -> None:

@@ -61,7 +61,7 @@ def test_signal_leaves_a_checkpoint_and_no_process(tmp_path: Path, number: int, 
         assert process.returncode == code and "a checkpoint is in" in text and "Traceback" not in text
         assert not alive(pids)
     state = checkpoint.load(checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")[0])
-    played = state["counters"]["episodes"] + sum(count for _, count in state["open_requests"])
+    played = state["counters"]["episodes"] + sum(count for _, count, _ in state["open_requests"])
     assert played == state["counters"]["next_episode"]
 
 

@@ -1,5 +1,6 @@
 """`python -m train` as a user meets it: exit codes, messages, signals, and folders that are in use."""
 
+import os
 import re
 import signal
 import subprocess
@@ -7,12 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+from cards.duplicate import Duel
 from tests.limits import seconds, until
-from tests.train.runs import small
+from tests.train.runs import settings, small
 from train.__main__ import main
+from train.dqn.rollout import Evaluator, Weights
+from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.checkpoint import path_for
+from train.run.folder import RunFolder
 
 
 def message(capsys: pytest.CaptureFixture[str]) -> str:
@@ -232,3 +238,37 @@ def test_usr1_after_progress(tmp_path: Path) -> None:
     process.send_signal(signal.SIGUSR1)
     _, text = process.communicate(timeout=seconds(60))
     assert process.returncode == 75 and "stopped by SIGUSR1" in text and "Traceback" not in text
+
+
+def test_a_signal_while_the_table_is_made_does_not_cost_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training is over: the job ends in order, and is not started again."""
+    duels = Evaluator.duels
+
+    def interrupted(evaluator: Evaluator, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
+        if stream_name == "final":
+            os.kill(os.getpid(), signal.SIGUSR1)
+            os.kill(os.getpid(), signal.SIGTERM)
+        return duels(evaluator, weights, stream_name, deals)
+
+    monkeypatch.setattr(Evaluator, "duels", interrupted)
+    assert main(small(tmp_path, "episodes=64")) == 0
+    assert (folder(tmp_path) / "results.json").exists()
+
+
+def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job of two hundred minutes is stopped and started by hand: it is not taken for complete after nine."""
+    monkeypatch.setenv("BUSSO_MINUTES", "233")
+    chosen = settings(tmp_path, "episodes=null")
+    with RunFolder(chosen) as its:
+        trainer = Trainer(chosen, its, torch.device("cpu"))
+        assert trainer.budget.minutes == 233
+        trainer.counters.seconds = trainer.budget.seconds_before = 60.0 * 100
+        checkpoint.save(path_for(its.checkpoints, 0), trainer.state_dict())
+    monkeypatch.delenv("BUSSO_MINUTES")
+    for override, minutes in (("minutes=null", 233), ("minutes=120", 120)):
+        again = settings(tmp_path, "episodes=null", override)
+        with RunFolder(again) as its:
+            trainer = Trainer(again, its, torch.device("cpu"))
+            assert trainer.budget.minutes == minutes and not trainer.finished()

@@ -178,7 +178,7 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
         with Display("test") as display, nullcontext() if stopping else pytest.raises(BackendLostError):
             trainer.run(rollouts, display, lambda: stopping and rollouts.gone)
     state = state_of(tmp_path)
-    played = state["counters"]["episodes"] + sum(count for _, count in state["open_requests"])
+    played = state["counters"]["episodes"] + sum(count for _, count, _ in state["open_requests"])
     assert played == state["counters"]["next_episode"] and 0 < state["counters"]["episodes"] < 640
     assert main(small(tmp_path, "episodes=640")) == 0
     assert state_of(tmp_path)["counters"]["episodes"] == 640

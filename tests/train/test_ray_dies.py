@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.limits import seconds
 from tests.train.processes import alive, named, outside_cluster, trainer, until
 from tests.train.runs import small
 from train.dqn.cluster.keeper import descendants
@@ -43,7 +44,7 @@ def assert_nothing_is_forgotten(runs: Path) -> None:
     counters = state["counters"]
     assert counters["episodes"] > 0 and counters["env_steps"] == 40 * counters["episodes"]
     assert state["learner"]["updates"] > 0 and state["replay"]["inserted"] == counters["env_steps"]
-    assert counters["episodes"] + sum(count for _, count in state["open_requests"]) == counters["next_episode"]
+    assert counters["episodes"] + sum(count for _, count, _ in state["open_requests"]) == counters["next_episode"]
 
 
 @pytest.mark.parametrize("victim", ["raylet/raylet", "gcs_server", "the broker"])
@@ -56,7 +57,7 @@ def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str) -> None:
         took = until("the trainer has ended", lambda: process.poll() is not None)
         text = end_of(process, tmp_path)
         print(f"\n{victim} killed: the trainer ended after {took:.1f} s: {error_of(text)}")
-        assert process.returncode == EXIT_REQUEUE and took < 30
+        assert process.returncode == EXIT_REQUEUE and took < seconds(30)
         assert re.match(r"error: rollout=ray: the cluster is gone \(.+\); the same command goes on", error_of(text))
         assert not alive([keeper, *everybody])
     assert_nothing_is_forgotten(tmp_path)
@@ -78,7 +79,7 @@ def test_kill_of_the_head_of_an_outside_cluster(tmp_path: Path) -> None:
         took = until("the trainer has ended", lambda: process.poll() is not None)
         print(f"\nthe head's raylet killed: the trainer ended after {took:.1f} s")
         assert "the cluster is gone" in error_of(end_of(process, tmp_path))
-        assert process.returncode == EXIT_REQUEUE and took < 30
+        assert process.returncode == EXIT_REQUEUE and took < seconds(30)
         assert not alive(mine) and alive(theirs) == theirs
         until("the workers have ended", lambda: not alive(workers))
     assert_nothing_is_forgotten(tmp_path)

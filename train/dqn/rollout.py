@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -182,10 +182,10 @@ class RolloutBackend(Protocol):
         """Start an evaluation of these weights; `tag` comes back with its result."""
 
     def evaluated(self, wait: bool) -> Iterable[tuple[int, dict[str, Duel]]]:
-        """The evaluations that are done, each once; with `wait`, all that were started."""
+        """The evaluations that are done, each once; with `wait`, at least one, or none after a second."""
 
-    def describe(self) -> str:
-        """One line on who plays."""
+    def describe(self, stop_requested: Callable[[], bool]) -> str:
+        """One line on who plays; what it waits for ends with a stop request."""
 
     def close(self) -> None:
         """Give back processes and memory."""
@@ -235,7 +235,7 @@ class LocalBackend:
         done, self._evaluations = self._evaluations, []
         return done
 
-    def describe(self) -> str:
+    def describe(self, stop_requested: Callable[[], bool]) -> str:
         """See `RolloutBackend`."""
         return "local: games are played in the learner's process"
 

@@ -34,21 +34,15 @@ log = logging.getLogger("train")
 
 UPDATES_AT_ONCE = 16  # between two looks at the rollouts
 _SHOW_SECONDS = 0.25
-_POLL_SECONDS = 0.05  # between two looks whether the last evaluation is done
 
 
 class Trainer:
     """One run: a learner, its replay buffer, and rollouts from wherever they are played."""
 
-    def __init__(
-        self,
-        settings: TrainSettings,
-        folder: RunFolder,
-        device: torch.device,
-    ) -> None:
+    def __init__(self, settings: TrainSettings, folder: RunFolder, device: torch.device) -> None:
         self.settings = settings
         self.counters = Counters()
-        self.budget = Budget(settings.episodes, settings.minutes)
+        self.budget = Budget(settings.episodes, settings.training_minutes)
         self._folder = folder
         self._game = settings.load_game()
         replay = settings.replay
@@ -95,6 +89,7 @@ class Trainer:
         config_text, opponents = as_yaml(self.settings), self.settings.evaluation.opponents
         self.metrics = Metrics(self._folder.path, opponents, config_text, self.counters.env_steps, list(evaluations))
         try:
+            display.say(f"games: {rollouts.describe(stop_requested)}")
             for tag, weights in evaluations.items():
                 self._start_evaluation(tag, weights)
             if not self.learner.updates:
@@ -173,9 +168,9 @@ class Trainer:
         self.budget.start_clock()
         limit = self._pace.max_weights_age(self._max_age, len(self._in_flight), self.counters)
         too_old = self.learner.updates - rollout.weights_version > limit
-        request = self._in_flight.pop(rollout.request.first)
+        del self._in_flight[rollout.request.first]
         if too_old:
-            self._unplayed.append(request)
+            self._unplayed.append(rollout.request)
             self.counters.too_old += 1
             return
         self.replay.add(rollout.transitions)
@@ -226,7 +221,7 @@ class Trainer:
     def _status(self) -> Status:
         counters, updates, share = self.counters, self.learner.updates, self.share()
         rates = self._recent.per_second(counters.env_steps, updates)
-        left = self.budget.seconds() * (1 - share) / share if share > 0 else None
+        left = self.budget.seconds_left(counters.episodes)
         return Status(share, counters.episodes, counters.env_steps, updates, *rates, left)
 
     def _evaluate(self) -> None:
@@ -262,9 +257,8 @@ class Trainer:
         while not stop_requested() and (self._evaluating or not self.complete()):
             if not self._evaluating:
                 self._evaluate()
-            for tag, duels in self.rollouts.evaluated(wait=False):
+            for tag, duels in self.rollouts.evaluated(wait=True):
                 self._evaluated(tag, duels, display)
-            time.sleep(_POLL_SECONDS if self._evaluating else 0)
 
     def _save_checkpoint(self) -> None:
         path = checkpoint.path_for(self._folder.checkpoints, self.counters.episodes)
@@ -273,13 +267,16 @@ class Trainer:
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on. Tensors are not copied."""
         counters = asdict(self.counters) | {"seconds": self.budget.seconds()}
-        open_requests = [*self._unplayed, *self._in_flight.values()]
+        # What is played now may be what ends this start: the next one deals other games.
+        out = [replace(request, attempt=request.attempt + 1) for request in self._in_flight.values()]
+        open_requests = [*self._unplayed, *out]
         return {
             "settings": asdict(self.settings),
             "acting": self.learner.acting_weights(),
             "counters": counters,
             "evaluating": [[tag, weights] for tag, weights in self._evaluating.items()],
             "open_requests": [[request.first, request.count, request.attempt] for request in open_requests],
+            "budget_minutes": self.budget.minutes,
             "passed": {what: cadence.passed for what, cadence in self._cadences.items()},
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
@@ -289,6 +286,8 @@ class Trainer:
         """Go on from `state_dict`. Tickets that were out are played again, as the same episodes."""
         self.counters = counters_of_checkpoint(Counters, state["counters"])
         self.budget.seconds_before = self.counters.seconds
+        if self.settings.names_no_budget and state.get("budget_minutes"):  # the same command goes on to the same end
+            self.budget.minutes = max(self.settings.training_minutes or 0.0, state["budget_minutes"])
         # Checkpoints of older versions have no attempts, and had another word.
         out = state["open_requests"] if "open_requests" in state else state["open_tickets"]
         self._unplayed = [RolloutRequest(first, count, 0.0, *attempt) for first, count, *attempt in out]

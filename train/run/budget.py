@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+_SURE_SECONDS = 2.0  # of training, before it is said how long the rest will take
+
 
 class Budget:
     """Episodes, minutes of training, or both: what comes first ends the run.
@@ -37,6 +39,11 @@ class Budget:
     def time_is_up(self) -> bool:
         """Whether the minutes are over."""
         return self.minutes is not None and self.seconds() >= 60 * self.minutes
+
+    def seconds_left(self, episodes: int) -> float | None:
+        """How long the rest will take if it goes on like this; None as long as there is little to go by."""
+        seconds, spent = self.seconds(), self.spent(episodes)
+        return seconds * (1 - spent) / spent if spent > 0 and seconds >= _SURE_SECONDS else None
 
     def spent(self, episodes: int) -> float:
         """The share of the budget that is spent after `episodes`, 0 to 1. It follows the clock if minutes are set."""

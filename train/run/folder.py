@@ -117,10 +117,11 @@ class RunFolder:
             changed = {"game.name": changed["game.name"]}  # the rest follows from it
         if changed:
             key, (old, new) = next(iter(changed.items()))
+            former = " ".join(_override(name, value) for name, (value, _) in changed.items())
             more = f" (and {len(changed) - 1} more: {', '.join(list(changed)[1:])})" if len(changed) > 1 else ""
             raise SettingsError(
                 f"{key}: the run in {self.path} was started with {old!r}, not {new!r}{more}; "
-                "start another with name=..., or go on with the old value"
+                f"start another with name=..., or go on with {former}"
             )
 
     def _with_rules(self, before: dict[str, Any]) -> dict[str, Any]:
@@ -135,3 +136,9 @@ class RunFolder:
         if not isinstance(game, dict) or game.get("name") != self._settings.game_name:
             return before
         return before | {"game": game_defaults(self._settings.game_name) | game}
+
+
+def _override(key: str, value: object) -> str:
+    """As it may be typed on a command line."""
+    text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return f"'{key}={text}'" if any(letter in text for letter in " [{'") else f"{key}={text}"

@@ -70,7 +70,7 @@ class Display:
         if self._live is not None:
             self._bar.update(self._task, completed=status.share, eta=_left(status.seconds_left))
             self._live.update(Group(self._bar, self._table(status)))
-        elif time.monotonic() - self._last_line >= PLAIN_SECONDS:
+        elif status.env_steps_per_second and time.monotonic() - self._last_line >= PLAIN_SECONDS:
             self._last_line = time.monotonic()
             self.say(_line(status))
 

@@ -200,8 +200,6 @@ class TrainSettings(RunSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("algo", self.algo, "dqn")
-        if self.episodes is None and self.minutes is None:
-            self.minutes = job_minutes() or DEFAULT_MINUTES
         require(self.episodes is None or self.episodes > 0, "episodes", "more than 0, or null", self.episodes)
         require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
         positive("", self, "log_every_episodes")
@@ -210,6 +208,16 @@ class TrainSettings(RunSettings):
         self._check_behaviour(game)
         for opponent in self.evaluation.opponents:
             _check_player(game, "evaluation.opponents", opponent)
+
+    @property
+    def names_no_budget(self) -> bool:
+        """Whether neither episodes nor minutes are given."""
+        return self.episodes is None and self.minutes is None
+
+    @property
+    def training_minutes(self) -> float | None:
+        """`minutes`; where no budget is given those that fit into the Slurm job, outside of one DEFAULT_MINUTES."""
+        return job_minutes() or DEFAULT_MINUTES if self.names_no_budget else self.minutes
 
     def _check_behaviour(self, game: Game) -> None:
         require(bool(self.behaviour), "behaviour", "at least one phase", self.behaviour)

@@ -19,7 +19,7 @@ from train.dqn.cluster.keeper import GRACE_SECONDS, KILL_SECONDS
 from train.dqn.cluster.messages import SLOTS, Order, Slot
 from train.dqn.rollout import BackendLostError
 
-ROOT = Path(__file__).parents[2]  # where the nodes find this package, too
+ROOT = Path(__file__).parents[3]  # where the nodes find this package, too
 _LOOK_SECONDS = 1.0
 
 
@@ -100,6 +100,8 @@ class RayProcess:
                 self._channel.send(message)
         except OSError:
             pass  # `_listen` sees it too, and knows what to say
+        except Exception as error:  # whatever cannot be sent: nobody else would hear of it
+            self._fail(self._lost(f"a message could not be sent: {error}"))
 
     def _listen(self) -> None:
         silent = 0.0
@@ -121,6 +123,8 @@ class RayProcess:
                 self._hear(name, *rest)
         except (EOFError, OSError):
             self._fail(self._ended())
+        except Exception as error:  # a thread that ends without a word would leave the learner waiting
+            self._fail(self._lost(f"a message could not be read: {error}"))
 
     def _fail(self, error: Exception) -> None:
         self.failure = error

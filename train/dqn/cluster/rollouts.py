@@ -132,17 +132,18 @@ class RayBackend:
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
         """See `RolloutBackend`."""
-        while wait and len(self._evaluations) < self._evaluating:
-            self._wait(lambda: len(self._evaluations) == self._evaluating)
-            self._raise_failure()
+        if wait and self._evaluating:
+            self._wait(lambda: bool(self._evaluations))
+            if not self._evaluations:
+                self._raise_failure()
         self._warn()
         done = [self._evaluations.popleft() for _ in range(len(self._evaluations))]
         self._evaluating -= len(done)
         return done
 
-    def describe(self) -> str:
+    def describe(self, stop_requested: Callable[[], bool]) -> str:
         """One line on who plays, once the workers have been asked for. Raises SettingsError if there can be none."""
-        while not self._description:
+        while not self._description and not stop_requested():
             self._wait(lambda: bool(self._description))
             if not self._description:
                 self._raise_failure()
