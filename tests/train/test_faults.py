@@ -106,16 +106,17 @@ def test_full_disk_keeps_the_last_checkpoint_and_says_so(
     small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checkpoints = small_disk / "tressette" / "small" / "checkpoints"
-    assert main(small(small_disk, "episodes=64")) == 0
+    steady = ("learner.lr_end=1e-3", "exploration.share=0")  # what follows the budget, which is raised here
+    assert main(small(small_disk, "episodes=64", *steady)) == 0
     (small_disk / "ballast").write_bytes(bytes(22 << 20))
-    assert main(small(small_disk, "episodes=640", "replay.capacity=4000")) == 2
+    assert main(small(small_disk, "episodes=640", "replay.capacity=4000", *steady)) == 2
     error = capsys.readouterr().err
     assert "could not be written" in error and "free some space" in error and "Traceback" not in error
     assert checkpoint.load(checkpoints / "episode_000000000064.pt")["counters"]["episodes"] == 64
     assert not any(checkpoints.glob(".*.tmp"))
     (small_disk / "ballast").unlink()
-    assert main(small(small_disk, "episodes=640")) == 0
-    assert main(small(tmp_path / "whole", "episodes=640")) == 0
+    assert main(small(small_disk, "episodes=640", *steady)) == 0
+    assert main(small(tmp_path / "whole", "episodes=640", *steady)) == 0
     found = equal(state_of(tmp_path / "whole"), state_of(small_disk))
     assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
 

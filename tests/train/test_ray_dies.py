@@ -160,4 +160,4 @@ def test_a_start_that_gets_nowhere_is_not_asked_for_again(tmp_path: Path) -> Non
 
 def trainer_without_progress(runs: Path) -> Any:
     """Its batch is so large that none comes back."""
-    return trainer(runs, *RUN, "rollout.games=1000000", seen="watch it:")
+    return trainer(runs, *RUN, "rollout.games=1000000", seen="games: ray")
