@@ -1,4 +1,4 @@
-"""Every documented command runs: those of the README with their settings, and every target of the Makefile."""
+"""Every documented command runs: those of README and docs with their settings, and every target of the Makefile."""
 
 import json
 import re
@@ -13,9 +13,10 @@ from evaluate.tournament import main as tournament
 from train.__main__ import main as train
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
-TRAIN = re.findall(r"^\.venv/bin/python -m train (.*?)(?: +#.*)?$", README, re.M)
-TOURNAMENT = re.findall(r"^\.venv/bin/python -m evaluate.tournament (.*)$", README, re.M)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXT = "\n".join(page.read_text() for page in PAGES)
+TRAIN = re.findall(r"^\.venv/bin/python -m train (.*?)(?: +#.*)?$", TEXT, re.M)
+TOURNAMENT = re.findall(r"^\.venv/bin/python -m evaluate.tournament (.*)$", TEXT, re.M)
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)
 
 

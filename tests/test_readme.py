@@ -1,5 +1,6 @@
-"""The README names every setting, and its pictures and commands exist."""
+"""README and docs: what they name exists, every setting is explained, and nothing is left to be filled in."""
 
+import importlib.util
 import re
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -7,10 +8,16 @@ from pathlib import Path
 import pytest
 
 from command.compose import CONF
+from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
+from train.settings.tabular import TabularSettings
 
 ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 README = (ROOT / "README.md").read_text()
+SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+TEXT = "\n".join(page.read_text() for page in PAGES)
+CHOSEN = ("game", "algo", "behaviour", "rollout.kind")  # by a group, or explained in a paragraph
 
 
 def keys(schema: type, prefix: str = "") -> list[str]:
@@ -24,28 +31,48 @@ def keys(schema: type, prefix: str = "") -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("key", [k for k in keys(TrainSettings) if k not in ("game", "algo", "rollout.kind")])
-def test_every_setting_is_explained(key: str) -> None:
-    group, _, last = key.rpartition(".")
-    assert f"`{key}`" in README or (f"`{group}." in README and f"`.{last}`" in README)
+@pytest.mark.parametrize("schema", [TrainSettings, TabularSettings, BatchQSettings])
+def test_every_setting_is_explained(schema: type) -> None:
+    for key in keys(schema):
+        assert key in CHOSEN or re.search(rf"^\| `{re.escape(key)}` \| `[^|]+` \| [^|]", SETTINGS, re.M), key
 
 
-@pytest.mark.parametrize("path", sorted((CONF / "game").glob("*.yaml")) + sorted((CONF / "experiment").glob("*.yaml")))
-def test_every_game_and_experiment_is_named(path: Path) -> None:
-    assert f"`{path.stem}`" in README
+def test_the_page_of_settings_is_current() -> None:
+    """`make docs` writes it."""
+    spec = importlib.util.spec_from_file_location("settings_page", ROOT / "docs" / "settings.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert "\n".join(module.page()) + "\n" == SETTINGS
 
 
-def test_pictures_exist() -> None:
-    pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", README)
-    assert pictures and all((ROOT / picture).exists() for picture in pictures)
+@pytest.mark.parametrize("group", ["game", "experiment", "algo", "rollout"])
+def test_every_choice_is_named(group: str) -> None:
+    assert all(f"`{group}={path.stem}`" in SETTINGS for path in (CONF / group).glob("*.yaml"))
 
 
-def test_modules_in_commands_exist() -> None:
-    modules = set(re.findall(r"python -m ([a-z_.]+)", README))
+def test_the_first_page_is_short() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 150 and max(map(len, lines)) <= 132
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_pictures_exist(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
+    missing = [link for link in links if not link.startswith("https://") and not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_nothing_is_left_to_be_filled_in() -> None:
+    assert not re.findall(r"KILLED|TODO|TBD|FIXME|XXX|@@", TEXT)
+
+
+def test_modules_and_targets_in_commands_exist() -> None:
+    modules = set(re.findall(r"python -m ([a-z_.]+)", TEXT))
     assert modules >= {"train", "evaluate.tournament", "evaluate.replay"}
     for module in modules:
         path = ROOT / module.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
-    targets = set(re.findall(r"(?:`|^)make ([a-z-]+)", README, re.M))
+    targets = set(re.findall(r"(?:`|^)make ([a-z-]+)", TEXT, re.M))
     makefile = (ROOT / "Makefile").read_text()
     assert all(re.search(rf"^{target}:", makefile, re.M) for target in targets)
