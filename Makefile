@@ -59,7 +59,7 @@ cluster: $(READY) ## pytest of slurm/ on a Slurm of two nodes, as root with Debi
 docs: $(READY) ## write docs/settings.md from conf/
 	$(BIN)/python docs/settings.py
 
-bench: $(READY) ## measure the figures of README.md, one JSON line each
+bench: $(READY) ## measure the figures of docs/performance.md, one JSON line each
 	$(BIN)/python -m tests.bench $(ARGS)
 
 clean: ## remove .venv and caches; runs stay

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import ray
 
-from train.dqn.cluster.messages import Arrays, TicketFields, WeightArrays
+from train.dqn.cluster.messages import Arrays, RequestFields, WeightArrays
 from train.dqn.cluster.pool import HEALTH
 
 
@@ -27,7 +27,7 @@ class WorkerActor:
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         return next(self._rounds)
 
-    def play(self, request: TicketFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
+    def play(self, request: RequestFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
         """As `train.dqn.cluster.actors.WorkerActor`, the weights included."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         newest, reference = self._newest

@@ -52,7 +52,7 @@ def test_a_slot_is_in_use_until_the_last_of_its_arrays_is_gone() -> None:
     assert freed == [1]
 
 
-def test_the_worker_with_the_fewest_tickets() -> None:
+def test_the_worker_with_the_fewest_requests() -> None:
     """Against asking all of them, over comings, goings and requests at random."""
     loads, choose = _Loads(), random.Random(3)
     workers: list[_Member] = []

@@ -173,7 +173,7 @@ def test_weights_are_wanted_once_in_an_interval(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_tickets_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
+def test_rollouts_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
     rollouts: RayBackend, number: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     victim = workers()[0]

@@ -164,7 +164,7 @@ class RolloutBackend(Protocol):
         """Whether newer weights may be published now."""
 
     def publish(self, version: int, weights: Weights) -> None:
-        """Tickets submitted from now on are played with these weights."""
+        """Requests submitted from now on are played with these weights."""
 
     def workers(self) -> int:
         """How many play beside the learner."""

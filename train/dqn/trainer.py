@@ -283,7 +283,7 @@ class Trainer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from `state_dict`. Tickets that were out are played again, as the same episodes."""
+        """Go on from `state_dict`. Requests that were out are played again, as the same episodes."""
         self.counters = counters_of_checkpoint(Counters, state["counters"])
         self.budget.seconds_before = self.counters.seconds
         if self.settings.names_no_budget and state.get("budget_minutes"):  # the same command goes on to the same end

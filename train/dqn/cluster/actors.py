@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
-from train.dqn.cluster.messages import Arrays, TicketFields, WeightArrays
+from train.dqn.cluster.messages import Arrays, RequestFields, WeightArrays
 from train.dqn.cluster.pool import HEALTH
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class WorkerActor:
         self._hear_of(version, weights)
         return self._worker.rounds
 
-    def play(self, request: TicketFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
+    def play(self, request: RequestFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
         """Play a request with these weights, or newer ones that it heard of since the request was submitted."""
         from train.dqn.rollout import RolloutRequest
 

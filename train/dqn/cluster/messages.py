@@ -24,7 +24,7 @@ _ALIGNMENT = 64
 
 Arrays = list[NDArray[Any]]
 WeightArrays = dict[str, NDArray[Any]]
-TicketFields = tuple[int, int, float, int]  # of `train.dqn.rollout.RolloutRequest`
+RequestFields = tuple[int, int, float, int]  # of `train.dqn.rollout.RolloutRequest`
 Layout = list[tuple[str, tuple[int, ...], int]]  # of each array: dtype, shape, first byte
 
 

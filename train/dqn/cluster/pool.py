@@ -15,7 +15,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from command.checks import SettingsError
 from train.dqn.cluster.connect import alive_nodes, amounts, reserve
-from train.dqn.cluster.messages import Arrays, Order, TicketFields, WeightArrays
+from train.dqn.cluster.messages import Arrays, Order, RequestFields, WeightArrays
 
 HEALTH = "health"  # the concurrency group that answers while an actor plays
 LOOK_SECONDS = 0.5  # between two looks at the workers, at most
@@ -45,7 +45,7 @@ class _Member:
     """An actor as this process knows it."""
 
     actor: Any
-    requests: dict[int, TicketFields] = field(default_factory=dict)  # by first episode
+    requests: dict[int, RequestFields] = field(default_factory=dict)  # by first episode
     heard: float = field(default_factory=time.monotonic)  # when it last got on with something, or had nothing to do
     asked: bool = False  # owes an answer
     rounds: int = -1
@@ -93,7 +93,7 @@ class WorkerPool:
         self._newest: tuple[int, list[Any]] = (-1, [])  # version and reference, in a list so that Ray does not fetch it
         self._loads = _Loads()
         self._ready = 0
-        self._lost: list[TicketFields] = []  # to be played again
+        self._lost: list[RequestFields] = []  # to be played again
         self._evaluations: dict[int, Any] = {}  # references to weights by tag
         self._fruitless = 0  # actors that died without having done anything, since one did
         self._looked = time.monotonic()
@@ -134,7 +134,7 @@ class WorkerPool:
         """Put the weights into the object store, once for all workers. Older ones go when nobody holds them."""
         self._newest = (version, [ray.put(weights)])
 
-    def submit(self, request: TicketFields) -> None:
+    def submit(self, request: RequestFields) -> None:
         """Give a request to the worker with the fewest; it waits if the last of them has just died."""
         worker = self._loads.least()
         if worker is None:
@@ -145,7 +145,7 @@ class WorkerPool:
         self._loads.enter(worker)
         self._then(worker.actor.play.remote(request, *self._newest), partial(self._played, worker, request))
 
-    def _played(self, worker: _Member, request: TicketFields, answer: Future[Any]) -> None:
+    def _played(self, worker: _Member, request: RequestFields, answer: Future[Any]) -> None:
         if worker.requests.get(request[0]) is not request:
             return  # it was given up, and another plays the request
         try:

@@ -101,7 +101,7 @@ class RayBackend:
         return self._workers
 
     def free_slots(self) -> int:
-        """Tickets that still fit, `in_flight` for each worker that has started."""
+        """Requests that still fit, `in_flight` for each worker that has started."""
         return 0 if self._process.failure else self._rollout.in_flight * self._workers - self._out
 
     def submit(self, request: RolloutRequest) -> None:
