@@ -149,7 +149,7 @@ def _share(hands: NDArray[np.uint8], side: NDArray[np.bool_], played: NDArray[np
 
 
 def _is_run(name: str) -> bool:
-    return name.startswith("report_")
+    return name.startswith("study_")
 
 
 def _renamed(name: str, ending: str) -> str:

@@ -62,7 +62,7 @@ def test_report(runs: Path, tmp_path: Path) -> None:
     with (tmp_path / "against_others.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 9 and rows[0]["published busts"] == "0 / 499" and rows[0]["no fold credits"] == ""
-    with (tmp_path / "actions_report_2p_credits.csv").open(newline="") as file:
+    with (tmp_path / "actions_study_2p_credits.csv").open(newline="") as file:
         first = [row for row in csv.DictReader(file) if row["iteration"] == "0"]
     # The initial policy matches and does not buy.
     assert {row["action"] for row in first if row["decisions"] != "0"} == {"match", "do not buy"}

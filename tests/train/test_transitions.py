@@ -133,7 +133,7 @@ def test_full_return_of_a_hand() -> None:
 
 def test_next_observation_is_of_the_same_seat_and_has_its_own_mask() -> None:
     """The next hand is the hand before without the card played, and the mask lies within it."""
-    transitions, _ = recorded("seed", 1)
+    transitions, _ = recorded("study", 1)
     inside = transitions.discount > 0
     assert inside.sum() == 32 * 36  # all but the last decision of each seat
     hand = transitions.observation[inside, 0] & np.uint64((1 << 40) - 1)
@@ -147,7 +147,7 @@ def test_next_observation_is_of_the_same_seat_and_has_its_own_mask() -> None:
 
 def test_at_its_last_decision_a_seat_gets_all_that_is_left() -> None:
     """One step or the full return: the same where the game ends first."""
-    one, full = recorded("seed", 1)[0], recorded("seed", 10)[0]
+    one, full = recorded("study", 1)[0], recorded("study", 10)[0]
     last = one.discount == 0
     assert last.sum() == 32 * 4
     assert np.allclose(one.n_step_return[last], full.n_step_return[last])

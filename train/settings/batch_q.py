@@ -46,11 +46,11 @@ class BatchQSettings(RunSettings):
         share("", self, "epsilon", "epsilon_decay", "discount")
         require(0 < self.step_size <= 1, "step_size", "more than 0, at most 1", self.step_size)
         game = self.load_game()
-        for opponent in self.evaluation.opponents:
-            one_of("evaluation.opponents", opponent, "random", *game.policies)
-        actions = all(0 <= action < game.actions for action in self.unexplored)
-        require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))
         try:
             numbering_of(game)
         except ValueError as error:
             raise SettingsError(f"algo: {error}") from None
+        for opponent in self.evaluation.opponents:
+            one_of("evaluation.opponents", opponent, "random", *game.policies)
+        actions = all(0 <= action < game.actions for action in self.unexplored)
+        require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))
