@@ -62,8 +62,8 @@ train() { # OVERRIDES...: ends the job
     trainer=
     say "the trainer ended with exit code $code"
     ((code == MISSING_NODES)) && name_missing_nodes
-    if [[ $ray_head ]] && ! kill -0 "$ray_head" 2>/dev/null; then
-        say "Ray's head on $(hostname) ended, see $(ray_log "${ray_nodes[0]}")"
+    if [[ $ray_head && ! $signal ]] && ((code == CHECKPOINTED)); then
+        say "Ray is lost, see $(ray_log "${ray_nodes[0]}")" # its head may not have ended yet: the trainer is quicker
     fi
     trap - EXIT
     stop_ray
