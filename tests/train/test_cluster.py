@@ -80,6 +80,7 @@ def test_cluster_that_is_not_there(
 def test_more_gpus_than_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(small(tmp_path, "rollout=ray", "rollout.gpus_per_worker=99")) == 2
     assert "rollout.gpus_per_worker" in capsys.readouterr().err
+    assert not checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")  # it is free for other settings
 
 
 def test_nodes_of_a_cluster(tmp_path: Path) -> None:

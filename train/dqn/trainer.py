@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from cards.duplicate import Duel
+from command.checks import SettingsError
 from command.compose import as_yaml
 from train.dqn.best import Best
 from train.dqn.counters import Counters, Rates, RecentRates
@@ -85,12 +86,12 @@ class Trainer:
         before = self._progress()
         self.rollouts = rollouts
         self._folder.write_settings()
-        evaluations, self._evaluating = self._evaluating, {}
-        config_text, opponents = as_yaml(self.settings), self.settings.evaluation.opponents
-        self.metrics = Metrics(self._folder.path, opponents, config_text, self.counters.env_steps, list(evaluations))
+        opponents, again = self.settings.evaluation.opponents, list(self._evaluating)
+        self.metrics = Metrics(self._folder.path, opponents, as_yaml(self.settings), self.counters.env_steps, again)
+        started = True
         try:
             display.say(f"games: {rollouts.describe(stop_requested)}")
-            for tag, weights in evaluations.items():
+            for tag, weights in list(self._evaluating.items()):
                 self._start_evaluation(tag, weights)
             if not self.learner.updates:
                 self._request_rollouts()
@@ -102,13 +103,19 @@ class Trainer:
         except BackendLostError:
             if not stop_requested():  # what asks this process to stop may have ended Ray at the same time
                 raise
+        except SettingsError:
+            started = self._progress() != before  # else nothing keeps the folder from other settings
+            raise
         finally:
-            # Whatever went wrong, what was learned is kept.
-            self.counters.idle_starts = self.counters.idle_starts + 1 if self._progress() == before else 0
             with closing(self.metrics):
-                self._save_checkpoint()
-                self._writer.wait()
+                if started:  # whatever went wrong, what was learned is kept
+                    self._end_start(idle=self._progress() == before)
         return self.complete()
+
+    def _end_start(self, idle: bool) -> None:
+        self.counters.idle_starts = self.counters.idle_starts + 1 if idle else 0
+        self._save_checkpoint()
+        self._writer.wait()
 
     def _progress(self) -> tuple[int, int, int]:
         return self.counters.episodes, self.learner.updates, self.counters.evaluated
