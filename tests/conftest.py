@@ -30,6 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
     processes.adopt_orphans()
     config.stash[INIT] = processes.Init(end_orphans=not runs_tests)
     config.stash[INIT].start()
+    # What a shell starts in the background ignores Ctrl-C, and hands that on to all that tests start and interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # As Ctrl-C, with fixtures and all; by default nobody would get to end anything.
     signal.signal(signal.SIGTERM, _interrupt)
 
