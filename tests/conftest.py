@@ -22,6 +22,7 @@ settings.load_profile("busso")
 
 LIMIT = 120.0  # seconds for a test with its fixtures, on a machine of its own; else @pytest.mark.timeout(SECONDS)
 GRACE = 5.0  # seconds for what a test has told to end
+HANGING = 10.0  # seconds after its limit in which a test must have come to its fixtures' ends
 INIT = pytest.StashKey[processes.Init]()
 
 
@@ -57,7 +58,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     mark = item.get_closest_marker("timeout")
     limit = seconds(mark.args[0] if mark else LIMIT)
     item.add_marker(pytest.mark.timeout(limit), append=False)
-    item.config.stash[INIT].deadline = time.monotonic() + limit + seconds(2 * GRACE)
+    item.config.stash[INIT].deadline = time.monotonic() + limit + seconds(GRACE + HANGING)
     try:
         return (yield)
     finally:

@@ -82,11 +82,15 @@ def trainer(
         yield process
 
 
+# Its raylet is its child here, and init's where `ray start` has started it: whoever is its parent has to wait for it,
+# because Ray's workers take one that has ended and was not waited for to be alive.
 _HEAD = """
-import sys
+import sys, threading
 from ray.cluster_utils import Cluster
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
 print(cluster.address, flush=True)
+raylet = cluster.head_node.all_processes["raylet"][0].process
+threading.Thread(target=raylet.wait, daemon=True).start()
 sys.stdin.read()
 """
 
