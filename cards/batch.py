@@ -27,7 +27,6 @@ class Loops(NamedTuple):
 
     deal: Callable[..., None]
     legal: Callable[..., None]
-    first_illegal: Callable[..., int]
     apply: Callable[..., None]
     observe: Callable[..., None]
     over: Callable[..., None]
@@ -44,7 +43,7 @@ def at(states: Any, game: int) -> Any:
 
 # No cache=True anywhere: Numba does not notice when a called function in another file changes.
 @cache
-def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - seven loops side by side
+def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - six loops side by side
     """Compile the loops of a game; the same rules give the same compiled functions."""
     deal_one, legal_one, apply_one, observe_one, over_one, returns_one = rules
 
@@ -57,13 +56,6 @@ def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - seven loops side by side
     def legal(states: Any, games: Any, out: Any) -> None:
         for k in range(games.size):
             out[k] = legal_one(at(states, games[k]))
-
-    @njit
-    def first_illegal(states: Any, games: Any, actions: Any) -> int:
-        for k in range(games.size):
-            if actions[k] > 63 or not has(legal_one(at(states, games[k])), actions[k]):
-                return k
-        return -1
 
     @njit
     def apply(states: Any, games: Any, actions: Any) -> None:
@@ -86,7 +78,16 @@ def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - seven loops side by side
         for k in range(games.size):
             returns_one(at(states, games[k]), out[k])
 
-    return Loops(deal, legal, first_illegal, apply, observe, over, returns)
+    return Loops(deal, legal, apply, observe, over, returns)
+
+
+@njit
+def first_illegal(masks: Any, actions: Any) -> int:
+    """The first row whose action is not set in its mask, or -1."""
+    for k in range(actions.size):
+        if actions[k] > 63 or not has(masks[k], actions[k]):
+            return k
+    return -1
 
 
 @cache

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cards.batch import policy_loop, reward_loop
 from cards.game import Game, Games, States
-from cards.play import Actions, Player, RandomPlayer, named_player, play
+from cards.play import Actions, Decisions, Player, RandomPlayer, named_player, play
 from cards.splitmix import mix
 
 RandomState = np.random.Generator
@@ -59,13 +59,13 @@ def played(case: Case, player: Player | None = None) -> tuple[list[Round], State
     """All rounds of the case's games with `player` (random by default) in every seat, and the final states."""
     rounds: list[Round] = []
 
-    def watch(states: States, running: Games, actions: Actions, totals: NDArray[np.float32]) -> None:
-        rounds.append(Round(states.copy(), running, actions.copy()))
+    def watch(decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
+        rounds.append(Round(decisions.states.copy(), decisions.games, actions.copy()))
         assert len(rounds) <= case.max_moves, f"{case.game.name}: no end after {case.max_moves} moves"
 
     seating = np.zeros((case.games, case.game.seats), np.uint8)
     try:
-        final, _ = play(case.game, case.seeds(), [player or RandomPlayer(case.game)], seating, watch=watch)
+        final, _ = play(case.game, case.seeds(), [player or RandomPlayer()], seating, watch=watch)
     except ValueError as error:
         raise AssertionError(f"a player broke the rules, or had no legal action: {error}") from error
     return rounds, final

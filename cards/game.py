@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import Loops, Rules, batch_loops
+from cards.batch import Loops, Rules, batch_loops, first_illegal
 from cards.bits import words_for
 
 if TYPE_CHECKING:
@@ -122,11 +122,16 @@ class Game:
         self.check(states, games, actions)
         self.loops.apply(states, games, actions)
 
-    def check(self, states: States, games: Games, actions: NDArray[np.uint8]) -> None:
-        """Raise ValueError when an action is not legal in its game, or there is not one action for each."""
+    def check(
+        self, states: States, games: Games, actions: NDArray[np.uint8], legal: NDArray[np.uint64] | None = None
+    ) -> None:
+        """Raise ValueError when an action is not legal in its game, or there is not one action for each.
+
+        `legal` are their masks, if they are known already.
+        """
         if actions.shape != games.shape or actions.dtype != np.uint8:
             raise ValueError(f"{games.size} games to move need as many uint8, not {actions.dtype} {actions.shape}")
-        wrong = self.loops.first_illegal(states, games, actions)
+        wrong = first_illegal(self.legal(states, games) if legal is None else legal, actions)
         if wrong >= 0:
             raise ValueError(self._illegal(states[games[wrong]], int(actions[wrong])))
 

@@ -1,7 +1,8 @@
 """Players, and the one loop in which games are played: training, evaluation and tournaments all use it."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numba import njit
@@ -10,9 +11,48 @@ from numpy.typing import NDArray
 from cards.batch import policy_loop, reward_loop
 from cards.bits import nth_bit, popcount
 from cards.game import Game, Games, States
-from cards.splitmix import below, derive
+from cards.splitmix import GAMMA, below, derive, mix
 
 Actions = NDArray[np.uint8]
+
+
+class Decisions:
+    """Decisions to be taken at the same time: one by the seat to move in each of `states[games]`.
+
+    What there is to know of them is asked of the rules once. The player that decides, the check of its actions and
+    whoever records them are given the same arrays, and must not change them.
+    """
+
+    def __init__(self, game: Game, states: States, games: Games, legal: NDArray[np.uint64] | None = None) -> None:
+        self._game = game
+        self.states = states
+        self.games = games
+        self.legal = game.legal(states, games) if legal is None else legal  # bit masks, `[decisions]`
+
+    @cached_property
+    def seats(self) -> NDArray[np.uint8]:
+        """The seats that decide, `[decisions]`."""
+        seats: NDArray[np.uint8] = self.states["turn"][self.games]
+        return seats
+
+    @cached_property
+    def observation(self) -> NDArray[np.uint64]:
+        """What these seats see, packed: `[decisions, words]`."""
+        return self._game.observe(self.states, self.games, self.seats)
+
+    def of(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "Decisions":
+        """Some of these decisions, by index or mask. If these are observed, those are too."""
+        some = Decisions(self._game, self.states, self.games[rows], self.legal[rows])
+        if "observation" in self.__dict__:
+            some.observation = self.observation[rows]
+        return some
+
+    def check(self, actions: Actions) -> None:
+        """Raise ValueError when an action is not legal, or there is not one for each decision."""
+        self._game.check(self.states, self.games, actions, self.legal)
+
+
+Watch = Callable[[Decisions, Actions, NDArray[np.float32]], None]
 
 
 class Player(Protocol):
@@ -21,8 +61,8 @@ class Player(Protocol):
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         """A batch of games with these generators of the player's own is about to start."""
 
-    def act(self, states: States, games: Games) -> Actions:
-        """One legal action for the seat to move in each of `states[games]`, which it must not change."""
+    def act(self, decisions: Decisions) -> Actions:
+        """One legal action for each of the decisions."""
 
 
 class PolicyPlayer:
@@ -36,10 +76,10 @@ class PolicyPlayer:
         """See `Player`."""
         self._generators = seeds.copy()
 
-    def act(self, states: States, games: Games) -> Actions:
+    def act(self, decisions: Decisions) -> Actions:
         """See `Player`."""
-        actions = np.empty(games.size, np.uint8)
-        self._loop(states, games, self._generators, actions)
+        actions = np.empty(decisions.games.size, np.uint8)
+        self._loop(decisions.states, decisions.games, self._generators, actions)
         return actions
 
 
@@ -49,31 +89,34 @@ def random_legal(mask: np.uint64, random_bits: np.uint64) -> int:
     return nth_bit(mask, below(random_bits, popcount(mask)))
 
 
-class RandomPlayer(PolicyPlayer):
+class RandomPlayer:
     """Plays uniformly among the legal actions of any game."""
 
-    def __init__(self, game: Game) -> None:
-        super().__init__(_random_policy(game.rules.legal))
+    def __init__(self) -> None:
+        self._generators = np.zeros(0, np.uint64)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `Player`."""
+        self._generators = seeds.copy()
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `Player`."""
+        actions = np.empty(decisions.games.size, np.uint8)
+        _draw(decisions.legal, decisions.games, self._generators, actions)
+        return actions
 
 
-_RANDOM: dict[Callable[..., np.uint64], Callable[..., int]] = {}
-
-
-def _random_policy(legal: Callable[..., np.uint64]) -> Callable[..., int]:
-    if legal not in _RANDOM:
-
-        @njit
-        def policy(state: Any, random_bits: np.uint64) -> int:
-            return random_legal(legal(state), random_bits)
-
-        _RANDOM[legal] = policy
-    return _RANDOM[legal]
+@njit
+def _draw(masks: NDArray[np.uint64], games: Games, generators: NDArray[np.uint64], actions: Actions) -> None:
+    for k in range(games.size):
+        generators[games[k]] += GAMMA
+        actions[k] = random_legal(masks[k], mix(generators[games[k]]))
 
 
 def named_player(game: Game, name: str) -> Player:
     """The game's player without a network of that name. Raises ValueError listing them."""
     if name == "random":
-        return RandomPlayer(game)
+        return RandomPlayer()
     if name not in game.policies:
         known = ", ".join(["random", *game.policies])
         raise ValueError(f"{game.name} has no player {name!r}; it has {known}")
@@ -86,13 +129,15 @@ def play(
     players: Sequence[Player],
     seating: NDArray[np.uint8],
     reward: Callable[..., None] | None = None,
-    watch: Callable[[States, Games, Actions, NDArray[np.float32]], None] | None = None,
+    watch: Watch | None = None,
+    observed: bool = False,
 ) -> tuple[States, NDArray[np.float32]]:
     """Play one game per seed to its end; `seating[game, seat]` is the index in `players` of who sits there.
 
     Returns the final states and what every seat earned by `reward`, `[games, seats]` (zeros without one). `watch`
-    is called before each round of actions with the states, the games still running, their actions, and the rewards
-    earned so far. The deal follows from the seed alone; the generator of each player from the seed and its index.
+    is called before each round of actions with the decisions of the games still running, their actions, and the
+    rewards earned so far; the decisions are observed once, for the players and for it, if it is to keep what is
+    `observed`. The deal follows from the seed alone; the generator of each player from the seed and its index.
     """
     states = game.deal(seeds)
     totals = np.zeros((seeds.size, game.seats), np.float32)
@@ -101,10 +146,13 @@ def play(
         player.begin(derive(seeds, index))
     running = np.flatnonzero(~game.over(states))
     while running.size:
-        actions = _actions(players, seating, states, running)
-        game.check(states, running, actions)
+        decisions = Decisions(game, states, running)
+        if observed:
+            _ = decisions.observation
+        actions = _decide(players, seating, decisions)
+        decisions.check(actions)
         if watch is not None:
-            watch(states, running, actions, totals)
+            watch(decisions, actions, totals)
         if advance is None:
             game.loops.apply(states, running, actions)
         else:
@@ -113,12 +161,12 @@ def play(
     return states, totals
 
 
-def _actions(players: Sequence[Player], seating: NDArray[np.uint8], states: States, running: Games) -> Actions:
+def _decide(players: Sequence[Player], seating: NDArray[np.uint8], decisions: Decisions) -> Actions:
     if len(players) == 1:
-        return players[0].act(states, running)
-    moving = seating[running, states["turn"][running]]
-    actions = np.empty(running.size, np.uint8)
+        return players[0].act(decisions)
+    moving = seating[decisions.games, decisions.seats]
+    actions = np.empty(moving.size, np.uint8)
     for index in np.unique(moving):
         mine = moving == index
-        actions[mine] = players[index].act(states, running[mine])
+        actions[mine] = players[index].act(decisions.of(mine))
     return actions

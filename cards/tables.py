@@ -16,8 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cards.game import Game, Games, States
+from cards.game import Game
 from cards.numbering import Numbering, Policy
+from cards.play import Actions, Decisions
 
 _FORMAT = 1
 _WHERE_FROM = "python -m train algo=batch_q_learning writes such files"
@@ -54,10 +55,10 @@ class TablePlayer:
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         """See `Player`; a table decides by the state alone."""
 
-    def act(self, states: States, games: Games) -> NDArray[np.uint8]:
+    def act(self, decisions: Decisions) -> Actions:
         """See `Player`."""
-        actions = np.empty(games.size, np.uint8)
-        self._look_up(states, games, self._policy, actions)
+        actions = np.empty(decisions.games.size, np.uint8)
+        self._look_up(decisions.states, decisions.games, self._policy, actions)
         return actions
 
 

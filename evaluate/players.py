@@ -98,7 +98,7 @@ def load_network(
     except (RuntimeError, AttributeError, TypeError) as error:
         reason = str(error).splitlines()[-1].strip()
         raise CheckpointError(f"{path}: its weights do not fit the network of its settings ({reason})") from None
-    return NetworkPlayer(game, network), settings
+    return NetworkPlayer(network), settings
 
 
 def _check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:

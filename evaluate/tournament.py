@@ -35,8 +35,8 @@ from cards.duplicate import (
     seatings,
     share_text,
 )
-from cards.game import Game, Games, States
-from cards.play import Actions, Player, play
+from cards.game import Game
+from cards.play import Actions, Decisions, Player, play
 from cards.splitmix import stream
 from command.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_range, one_of
 from command.compose import as_yaml, compose
@@ -155,8 +155,8 @@ def records(
     plays = plays_of(game, seeds, seating)
     played: list[list[int]] = [[] for _ in range(plays.seeds.size)]
 
-    def watch(states: States, games: Games, actions: Actions, totals: np.ndarray[Any, Any]) -> None:
-        for index, action in zip(games.tolist(), actions.tolist(), strict=True):
+    def watch(decisions: Decisions, actions: Actions, totals: np.ndarray[Any, Any]) -> None:
+        for index, action in zip(decisions.games.tolist(), actions.tolist(), strict=True):
             played[index].append(action)
 
     play(game, plays.seeds, [first, second], plays.sides, watch=watch)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cards.duplicate import Estimate, estimate
 from cards.game import Game, load_game
-from cards.play import Player, named_player, play
+from cards.play import Actions, Decisions, Player, named_player, play
 from cards.splitmix import derive, stream
 from cards.tables import TablePlayer, load_policy, numbering_of
 from command.checks import SettingsError
@@ -100,7 +100,7 @@ class Bench:
         if epsilon or raise_cap:
             names = (first, second)
             players = [
-                Wavering(game, each, epsilon, MATCH) if _is_run(name) else each
+                Wavering(each, epsilon, MATCH) if _is_run(name) else each
                 for each, name in zip(players, names, strict=True)
             ]
         seeds = stream(self._seed, "report", 0, self._games)
@@ -108,8 +108,8 @@ class Bench:
         sides = (order % 2).astype(np.uint8)
         raises = np.zeros(2, np.int64)
 
-        def watch(states: NDArray[np.void], running: NDArray[np.int64], actions: NDArray[np.uint8], _: object) -> None:
-            movers = sides[running, states["turn"][running]]
+        def watch(decisions: Decisions, actions: Actions, _: object) -> None:
+            movers = sides[decisions.games, decisions.seats]
             raises[:] += np.bincount(movers[actions == RAISE], minlength=2)
 
         states, _ = play(game, seeds, players, sides, watch=watch)
@@ -130,8 +130,8 @@ class Bench:
         game = load_game("spike", {"seats": 4 if "_4p_" in run else 2})
         counts = np.zeros((4, game.actions), np.int64)
 
-        def watch(states: NDArray[np.void], running: NDArray[np.int64], actions: NDArray[np.uint8], _: object) -> None:
-            np.add.at(counts, (states["round"][running], actions), 1)
+        def watch(decisions: Decisions, actions: Actions, _: object) -> None:
+            np.add.at(counts, (decisions.states["round"][decisions.games], actions), 1)
 
         seeds = stream(self._seed, "decisions", 0, self._games)
         seating = np.zeros((self._games, game.seats), np.uint8)

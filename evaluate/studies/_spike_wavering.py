@@ -7,16 +7,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import has
-from cards.game import Game, Games, States
-from cards.play import Actions, Player, random_legal
+from cards.game import Games
+from cards.play import Actions, Decisions, Player, random_legal
 from cards.splitmix import GAMMA, mix, uniform
 
 
 class Wavering:
     """Plays as another, but with probability `epsilon` any legal action, and `instead` of one that is not legal."""
 
-    def __init__(self, game: Game, player: Player, epsilon: float, instead: int) -> None:
-        self._game, self._player = game, player
+    def __init__(self, player: Player, epsilon: float, instead: int) -> None:
+        self._player = player
         self._epsilon, self._instead = epsilon, instead
         self._generators = np.zeros(0, np.uint64)
 
@@ -25,10 +25,10 @@ class Wavering:
         self._generators = seeds.copy()
         self._player.begin(seeds)
 
-    def act(self, states: States, games: Games) -> Actions:
+    def act(self, decisions: Decisions) -> Actions:
         """See `Player`."""
-        actions = self._player.act(states, games)
-        _waver(self._game.legal(states, games), games, self._generators, self._epsilon, self._instead, actions)
+        actions = self._player.act(decisions)
+        _waver(decisions.legal, decisions.games, self._generators, self._epsilon, self._instead, actions)
         return actions
 
 

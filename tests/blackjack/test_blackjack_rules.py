@@ -60,11 +60,12 @@ def test_random_games_follow_the_rules(options: dict[str, Any]) -> None:
     starts = game.deal(seeds)
     played: list[list[int]] = [[] for _ in range(count)]
 
-    def watch(states, running, actions, totals):
+    def watch(decisions, actions, totals):
+        running = decisions.games
         for k, action in zip(running.tolist(), actions.tolist(), strict=True):
             played[k].append(action)
 
-    final, _ = play(game, seeds, [RandomPlayer(game)], np.zeros((count, 1), np.uint8), watch=watch)
+    final, _ = play(game, seeds, [RandomPlayer()], np.zeros((count, 1), np.uint8), watch=watch)
     found = set()
     for start, actions, wanted in zip(starts, played, game.returns(final)[:, 0], strict=True):
         record = game.record(start, actions)

@@ -22,7 +22,7 @@ RULES = TOY.rules
 class Unchecked(Game):
     """Plays whatever it is told."""
 
-    def check(self, states: States, games: Games, actions: NDArray[np.uint8]) -> None:
+    def check(self, states: States, games: Games, actions: NDArray[np.uint8], legal: Any = None) -> None:
         pass
 
 

@@ -196,14 +196,14 @@ def test_a_duel_seats_each_player_in_both_teams_of_every_deal() -> None:
 
 
 def test_points_of_a_duel_add_up() -> None:
-    result = duel(TRESSETTE, named_player(TRESSETTE, "greedy"), RandomPlayer(TRESSETTE), stream(4, "sum", 0, 50))
+    result = duel(TRESSETTE, named_player(TRESSETTE, "greedy"), RandomPlayer(), stream(4, "sum", 0, 50))
     assert np.allclose(result.own + result.other, 11)
     assert np.all(np.isin(result.wins, [0, 0.5, 1]))
 
 
 def test_long_duels_are_cut_into_batches_without_a_trace() -> None:
     seeds = stream(5, "long", 0, BATCH + 3)
-    players = [RandomPlayer(TOY), named_player(TOY, "lowest")]
+    players = [RandomPlayer(), named_player(TOY, "lowest")]
     whole = duel(TOY, *players, seeds)
     tail = duel(TOY, *players, seeds[BATCH:])
     assert whole.wins.size == BATCH + 3
@@ -211,5 +211,5 @@ def test_long_duels_are_cut_into_batches_without_a_trace() -> None:
 
 
 def test_greedy_beats_random() -> None:
-    result = duel(TRESSETTE, named_player(TRESSETTE, "greedy"), RandomPlayer(TRESSETTE), stream(6, "strength", 0, 1000))
+    result = duel(TRESSETTE, named_player(TRESSETTE, "greedy"), RandomPlayer(), stream(6, "strength", 0, 1000))
     assert 0.75 < result.win_rate.mean < 0.85

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.game import Game, Games, States, load_game
+from cards.game import Game, load_game
 from cards.mdp import Model, Observed, check, legal, reachable
-from cards.play import Actions, RandomPlayer, play
+from cards.play import Actions, Decisions, RandomPlayer, play
 from cards.splitmix import stream
 from train.tabular.algorithms import policy_iteration
 
@@ -36,13 +36,14 @@ def test_every_observation_of_a_game_is_one_state(name: str, options: dict[str, 
     assert (game.legal(observed.records)[decided] == 3).all() and legal(observed.mdp)[decided].all()
     found: set[int] = set()
 
-    def watch(states: States, games: Games, actions: Actions, totals: np.ndarray) -> None:
+    def watch(decisions: Decisions, actions: Actions, totals: np.ndarray) -> None:
+        states, games = decisions.states, decisions.games
         for words, index in zip(game.observe(states, games), games, strict=True):
             state = state_of[words.tobytes()]
             found.add(state)
             assert observed.state[state] == model.index(states[index])
 
-    play(game, stream(5, "observed", 0, 1500), [RandomPlayer(game)], np.zeros((1500, 1), np.uint8), watch=watch)
+    play(game, stream(5, "observed", 0, 1500), [RandomPlayer()], np.zeros((1500, 1), np.uint8), watch=watch)
     met = reachable(observed.mdp, np.flatnonzero(observed.mdp.start))
     assert len(found) > 300 and met[sorted(found)].all()
 

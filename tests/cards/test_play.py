@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from cards.batch import reward_loop
 from cards.bits import bit
-from cards.game import Game, Games, States, load_game
-from cards.play import Player, PolicyPlayer, RandomPlayer, named_player, play, random_legal
+from cards.game import Game, States, load_game
+from cards.play import Decisions, Player, PolicyPlayer, RandomPlayer, named_player, play, random_legal
 from cards.splitmix import stream
 from tests.cards.toy import TOY
 
@@ -26,11 +26,12 @@ class Recorder:
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         self._player.begin(seeds)
 
-    def act(self, states: States, games: Games) -> NDArray[np.uint8]:
+    def act(self, decisions: Decisions) -> NDArray[np.uint8]:
+        states, games = decisions.states, decisions.games
         for game in games:
             seat = int(states["turn"][game])
             self.asked.append((int(game), seat, int(states["hands"][game, seat]).bit_count()))
-        return self._player.act(states, games)
+        return self._player.act(decisions)
 
 
 class Fixed:
@@ -42,7 +43,8 @@ class Fixed:
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         pass
 
-    def act(self, states: States, games: Games) -> NDArray[np.uint8]:
+    def act(self, decisions: Decisions) -> NDArray[np.uint8]:
+        games = decisions.games
         return np.full(games.size, self._action, np.uint8)
 
 
@@ -65,7 +67,7 @@ def test_each_seat_is_played_by_the_player_named_for_it(rows: list[list[int]]) -
 
 
 def test_one_player_plays_every_seat() -> None:
-    recorder = Recorder(RandomPlayer(TRESSETTE))
+    recorder = Recorder(RandomPlayer())
     play(TRESSETTE, stream(1, "seats", 0, 3), [recorder], np.zeros((3, 4), np.uint8))
     assert len(recorder.asked) == len(set(recorder.asked)) == 3 * 40
 
@@ -74,13 +76,14 @@ def test_players_choices_reach_the_game() -> None:
     """In the toy game seat 1 plays its weakest cards; the order in which seat 0 plays is up to chance."""
     played: list[tuple[int, int]] = []
 
-    def watch(states: States, running: Games, actions: NDArray[np.uint8], totals: NDArray[np.float32]) -> None:
+    def watch(decisions: Decisions, actions: NDArray[np.uint8], totals: NDArray[np.float32]) -> None:
+        states, running = decisions.states, decisions.games
         for game, action in zip(running, actions, strict=True):
             if states["turn"][game] == 1:
                 hand = int(states["hands"][game, 1])
                 played.append((int(action), (hand & -hand).bit_length() - 1))
 
-    players = [RandomPlayer(TOY), PolicyPlayer(TOY.policies["lowest"])]
+    players = [RandomPlayer(), PolicyPlayer(TOY.policies["lowest"])]
     play(TOY, stream(2, "toy", 0, 50), players, np.tile(np.array([0, 1], np.uint8), (50, 1)), watch=watch)
     assert len(played) == 150
     assert all(action == lowest for action, lowest in played)
@@ -98,20 +101,21 @@ def test_an_illegal_action_names_seat_and_legal_cards(number: int) -> None:
 
 def test_rewards_are_those_of_the_moves() -> None:
     seeds, seating = stream(4, "rewards", 0, 30), np.zeros((30, 2), np.uint8)
-    states, totals = play(TOY, seeds, [RandomPlayer(TOY)], seating, TOY.rewards["pair"])
+    states, totals = play(TOY, seeds, [RandomPlayer()], seating, TOY.rewards["pair"])
     assert np.array_equal(totals, TOY.returns(states))
-    _, nothing = play(TOY, seeds, [RandomPlayer(TOY)], seating)
+    _, nothing = play(TOY, seeds, [RandomPlayer()], seating)
     assert not nothing.any()
 
 
 def test_watching_sees_what_was_earned_before() -> None:
     seen: list[float] = []
 
-    def watch(states: States, running: Games, actions: NDArray[np.uint8], totals: NDArray[np.float32]) -> None:
+    def watch(decisions: Decisions, actions: NDArray[np.uint8], totals: NDArray[np.float32]) -> None:
+        states = decisions.states
         assert np.array_equal(totals, states["points"])
         seen.append(float(totals.sum()))
 
-    play(TOY, stream(4, "watch", 0, 10), [RandomPlayer(TOY)], np.zeros((10, 2), np.uint8), TOY.rewards["pair"], watch)
+    play(TOY, stream(4, "watch", 0, 10), [RandomPlayer()], np.zeros((10, 2), np.uint8), TOY.rewards["pair"], watch)
     assert seen == [0, 0, 10, 10, 20, 20]
 
 
@@ -120,7 +124,7 @@ def test_games_are_the_same_in_any_batch(cut: int) -> None:
     seeds, seating = stream(5, "batches", 0, 40), np.tile(np.array([0, 1, 0, 1], np.uint8), (40, 1))
 
     def final(game: Game, part: slice) -> States:
-        players = [RandomPlayer(game), named_player(game, "greedy")]
+        players = [RandomPlayer(), named_player(game, "greedy")]
         return play(game, seeds[part], players, seating[part])[0]
 
     parts = [final(TRESSETTE, slice(k, k + cut)) for k in range(0, 40, cut)]

@@ -8,9 +8,8 @@ import pytest
 import torch
 from matplotlib.image import imread
 
-from cards.game import Games, States
 from cards.mdp import legal, reachable
-from cards.play import Actions, named_player, play
+from cards.play import Actions, Decisions, named_player, play
 from cards.splitmix import stream
 from evaluate.compare import measure, visits
 from evaluate.players import load_network
@@ -68,7 +67,8 @@ def test_visits_are_those_of_games(solved: Solved) -> None:
     expected = visits(observed.mdp, np.eye(2)[policy]).sum()
     counted = []
 
-    def watch(states: States, games: Games, actions: Actions, totals: np.ndarray) -> None:
+    def watch(decisions: Decisions, actions: Actions, totals: np.ndarray) -> None:
+        games = decisions.games
         counted.append(games.size)
 
     seats = np.zeros((20_000, 1), np.uint8)
@@ -110,7 +110,8 @@ def test_the_policy_that_is_measured_is_the_one_that_plays(run: Path, solved: So
     row = {words.tobytes(): number for number, words in enumerate(game.observe(observed.records))}
     compared = []
 
-    def watch(states: States, games: Games, actions: Actions, totals: np.ndarray) -> None:
+    def watch(decisions: Decisions, actions: Actions, totals: np.ndarray) -> None:
+        states, games = decisions.states, decisions.games
         rows = [row[words.tobytes()] for words in game.observe(states, games)]
         compared.append(learned.policy[rows] == actions)
 

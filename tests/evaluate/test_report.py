@@ -11,7 +11,7 @@ import torch
 
 from cards.duplicate import duel
 from cards.game import load_game
-from cards.play import named_player
+from cards.play import Decisions, named_player
 from cards.splitmix import stream
 from command.checks import SettingsError
 from evaluate import report
@@ -112,9 +112,9 @@ def test_wavering(epsilon: float) -> None:
     """Of 4,000 first decisions, `initial` matches: all but epsilon times the chance of another legal action."""
     game = load_game("spike")
     states = game.deal(stream(5, "wavering", 0, 4000))
-    player = Wavering(game, named_player(game, "initial"), epsilon, MATCH)
+    player = Wavering(named_player(game, "initial"), epsilon, MATCH)
     player.begin(stream(6, "own", 0, 4000))
-    actions = player.act(states, np.arange(4000))
+    actions = player.act(Decisions(game, states, np.arange(4000)))
     legal = [int(mask).bit_count() for mask in game.legal(states)]
     others = float(np.mean([1 - 1 / count for count in legal]))
     assert (actions != MATCH).mean() == pytest.approx(epsilon * others, abs=0.03 * (epsilon > 0))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from cards.game import load_game
-from cards.play import play
+from cards.play import Decisions, play
 from cards.splitmix import stream
 from command.checks import SettingsError
 from evaluate.players import load_player
@@ -72,7 +72,7 @@ def test_states_never_visited_get_the_first_action(runs: Path, tmp_path: Path) -
     player = load_player(game, str(tmp_path / "empty.pt"), CPU)
     states = game.deal(stream(9, "empty", 0, 200))
     running = np.flatnonzero(~game.over(states))
-    assert (player.act(states, running) == 0).all()
+    assert (player.act(Decisions(game, states, running)) == 0).all()
     checkpoint.save(tmp_path / "broken.pt", state | {"values": nothing + float("nan")})
     with pytest.raises(CheckpointError, match="its values are not those of blackjack; train it again"):
         load_player(game, str(tmp_path / "broken.pt"), CPU)

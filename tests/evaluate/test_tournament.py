@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from cards.duplicate import duel
-from cards.game import Games, States, load_game
-from cards.play import Actions, Player, named_player
+from cards.game import load_game
+from cards.play import Actions, Decisions, Player, named_player
 from cards.splitmix import stream
 from command.checks import SettingsError
 from evaluate.players import load_player
@@ -38,9 +38,10 @@ class Witness:
     def begin(self, seeds: np.ndarray) -> None:
         self.player.begin(seeds)
 
-    def act(self, states: States, games: Games) -> Actions:
+    def act(self, decisions: Decisions) -> Actions:
+        states, games = decisions.states, decisions.games
         self.asked += [(int(game), int(states[game]["turn"])) for game in games]
-        return self.player.act(states, games)
+        return self.player.act(decisions)
 
 
 def test_each_seat_is_played_by_the_player_named_for_it() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cards.bits import unpack
 from cards.game import States, load_game
-from cards.play import named_player
+from cards.play import Decisions, named_player
 from spike import observation
 from spike.cards import ACTIONS, FACES, LEAST, VALUES, action_text
 from spike.rules import legal, next_hand
@@ -66,7 +66,7 @@ def transcript(script: Script) -> str:
         lines += ["", *_deal(states[0])]
         while not game.over(states)[0]:
             before = states.copy()
-            action = players[before[0]["turn"]].act(states, only)
+            action = players[before[0]["turn"]].act(Decisions(game, states, only))
             game.apply(states, action)
             lines += _decision(before, int(action[0]), game.observe(_with_hands(before, max_hands)))
             lines += _after(before[0], states[0])

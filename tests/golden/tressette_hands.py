@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cards.bits import unpack
 from cards.game import States, load_game
-from cards.play import named_player, play
+from cards.play import Decisions, named_player, play
 from tressette import observation
 from tressette.cards import CARDS, RANKS, SUIT_NAMES, SUITS, card_text
 from tressette.rules import legal, points, winning_seat
@@ -38,7 +38,8 @@ def transcript(script: Script) -> str:
     players = [named_player(game, name) for name in script.players]
     lines: list[str] = []
 
-    def watch(states: States, running: NDArray[np.int64], actions: NDArray[np.uint8], totals: Any) -> None:
+    def watch(decisions: Decisions, actions: NDArray[np.uint8], totals: Any) -> None:
+        states = decisions.states
         if not lines:
             lines.extend(_deal(script, states[0]))
         lines.extend(_play(states, int(actions[0]), game.observe(states)))

@@ -21,11 +21,12 @@ def games(count: int, limit: float = 5.0) -> tuple[list[dict], np.ndarray]:
     starts = game.deal(seeds)
     played: list[list[int]] = [[] for _ in range(count)]
 
-    def watch(states, running, actions, totals):
+    def watch(decisions, actions, totals):
+        running = decisions.games
         for k, action in zip(running.tolist(), actions.tolist(), strict=True):
             played[k].append(action)
 
-    final, _ = play(game, seeds, [RandomPlayer(game)], np.zeros((count, 1), np.uint8), watch=watch)
+    final, _ = play(game, seeds, [RandomPlayer()], np.zeros((count, 1), np.uint8), watch=watch)
     records = [game.record(start, actions) for start, actions in zip(starts, played, strict=True)]
     return records, game.returns(final)[:, 0]
 

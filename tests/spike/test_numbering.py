@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cards.game import load_game
-from cards.play import RandomPlayer, play
+from cards.play import Decisions, RandomPlayer, play
 from cards.tables import numbering_of
 from spike.cards import NO_CARD, VALUES
 from spike.numbering import STATES, TERMINAL, enumerate_states, level, number, parse, text
@@ -53,7 +53,8 @@ def test_numbers_against_the_definition(seats: int, credits: int) -> None:
     numbering = numbering_of(game)
     listed = set(numbering.listed.tolist())
 
-    def watch(states: np.ndarray, running: np.ndarray, actions: np.ndarray, totals: np.ndarray) -> None:
+    def watch(decisions: Decisions, actions: np.ndarray, totals: np.ndarray) -> None:
+        states, running = decisions.states, decisions.games
         for k in running[:20]:
             state = states[k]
             found = numbering.number(state)
@@ -61,7 +62,7 @@ def test_numbers_against_the_definition(seats: int, credits: int) -> None:
             assert text(found) == slow_text(state)
             assert numbering.legal[found] == game.legal(states[k : k + 1])[0]
 
-    play(game, np.arange(40, dtype=np.uint64), [RandomPlayer(game)], np.zeros((40, seats), np.uint8), watch=watch)
+    play(game, np.arange(40, dtype=np.uint64), [RandomPlayer()], np.zeros((40, seats), np.uint8), watch=watch)
 
 
 def test_more_credits_have_more_states() -> None:

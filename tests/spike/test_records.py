@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.play import RandomPlayer, play
+from cards.play import Decisions, RandomPlayer, play
 from spike import GAME
 from spike.records import replay
 from tests.spike.hands import dealt, deck, hand
@@ -25,11 +25,12 @@ def test_a_match_of_many_hands_replays() -> None:
     start = game.deal(seeds)
     actions: list[list[int]] = [[] for _ in seeds]
 
-    def watch(states: Any, running: Any, chosen: Any, totals: Any) -> None:
+    def watch(decisions: Decisions, chosen: Any, totals: Any) -> None:
+        running = decisions.games
         for k, action in zip(running, chosen, strict=True):
             actions[k].append(int(action))
 
-    final, _ = play(game, seeds, [RandomPlayer(game)], np.zeros((40, 8), np.uint8), watch=watch)
+    final, _ = play(game, seeds, [RandomPlayer()], np.zeros((40, 8), np.uint8), watch=watch)
     for k in range(seeds.size):
         result = replay(json.loads(json.dumps(game.record(start[k], actions[k]))))
         players = int(final[k]["players"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.play import RandomPlayer, play
+from cards.play import Decisions, RandomPlayer, play
 from spike.cards import VALUES
 from spike.rewards import REWARDS, least_sum
 from spike.rules import apply
@@ -76,7 +76,7 @@ def test_stack_comes_at_the_end_of_each_hand() -> None:
 def test_stack_adds_up_to_the_returns(seats: int) -> None:
     game = load_game("spike", {"seats": seats})
     seeds = np.arange(100, dtype=np.uint64)
-    final, totals = play(game, seeds, [RandomPlayer(game)], np.zeros((100, seats), np.uint8), REWARDS["stack"])
+    final, totals = play(game, seeds, [RandomPlayer()], np.zeros((100, seats), np.uint8), REWARDS["stack"])
     assert np.allclose(totals, game.returns(final) / 50, atol=1e-5)
 
 
@@ -87,7 +87,8 @@ def test_credits_add_up_to_the_returns_and_the_antes(options: dict[str, Any]) ->
     antes = np.zeros(100)
     seen = np.zeros(100, np.int64)
 
-    def watch(states: Any, running: Any, actions: Any, totals: Any) -> None:
+    def watch(decisions: Decisions, actions: Any, totals: Any) -> None:
+        states, running = decisions.states, decisions.games
         new = (states["hands_played"][running] + 1 > seen[running]).nonzero()[0]
         for k in running[new]:
             seen[k] = states["hands_played"][k] + 1
@@ -95,5 +96,5 @@ def test_credits_add_up_to_the_returns_and_the_antes(options: dict[str, Any]) ->
             antes[k] += np.minimum(stakes, game.options.ante).sum()
 
     seating = np.zeros((100, game.seats), np.uint8)
-    _, totals = play(game, seeds, [RandomPlayer(game)], seating, REWARDS["credits"], watch)
+    _, totals = play(game, seeds, [RandomPlayer()], seating, REWARDS["credits"], watch)
     assert np.allclose(totals.sum(1), antes)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cards.game import Game, load_game
-from cards.play import RandomPlayer, play
+from cards.play import Decisions, RandomPlayer, play
 from spike import GAME
 from spike.cards import VALUES
 from spike.records import replay
@@ -220,12 +220,13 @@ def test_second_pot_rolls_over_until_a_sum_of_zero_wins() -> None:
 def test_credits_are_conserved_at_every_decision(seats: int, seed: int, second_pot: bool) -> None:
     game = load_game("spike", {"seats": seats, "sabacc_pot": second_pot})
 
-    def check(states: Any, running: Any, actions: Any, totals: Any) -> None:
+    def check(decisions: Decisions, actions: Any, totals: Any) -> None:
+        states = decisions.states
         held = states["credits"].sum(1) + states["pool"] + states["second_pot"]
         assert (held == 50 * seats).all()
         assert (states["credits"] >= 0).all()
 
-    play(game, np.array([seed], np.uint64), [RandomPlayer(game)], np.zeros((1, seats), np.uint8), watch=check)
+    play(game, np.array([seed], np.uint64), [RandomPlayer()], np.zeros((1, seats), np.uint8), watch=check)
 
 
 def test_number_of_players_is_drawn_for_each_game() -> None:
@@ -233,7 +234,7 @@ def test_number_of_players_is_drawn_for_each_game() -> None:
     states = game.deal(np.arange(2000, dtype=np.uint64))
     counts = np.bincount(states["players"], minlength=9)
     assert (counts[:2] == 0).all() and (counts[2:] > 200).all()
-    final, _ = play(game, np.arange(50, dtype=np.uint64), [RandomPlayer(game)], np.zeros((50, 8), np.uint8))
+    final, _ = play(game, np.arange(50, dtype=np.uint64), [RandomPlayer()], np.zeros((50, 8), np.uint8))
     assert game.returns(final).sum(1).tolist() == [0.0] * 50
     for state, row in zip(final, game.returns(final), strict=True):
         assert (row[state["players"] :] == 0).all()

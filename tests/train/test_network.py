@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cards.bits import unpack
+from cards.play import Decisions
 from cards.splitmix import stream
 from tests.chips import Chip
 from train.dqn.network import Linear, NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
@@ -107,27 +108,29 @@ def test_player_says_of_each_game_whether_its_action_was_greedy() -> None:
     torch.manual_seed(0)
     network, seeds = QNetwork(GAME.bits, GAME.actions, [32], False), stream(1, "test", 0, 200)
     states, games = GAME.deal(seeds), np.arange(199, -1, -3)
-    best, explorer = NetworkPlayer(GAME, network), NetworkPlayer(GAME, network, epsilon=0.5)
+    best, explorer = NetworkPlayer(network), NetworkPlayer(network, epsilon=0.5)
     best.begin(seeds)
     explorer.begin(seeds)
-    same = explorer.act(states, games) == best.act(states, games)
+    decisions = Decisions(GAME, states, games)
+    same = explorer.act(decisions) == best.act(decisions)
     assert 10 < same.sum() < games.size - 10
     assert np.array_equal(explorer.greedy[games], same)
     assert best.greedy.all() and np.delete(explorer.greedy, games).all()
     explorer.epsilon = 0.0
-    explorer.act(states, games)
+    explorer.act(decisions)
     assert explorer.greedy.all()
 
 
 def test_player_acts_the_same_in_any_batch() -> None:
     torch.manual_seed(0)
-    player = NetworkPlayer(GAME, QNetwork(GAME.bits, GAME.actions, [32], False), epsilon=0.5)
+    player = NetworkPlayer(QNetwork(GAME.bits, GAME.actions, [32], False), epsilon=0.5)
     seeds = stream(1, "test", 0, 50)
     states = GAME.deal(seeds)
     player.begin(seeds)
-    together = player.act(states, np.arange(50))
+    together = player.act(Decisions(GAME, states, np.arange(50)))
     player.begin(seeds)
-    alone = np.concatenate([player.act(states, np.array([game])) for game in range(49, -1, -1)])
+    single = [Decisions(GAME, states, np.array([game])) for game in range(49, -1, -1)]
+    alone = np.concatenate([player.act(decision) for decision in single])
     assert np.array_equal(together, alone[::-1])
     legal = GAME.legal(states)
     assert ((legal >> together.astype(np.uint64)) & np.uint64(1)).all()

@@ -78,7 +78,7 @@ def near_1000(dueling: bool) -> QNetwork:
 def test_values_that_differ_by_1_at_1000_are_told_apart(dueling: bool, dtype: torch.dtype, chip: Chip) -> None:
     expected = [999.5, 1000.5] if dueling else [1000.0, 1001.0]
     words = np.zeros((3, GAME.words), np.uint64)
-    player = NetworkPlayer(GAME, near_1000(dueling).to_format(dtype))
+    player = NetworkPlayer(near_1000(dueling).to_format(dtype))
     assert player.values(words).tolist() == [expected] * 3
     with torch.no_grad():
         learning = near_1000(dueling).mixed(dtype)(torch.from_numpy(words.view(np.int64)))

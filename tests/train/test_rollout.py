@@ -1,6 +1,7 @@
 """What a rollout worker hands over: sums of rewards that end at what the network would not play, and returns."""
 
 import math
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from cards.game import Game, Games, States
+from cards.play import Decisions
 from cards.splitmix import stream
 from spike.cards import FOLD
 from tests.train.runs import settings
@@ -31,18 +33,63 @@ class Notes(Recorder):
 
     written: ClassVar[list[tuple[tuple[int, int], int, int, float, NDArray[np.uint64]]]] = []
 
-    def watch(self, states: States, games: Games, actions: Any, totals: NDArray[np.float32], *more: Any) -> None:
+    def watch(self, decisions: Decisions, actions: Any, totals: NDArray[np.float32], *more: Any) -> None:
+        states, games = decisions.states, decisions.games
         observed, legal = self._game.observe(states, games), self._game.legal(states, games)
         for k, game in enumerate(games):
             key = (int(game), int(states["turn"][game]))
             self.written.append((key, int(actions[k]), int(legal[k]), float(totals[key]), observed[k]))
-        super().watch(states, games, actions, totals, *more)
+        super().watch(decisions, actions, totals, *more)
+
+
+class Asked:
+    """Counts what is asked of the rules, by game and seat."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.legal: Counter[tuple[int, int]] = Counter()
+        self.observed: Counter[tuple[int, int]] = Counter()
+        for name, count in (("legal", self.legal), ("observe", self.observed)):
+            self._count(monkeypatch, name, count)
+
+    def _count(self, monkeypatch: pytest.MonkeyPatch, name: str, count: Counter[tuple[int, int]]) -> None:
+        real = getattr(Game, name)
+
+        def counted(game: Game, states: States, games: Games, *more: Any) -> Any:
+            count.update(zip(games.tolist(), states["turn"][games].tolist(), strict=True))
+            return real(game, states, games, *more)
+
+        monkeypatch.setattr(Game, name, counted)
+
+
+@pytest.mark.parametrize("behaviour", ["{network: 1.0}", "{network: 0.5, greedy: 0.3, random: 0.2}"])
+def test_the_rules_are_asked_once_for_a_decision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str
+) -> None:
+    """Its mask and its observation, whoever plays: what is stored is what was acted on."""
+    worker = RolloutWorker(settings(tmp_path, f"behaviour=[{{until: null, mix: {behaviour}}}]"), CPU)
+    asked = Asked(monkeypatch)
+    worker.play(RolloutRequest(0, 50, 0.1))
+    everybody = {(game, seat): 10 for game in range(50) for seat in range(4)}
+    assert asked.legal == asked.observed == everybody
+
+
+def test_a_recorder_keeps_what_its_players_were_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network's rows are those of the stored ones that had a choice, in their order."""
+    given: list[NDArray[np.uint64]] = []
+    real = NetworkPlayer.values
+    monkeypatch.setattr(NetworkPlayer, "values", lambda player, words: given.append(words) or real(player, words))
+    Notes.written.clear()
+    monkeypatch.setattr("train.dqn.rollout.Recorder", Notes)
+    rollout = RolloutWorker(settings(tmp_path), CPU).play(RolloutRequest(0, 20, 0.0))
+    choice = np.array([mask.bit_count() > 1 for _, _, mask, _, _ in Notes.written])
+    assert 0 < choice.sum() < choice.size
+    assert np.array_equal(rollout.transitions.observation[choice], np.concatenate(given))
 
 
 def greedy_in_hindsight(worker: RolloutWorker, game: Game, seats: NDArray[np.uint8]) -> list[bool]:
     """By a forward pass of its own, when all is played."""
     found, observed = [], np.stack([note[4] for note in Notes.written])
-    table = NetworkPlayer(game, worker.network).values(observed)
+    table = NetworkPlayer(worker.network).values(observed)
     for values, (key, action, legal, _, _) in zip(table, Notes.written, strict=True):
         best = max(values[a] for a in range(game.actions) if legal >> a & 1)
         found.append(legal.bit_count() == 1 or (seats[key] == 0 and values[action] == best))

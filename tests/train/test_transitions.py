@@ -117,9 +117,7 @@ def test_a_cut_sum_is_a_shorter_sum(decisions, n, gamma) -> None:
 def recorded(reward: str, n: int, gamma: float = 1.0) -> tuple[Transitions, np.ndarray]:
     seeds = stream(3, "test", 0, 32)
     recorder = Recorder(GAME)
-    _, totals = play(
-        GAME, seeds, [RandomPlayer(GAME)], np.zeros((32, 4), np.uint8), GAME.rewards[reward], recorder.watch
-    )
+    _, totals = play(GAME, seeds, [RandomPlayer()], np.zeros((32, 4), np.uint8), GAME.rewards[reward], recorder.watch)
     return recorder.transitions(totals, gamma, n), totals
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cards.game import States
-from cards.play import RandomPlayer, play
+from cards.play import Decisions, RandomPlayer, play
 from cards.splitmix import stream
 from tests.tressette.hidden import reshuffle_hidden
 from tests.tressette.table import GAME, SIGNALLING, table
@@ -165,10 +165,11 @@ def test_players_know_only_what_their_seat_knows(name: str) -> None:
     random = np.random.default_rng(3)
     positions: list[States] = []
 
-    def watch(states: States, running: np.ndarray, actions: np.ndarray, totals: np.ndarray) -> None:
+    def watch(decisions: Decisions, actions: np.ndarray, totals: np.ndarray) -> None:
+        states, running = decisions.states, decisions.games
         positions.extend(states[k : k + 1].copy() for k in running)
 
-    play(SIGNALLING, stream(4, "players", 0, 6), [RandomPlayer(SIGNALLING)], np.zeros((6, 4), np.uint8), watch=watch)
+    play(SIGNALLING, stream(4, "players", 0, 6), [RandomPlayer()], np.zeros((6, 4), np.uint8), watch=watch)
     for states in positions:
         card = choice(GAME.policies[name], states)
         reshuffle_hidden(states, int(states[0]["turn"]), random)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cards.bits import unpack
 from cards.game import States, load_game
-from cards.play import RandomPlayer, play
+from cards.play import Decisions, RandomPlayer, play
 from cards.splitmix import stream
 from tressette.cards import CARDS, RANKS, SUITS
 from tressette.observation import BITS, HAND, SIGNALS, VOIDS
@@ -51,11 +51,12 @@ def test_renamed_suits(suits: tuple[int, ...]) -> None:
     cards, bits = old_cards(suits), old_bits(suits)
     new_name = np.argsort(cards).astype(np.uint8)
 
-    def watch(states: States, running: np.ndarray, actions: np.ndarray, totals: np.ndarray) -> None:
+    def watch(decisions: Decisions, actions: np.ndarray, totals: np.ndarray) -> None:
+        states = decisions.states
         assert np.array_equal(unpack(GAME.observe(renamed), BITS), unpack(GAME.observe(states), BITS)[:, bits])
         legal = [unpack(GAME.legal(each)[:, None], CARDS) for each in (renamed, states)]
         assert np.array_equal(legal[0], legal[1][:, cards])
         GAME.apply(renamed, new_name[actions])
 
-    final, _ = play(GAME, seeds, [RandomPlayer(GAME)], np.zeros((HANDS, 4), np.uint8), watch=watch)
+    final, _ = play(GAME, seeds, [RandomPlayer()], np.zeros((HANDS, 4), np.uint8), watch=watch)
     assert np.array_equal(GAME.returns(renamed), GAME.returns(final))

@@ -125,9 +125,9 @@ class Learner:
             _blend(self.averaged, self.online, max(1 - self.settings.ema_decay, 1 / (self.updates + 1)))
 
     def acting_weights(self) -> dict[str, Tensor]:
-        """The weights that play, on the CPU: the running average if there is one, else the online network."""
+        """A copy of the weights that play, on this device: the running average, or the online network without one."""
         network = self.averaged or self.online
-        return {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}
+        return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
 
     def metrics(self) -> dict[str, float]:
         """Means since the last call of loss, value of the taken action, |TD error| and gradient norm; none if idle."""

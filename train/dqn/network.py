@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cards.bits import has, lowest
-from cards.game import Game, Games, States
-from cards.play import Actions, random_legal
+from cards.game import Games
+from cards.play import Actions, Decisions, random_legal
 from cards.splitmix import GAMMA, mix, uniform
 from train.dqn.packed_linear import PackedLinear
 
@@ -168,8 +168,7 @@ class NetworkPlayer:
     `greedy[game]` says of its newest action in each game of the batch whether no legal one has a greater value.
     """
 
-    def __init__(self, game: Game, network: QNetwork, epsilon: float = 0.0) -> None:
-        self._game = game
+    def __init__(self, network: QNetwork, epsilon: float = 0.0) -> None:
         self._network = network
         self.epsilon = epsilon
         self._generators = np.zeros(0, np.uint64)
@@ -180,15 +179,15 @@ class NetworkPlayer:
         self._generators = seeds.copy()
         self.greedy = np.ones(seeds.size, np.bool_)
 
-    def act(self, states: States, games: Games) -> Actions:
+    def act(self, decisions: Decisions) -> Actions:
         """One action per game; one forward pass (in pieces on a CPU) over those that have a choice."""
-        masks = self._game.legal(states, games)
+        masks, games = decisions.legal, decisions.games
         actions = np.empty(games.size, np.uint8)
         rows = fill_forced_moves(masks, actions)
         self.greedy[games] = True
         if rows.size:
-            words = self._game.observe(states, games[rows])
-            explored = choose(self.values(words), rows, masks, games, self._generators, self.epsilon, actions)
+            values = self.values(decisions.of(rows).observation)
+            explored = choose(values, rows, masks, games, self._generators, self.epsilon, actions)
             self.greedy[games[explored]] = False
         return actions
 

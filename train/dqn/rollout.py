@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cards.duplicate import Duel, duel
-from cards.game import Game, Games, States
-from cards.play import Actions, Player, named_player, play
+from cards.game import Game
+from cards.play import Actions, Decisions, Player, named_player, play
 from cards.splitmix import stream
 from command.checks import SettingsError
 from train.dqn.network import NetworkPlayer, QNetwork
@@ -99,7 +99,7 @@ class RolloutWorker:
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         self.network = acting_network(self._game, settings, device)
         self._names = player_names(settings.behaviour)
-        self._player = NetworkPlayer(self._game, self.network)
+        self._player = NetworkPlayer(self.network)
         others = [named_player(self._game, name) for name in self._names[1:]]
         self._players: list[Player] = [self._player, *others]
         self._version = -1
@@ -122,13 +122,14 @@ class RolloutWorker:
         own = seats == 0
         recorder = Recorder(self._game)
 
-        def watch(states: States, games: Games, actions: Actions, earned: NDArray[np.float32]) -> None:
+        def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
             self.rounds += 1
             # What others play is never the network's greedy choice, even where it would have played the same.
-            greedy = own[games, states["turn"][games]] & self._player.greedy[games] if learner.n_step_cut else None
-            recorder.watch(states, games, actions, earned, greedy)
+            games = decisions.games
+            greedy = own[games, decisions.seats] & self._player.greedy[games] if learner.n_step_cut else None
+            recorder.watch(decisions, actions, earned, greedy)
 
-        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch)
+        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
         earned = episode_return(totals, own, self._game.taken(states))
         return Rollout(request, transitions, self._version, earned, time.perf_counter() - started)
@@ -145,7 +146,7 @@ class Evaluator:
     def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
         """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
         self._network.load_state_dict(weights)
-        player = NetworkPlayer(self._game, self._network)
+        player = NetworkPlayer(self._network)
         seeds = stream(self._settings.seed, stream_name, 0, deals)
         opponents = self._settings.evaluation.opponents
         return {name: duel(self._game, player, named_player(self._game, name), seeds) for name in opponents}

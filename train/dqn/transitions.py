@@ -7,8 +7,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cards.game import Game, Games, States
-from cards.play import Actions
+from cards.game import Game, Games
+from cards.play import Actions, Decisions
 
 
 class Transitions(NamedTuple):
@@ -38,7 +38,7 @@ class _Round:
 
 
 class Recorder:
-    """Writes down every decision of a batch of games; pass `watch` to `cards.play.play`."""
+    """Writes down every decision of a batch of games; pass `watch` to `cards.play.play`, and `observed=True`."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
@@ -46,23 +46,21 @@ class Recorder:
 
     def watch(
         self,
-        states: States,
-        games: Games,
+        decisions: Decisions,
         actions: Actions,
         totals: NDArray[np.float32],
         greedy: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Record the decisions `actions` in `states[games]`, and what the deciding seats had earned before them.
+        """Record the decisions and the `actions` that were chosen, and what the deciding seats had earned before them.
 
         Forced moves are recorded too: their values are the easiest to learn, and others are learned from them. They
         are `greedy` whoever made them; which others are is told (all, if not): sums of rewards end before the rest.
         """
-        seats = states["turn"][games]
-        observation = self._game.observe(states, games, seats)
-        legal = self._game.legal(states, games)
+        legal, games, seats = decisions.legal, decisions.games, decisions.seats
         single = (legal & (legal - np.uint64(1))) == 0
         greedy = np.ones_like(single) if greedy is None else greedy | single
-        self._rounds.append(_Round(observation, legal, actions, games, seats, totals[games, seats], greedy))
+        earned = totals[games, seats]
+        self._rounds.append(_Round(decisions.observation, legal, actions, games, seats, earned, greedy))
 
     def _no_round(self) -> _Round:
         nothing, game = np.empty(0, np.uint8), np.empty(0, np.int64)

@@ -168,7 +168,7 @@ class RayBackend:
 
 
 def _arrays(weights: Weights) -> WeightArrays:
-    return {name: tensor.numpy() for name, tensor in weights.items()}
+    return {name: tensor.cpu().numpy() for name, tensor in weights.items()}
 
 
 def _copied(rollout: Rollout) -> Rollout:
