@@ -112,5 +112,6 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 def test_commands_in_the_pages_exist() -> None:
     text = "\n".join(page.read_text() for page in PAGES)
-    named = re.findall(r"(?:^|`)(?:\.venv/bin/)?busso ([a-z][a-z-]*)", text, re.M)
-    assert "tournament" in named and set(named) <= set(COMMANDS)
+    code = [*re.findall(r"^```\n(.*?)^```", text, re.M | re.S), *re.findall(r"`([^`\n]+)`", text)]
+    named = {name for each in code for name in re.findall(r"^(?:\.venv/bin/)?busso ([a-z][a-z-]*)", each, re.M)}
+    assert {"train", "tournament"} <= named <= set(COMMANDS)
