@@ -22,6 +22,8 @@ from train.run import checkpoint
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+# Nothing of this tree is found by what runs with these.
+OUTSIDE = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
 ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "tests")
 
 
@@ -34,7 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, source)
     options = ["--no-deps", "--no-build-isolation", "--no-index", f"--wheel-dir={target}"]
-    subprocess.run([*PIP, "wheel", *options, str(source)], check=True, timeout=seconds(60))
+    subprocess.run([*PIP, "wheel", *options, str(source)], check=True, env=OUTSIDE, timeout=seconds(60))
     (built,) = target.glob("*.whl")
     return built
 
@@ -66,7 +68,7 @@ def environment(wheel: Path, folder: Path) -> tuple[Path, Path]:
     venv.create(folder, with_pip=False, symlinks=True)
     programs = folder / "bin"
     command = [*PIP, "--python", str(programs / "python"), "install", "--no-deps", "--no-index", str(wheel)]
-    subprocess.run(command, check=True, timeout=seconds(60))
+    subprocess.run(command, check=True, env=OUTSIDE, timeout=seconds(60))
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
     (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()))
     return programs, packages
@@ -79,13 +81,12 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
     before = {path: path.stat().st_mtime_ns for path in packages.rglob("*")}
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    variables = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
 
     def call(*arguments: str) -> str:
         found = subprocess.run(
             [str(programs / arguments[0]), *arguments[1:]],
             cwd=elsewhere,
-            env=variables | {"PYTHONDONTWRITEBYTECODE": "1"},
+            env=OUTSIDE,
             check=False,
             capture_output=True,
             text=True,
@@ -104,7 +105,7 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
     # The same run goes on, and a signal reaches it.
     ended = checkpoint.listed(run / "checkpoints")[0]
     longer = [str(programs / "busso"), "train", *SMALL, "name=wheel", "episodes=100000000"]
-    with subprocess.Popen(longer, cwd=elsewhere, env=variables, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(longer, cwd=elsewhere, env=OUTSIDE, stderr=subprocess.PIPE, text=True) as process:
         try:
             until("it goes on", lambda: checkpoint.listed(run / "checkpoints")[0] != ended, 60)
             process.send_signal(signal.SIGUSR1)
