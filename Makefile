@@ -63,5 +63,5 @@ bench: $(READY) ## measure the figures of docs/performance.md, one JSON line eac
 	$(BIN)/python -m tests.bench $(ARGS)
 
 clean: ## remove .venv and caches; runs stay
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis busso.egg-info
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis busso.egg-info build
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -50,6 +50,14 @@ def _groups(path: Path) -> list[str]:
     return [group for entry in entries if isinstance(entry, dict) for group in entry if group != "experiment"]
 
 
+def asks_for_help(arguments: Sequence[str], explanation: str | None) -> bool:
+    """Whether --help is among them, for a command without a parser; then its explanation, a docstring, is printed."""
+    asked = not {"-h", "--help"}.isdisjoint(arguments)
+    if asked:
+        print((explanation or "").strip())
+    return asked
+
+
 def run_command(command: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
     """Run a command; whatever a user can cause becomes one line and an exit code that is not 0."""
     try:

@@ -1,7 +1,7 @@
 """`python -m evaluate.sweep learner.lr=1e-3,3e-4 seed=0,1`: the results of the runs of a sweep, as a table.
 
 Runs of any algorithm: a run that played duplicate deals at its end has games won and results against each opponent, a
-table of a small game its errors, which are exact.
+table of a small game its errors, which are exact. --sort=COLUMN sorts by another column than the first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rich.table import Table
 from cards.duplicate import Estimate, decimals, share_text
 from command.checks import SettingsError
 from command.console import result_console
-from command.line import run_command
+from command.line import asks_for_help, run_command
 from train.run.results import INTERVAL
 from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.tabular import TabularSettings
@@ -55,6 +55,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
+    if asks_for_help(arguments, __doc__):
+        return 0
     overrides = [argument for argument in arguments if not argument.startswith(SORT)]
     sort = next((argument.removeprefix(SORT) for argument in arguments if argument.startswith(SORT)), None)
     runs = sweep_runs(overrides)

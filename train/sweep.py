@@ -1,4 +1,7 @@
-"""The runs of a sweep over a grid of settings; `python -m train.sweep INDEX COUNT key=value,value ...` prints one's."""
+"""`python -m train.sweep INDEX COUNT key=value,value ...`: the settings of run INDEX of a sweep, for job arrays.
+
+One line for each setting. INDEX is from 0, COUNT must be the number of runs that the grid has.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from math import prod
 
 from command.checks import SettingsError
 from command.compose import combinations
-from command.line import run_command
+from command.line import asks_for_help, run_command
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
+    if asks_for_help(arguments, __doc__):
+        return 0
     if len(arguments) < 2 or not all(argument.isdecimal() for argument in arguments[:2]):
         raise SettingsError("say python -m train.sweep INDEX COUNT key=value,value ...")
     index, count, *overrides = arguments

@@ -1,0 +1,96 @@
+"""`busso COMMAND [argument ...]`: each command of busso by a short name, run as `python -m` would run its module."""
+
+from __future__ import annotations
+
+import ast
+import runpy
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from command import __version__
+
+
+class Command(NamedTuple):
+    """What `python -m` is given: a module, and what comes `first` after it; the arguments of the command line follow.
+
+    The docstring of the module, or of the one that it is `explained_in`, begins with "`python -m ...`: what it does."
+    """
+
+    module: str
+    first: tuple[str, ...] = ()
+    explained_in: str | None = None
+
+
+# By name, never imported here: these modules are in rooms above this one (command <- train <- evaluate), and import
+# PyTorch, for which `busso --help` would wait.
+COMMANDS = {
+    "train": Command("train.__main__"),
+    "doctor": Command("train.__main__", ("doctor",), "train.doctor"),
+    "tournament": Command("evaluate.tournament"),
+    "replay": Command("evaluate.replay"),
+    "solve": Command("evaluate.solve"),
+    "curves": Command("evaluate.curves"),
+    "report": Command("evaluate.report"),
+    "sweep": Command("evaluate.sweep"),
+    "sweep-task": Command("train.sweep"),
+}
+
+
+def main() -> int:
+    """Run the command line; returns the exit code, unless the command itself ends the process with its own."""
+    name, *arguments = sys.argv[1:] or [""]
+    if name in ("-h", "--help"):
+        print(help_text())
+        return 0
+    if name == "--version":
+        print(f"busso {__version__}")
+        return 0
+    if name not in COMMANDS:
+        print(f"error: {_no_command(name)}", file=sys.stderr)
+        return 2
+    run(COMMANDS[name], arguments)
+    return 0
+
+
+def run(command: Command, arguments: Sequence[str]) -> None:
+    """Run it in this process, which thereby has its exit code and hears the signals that are meant for it."""
+    sys.argv[1:] = [*command.first, *arguments]
+    runpy.run_module(command.module, run_name="__main__", alter_sys=True)
+
+
+def help_text() -> str:
+    """Every command with its line."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {summary(command)}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        (
+            "usage: busso COMMAND [argument ...]",
+            "",
+            *lines,
+            "",
+            "busso COMMAND --help says what a command takes, busso --version which busso this is.",
+        )
+    )
+
+
+def summary(command: Command) -> str:
+    """What the command does, from the first line of its module's docstring; the module is read, not imported."""
+    spec = find_spec(command.explained_in or command.module)
+    assert spec is not None and spec.origin is not None
+    docstring = ast.get_docstring(ast.parse(Path(spec.origin).read_bytes()), clean=False) or ""
+    return docstring.partition("\n")[0].partition("`: ")[2].partition(". ")[0].rstrip(".:")
+
+
+def _no_command(name: str) -> str:
+    from difflib import get_close_matches
+
+    nearest = get_close_matches(name, COMMANDS, 1)
+    there = f"the nearest is {nearest[0]!r}" if nearest else f"there are {', '.join(COMMANDS)}"
+    return f"no command {name!r}: {there}; busso --help explains them" if name else f"which command? {there}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""`busso`: every command has a short name and a line that is its own, and behaves as with `python -m`."""
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from command import __version__
+from command.busso import COMMANDS, summary
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Not for people: the learner starts it, with file descriptors. And `busso` itself.
+WITHOUT_A_NAME = {"train.dqn.cluster.keeper", "command.busso"}
+
+
+def busso(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "command.busso", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+
+
+def modules_with_a_main() -> set[str]:
+    rooms = PROJECT["tool"]["importlinter"]["root_packages"]
+    files = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    found = [path for path in files if '\nif __name__ == "__main__":\n' in path.read_text()]
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found}
+
+
+def test_every_module_with_a_main_has_a_name() -> None:
+    assert modules_with_a_main() - WITHOUT_A_NAME == {command.module for command in COMMANDS.values()}
+
+
+def test_help_lists_every_command_in_its_own_words() -> None:
+    found = busso("--help")
+    assert found.returncode == 0 and found.stderr == "" and busso("-h").stdout == found.stdout
+    for name, command in COMMANDS.items():
+        (says,) = re.findall(rf"^  {name} +(\S.*)$", found.stdout, re.M)
+        docstring = importlib.import_module(command.explained_in or command.module).__doc__ or ""
+        first_line = docstring.partition("\n")[0]
+        assert f"`: {says}" in first_line, name
+        module = command.module.removesuffix(".__main__")
+        assert first_line.startswith(" ".join(("`python -m", module, *command.first))), name
+    assert max(map(len, found.stdout.splitlines())) <= 120
+
+
+def test_a_command_without_its_line_is_seen() -> None:
+    """What the test above relies on: nothing is said of a module whose docstring has another form."""
+    assert summary(COMMANDS["tournament"]) == "every pair of players on duplicate deals"
+    assert summary(COMMANDS["tournament"]._replace(module="evaluate.pictures")) == ""
+
+
+def test_help_waits_for_no_library() -> None:
+    code = "import sys; sys.argv[1:] = ['--help']; from command.busso import main; main(); print(sorted(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    modules = found.stdout.splitlines()[-1]
+    assert "'command.busso'" in modules
+    for slow in ("torch", "ray", "hydra", "numba", "numpy", "matplotlib", "rich", "yaml", "train.__main__"):
+        assert f"'{slow}'" not in modules, slow
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("trian", "train"), ("turnament", "tournament"), ("Doctor", "doctor"), ("sweeps", "sweep")]
+)
+def test_an_unknown_command_is_one_line_with_the_nearest(typed: str, meant: str) -> None:
+    found = busso(typed, "seed=1")
+    assert found.returncode == 2 and found.stdout == ""
+    assert found.stderr == f"error: no command '{typed}': the nearest is '{meant}'; busso --help explains them\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("",), ("seed=1",), ("--quiet",)])
+def test_no_command_is_one_line_with_all(arguments: tuple[str, ...]) -> None:
+    found = busso(*arguments)
+    assert found.returncode == 2 and found.stdout == "" and found.stderr.count("\n") == 1
+    assert all(name in found.stderr for name in COMMANDS)
+
+
+def test_exit_codes_and_arguments_pass_through(tmp_path: Path) -> None:
+    records = tmp_path / "with a space.jsonl"
+    records.write_text('{"game": "chess"}\n')
+    broken = busso("replay", str(records))
+    assert broken.returncode == 1 and "there is no game 'chess'" in json.loads(broken.stdout)["error"]
+    missing = busso("replay", str(tmp_path / "nothing"))
+    assert missing.returncode == 2 and missing.stderr.startswith("replay: ")
+    doctor = busso("doctor", "game=blackjack", "algo=q_learning")
+    assert doctor.returncode == 2 and doctor.stderr.startswith("error: doctor: looks at runs of algo=dqn")
+    records.write_text((ROOT / "tests" / "golden" / "records.jsonl").read_text().partition("\n")[0])
+    assert busso("replay", str(records)).returncode == 0
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = COMMANDS[name]
+    try:
+        code = importlib.import_module(command.module).main([*command.first, "--help"])
+    except SystemExit as end:  # argparse
+        code = end.code
+    text = capsys.readouterr()
+    assert code in (0, None) and "python -m " in text.out and not text.err
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert busso("--version").stdout == f"busso {__version__}\n"
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert re.findall(r"^## \[(\d.*?)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)[0] == __version__
+
+
+def test_commands_in_the_pages_exist() -> None:
+    text = "\n".join(page.read_text() for page in PAGES)
+    code = [*re.findall(r"^```\n(.*?)^```", text, re.M | re.S), *re.findall(r"`([^`\n]+)`", text)]
+    named = {name for each in code for name in re.findall(r"^(?:\.venv/bin/)?busso ([a-z][a-z-]*)", each, re.M)}
+    assert {"train", "tournament"} <= named <= set(COMMANDS)
