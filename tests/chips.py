@@ -37,5 +37,5 @@ def forced(name: str) -> Iterator[Chip]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: chip.format == "bfloat16")
         patch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: chip.format == "bfloat16")
-        patch.setattr(network, "one_dnn_available", lambda: one_dnn)
+        patch.setattr(network, "prefers_one_dnn", lambda: one_dnn)
         yield chip

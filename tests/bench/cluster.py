@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import psutil
 import pytest
 import torch
 from ray.cluster_utils import Cluster
@@ -86,11 +87,47 @@ def ray_overhead() -> None:
         local.submit(RolloutRequest(0, 512, 0.05))
         local.ready(wait=True)
         with _ray("rollout.workers=1") as rollouts:
-            pairs = [(_decisions_per_second(local, 512), _decisions_per_second(rollouts, 512)) for _ in range(ROUNDS)]
+            usage, pairs = _CpuUsage(), []
+            for _ in range(ROUNDS):
+                alone = _decisions_per_second(local, 512)
+                with usage:
+                    pairs.append((alone, _decisions_per_second(rollouts, 512)))
         os.sched_setaffinity(0, everywhere)
         best_local, best_ray = (round(max(rates)) for rates in zip(*pairs, strict=True))
-        rates = {"cores": len(cores), "local": best_local, "ray": best_ray}
+        rates = {"cores": len(cores), "local": best_local, "ray": best_ray, "cpu_share": usage.shares()}
         report("ray_overhead", 1 - best_ray / best_local, "share", target=0.05, direction="at most", **rates)
+
+
+class _CpuUsage:
+    """What share of a core the processes below this one use while it is entered, by their parts in a run."""
+
+    PARTS: ClassVar = {
+        "worker": "ray::WorkerActor",
+        "broker": "train.dqn.cluster.keeper",
+        "raylet": "raylet/raylet",
+        "gcs": "gcs_server",
+    }
+
+    def __init__(self) -> None:
+        self._pids = {part: named(os.getpid(), name) for part, name in self.PARTS.items()}
+        self._seconds = dict.fromkeys(self.PARTS, 0.0)
+        self._passed = 0.0
+
+    def __enter__(self) -> None:
+        self._count(-1)
+
+    def __exit__(self, *error: object) -> None:
+        self._count(1)
+
+    def _count(self, sign: int) -> None:
+        self._passed += sign * time.perf_counter()
+        for part, pids in self._pids.items():
+            for pid in pids:
+                times = psutil.Process(pid).cpu_times()
+                self._seconds[part] += sign * (times.user + times.system)
+
+    def shares(self) -> dict[str, float]:
+        return {part: round(used / self._passed, 3) for part, used in self._seconds.items()}
 
 
 def two_nodes() -> None:

@@ -35,7 +35,7 @@ class WorkerActor:
             self._loaded = newest
             sum(array.nbytes for array in ray.get(reference[0]).values())
         time.sleep(self._seconds)
-        about = {"request": request, "weights_version": newest, "episode_return": 0.0, "seconds": self._seconds}
+        about = {"request": request, "weights_version": newest, "episode_return": 0.0}
         return about, [np.array(array) for array in self._arrays]
 
 

@@ -20,8 +20,9 @@ from cards.play import RandomPlayer, play
 from cards.splitmix import stream
 from command.compose import compose
 from tests.bench.timing import report, seconds
+from tests.chips import forced
 from train.dqn.learner import Learner
-from train.dqn.network import Linear, QNetwork
+from train.dqn.network import Linear, QNetwork, prefers_one_dnn
 from train.dqn.precision import fastest_format, learner_format
 from train.dqn.replay import ReplayBuffer
 from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network
@@ -163,19 +164,21 @@ def _bare_update(rows: int) -> Callable[[], None]:
 
 def kernels() -> None:
     """What this CPU makes of a forward and backward pass in each format and kernel, and which one is used."""
-    x = torch.rand(512, 256)
-    ours, plain = Linear(256, 256), torch.nn.Linear(256, 256)
+    x = torch.rand(512, 256, requires_grad=True)
+    layer, plain = Linear(256, 256), torch.nn.Linear(256, 256)
 
-    def both(layer: torch.nn.Linear, dtype: torch.dtype) -> Callable[[], None]:
-        def step() -> None:
-            with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
-                layer(x).sum().backward()
+    def by_one_dnn() -> None:
+        with forced("float32_one_dnn"):
+            layer(x).sum().backward()
 
-        return step
+    def by_pytorch(dtype: torch.dtype) -> None:
+        with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+            plain(x).sum().backward()
 
-    operations = 2 * 2 * 512 * 256 * 256 / 1e9
-    times = seconds(both(plain, torch.float32), both(ours, torch.float32), both(plain, torch.bfloat16))
-    chosen = "bfloat16" if fastest_format(CPU) == torch.bfloat16 else "float32 by oneDNN"
+    operations = 3 * 2 * 512 * 256 * 256 / 1e9
+    times = seconds(lambda: by_pytorch(torch.float32), by_one_dnn, lambda: by_pytorch(torch.bfloat16))
+    float32 = "float32 by oneDNN" if prefers_one_dnn() else "float32 by MKL"
+    chosen = "bfloat16" if fastest_format(CPU) == torch.bfloat16 else float32
     for name, best in zip(("float32 by MKL", "float32 by oneDNN", "bfloat16"), times, strict=True):
         report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
 

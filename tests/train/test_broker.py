@@ -89,7 +89,7 @@ class Gone:
 
     def end(self) -> None:
         for k, slot in enumerate(self.slots):
-            about = {"request": (k, 1, 0.0, 0), "weights_version": 0, "episode_return": 0.0, "seconds": 0.0}
+            about = {"request": (k, 1, 0.0, 0), "weights_version": 0, "episode_return": 0.0}
             self._hear("rollout", about, k, slot.write([np.full(3, k, np.uint8)] * 6))
         self.failure = BackendLostError("gone")
         self._hear("failed")

@@ -139,7 +139,7 @@ class Straggler(LocalBackend):
         done = super().ready(wait)
         self.count += len(done)
         return (
-            [Rollout(r.request, r.transitions, -99, r.episode_return, r.seconds) for r in done]
+            [Rollout(r.request, r.transitions, -99, r.episode_return) for r in done]
             if (done and self.count % 5 == 0)
             else done
         )

@@ -205,7 +205,7 @@ def test_worker_leaves_out_seats_that_nobody_takes(
 
 def rollout(count: int, decisions: int, mean: float, absolute: float) -> Rollout:
     columns = Transitions(*(np.empty((decisions, 1)[: column + 1]) for column in (1, 0, 0, 0, 1, 0)))  # type: ignore[arg-type]
-    return Rollout(RolloutRequest(0, count, 0.1), columns, 0, EpisodeReturn(mean, absolute), 1.0)
+    return Rollout(RolloutRequest(0, count, 0.1), columns, 0, EpisodeReturn(mean, absolute))
 
 
 def test_log_row_by_hand() -> None:

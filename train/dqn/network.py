@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,7 @@ FORWARD_ROWS = 1024  # rows of one forward pass on a CPU: activations of 1024 x 
 
 
 class _OneDnnProduct(torch.autograd.Function):
-    """A float32 linear layer through oneDNN.
-
-    PyTorch's own CPU path for float32 is MKL, which keeps to half the speed on processors that are not Intel's and
-    is slow in the weight gradient; oneDNN reaches the peak of either.
-    """
+    """A float32 linear layer through oneDNN instead of MKL, which is PyTorch's own choice for float32 on a CPU."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -50,13 +48,24 @@ def one_dnn_available() -> bool:
     return torch._C._has_mkldnn and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
+@cache
+def prefers_one_dnn() -> bool:
+    """Whether float32 layers go through oneDNN on this CPU: where it was measured to be faster than MKL, on AMD's.
+
+    `python -m tests.bench kernels` measures it, docs/performance.md has the figures. A run does not: two starts on
+    one machine could then choose differently, and would not compute the same bits.
+    """
+    cpu = Path("/proc/cpuinfo")
+    return one_dnn_available() and cpu.exists() and "AuthenticAMD" in cpu.read_text()
+
+
 class Linear(nn.Linear):
-    """A linear layer on the fastest kernel for its tensor: oneDNN for float32 on a CPU, else PyTorch's choice."""
+    """A linear layer on the fastest kernel known for its tensor: see `prefers_one_dnn`, else PyTorch's choice."""
 
     def forward(self, x: Tensor) -> Tensor:
         """`[batch, in]` -> `[batch, out]`."""
         plain = x.device.type != "cpu" or torch.is_autocast_enabled("cpu") or x.dtype != torch.float32
-        if plain or not one_dnn_available():
+        if plain or not prefers_one_dnn():
             return super().forward(x)
         return _OneDnnProduct.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
 

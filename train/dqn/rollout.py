@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -61,7 +60,6 @@ class Rollout:
     transitions: Transitions
     weights_version: int
     episode_return: EpisodeReturn
-    seconds: float
 
 
 def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], taken: NDArray[np.bool_]) -> EpisodeReturn:
@@ -113,7 +111,6 @@ class RolloutWorker:
 
     def play(self, request: RolloutRequest) -> Rollout:
         """Play a request to the end. The same request with the same weights gives the same rollout."""
-        started = time.perf_counter()
         settings, learner = self._settings, self._settings.learner
         name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
         seeds = stream(settings.seed, name, request.first, request.count)
@@ -132,7 +129,7 @@ class RolloutWorker:
         states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
         earned = episode_return(totals, own, self._game.taken(states))
-        return Rollout(request, transitions, self._version, earned, time.perf_counter() - started)
+        return Rollout(request, transitions, self._version, earned)
 
 
 class Evaluator:
