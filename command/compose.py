@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -35,7 +36,8 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
 def chosen_algo(overrides: list[str]) -> str:
     """`algo` of a command line of `python -m train`, which decides what settings there are. Raises SettingsError."""
     refuse_old_spellings(overrides)
-    groups = [override for override in overrides if (CONF / override.partition("=")[0]).is_dir()]
+    chosen_by = ("hydra.searchpath", *(path.name for path in CONF.iterdir() if path.is_dir()))
+    groups = [override for override in overrides if override.partition("=")[0] in chosen_by]
     with _naming(groups):
         chosen = _composed("train", groups)
     return str(chosen.algo)
@@ -62,7 +64,9 @@ def _composed(config_name: str, overrides: list[str]) -> DictConfig:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with initialize_config_dir(str(CONF), version_base="1.3"), warnings.catch_warnings():
+        # Hydra goes on without a folder of hydra.searchpath that is not there, and then misses what lies in it.
+        warnings.filterwarnings("error", r"provider=hydra\.searchpath")
         return hydra_compose(config_name, overrides)
 
 
@@ -74,7 +78,7 @@ def _naming(overrides: list[str]) -> Iterator[None]:
 
     try:
         yield
-    except (HydraException, OmegaConfBaseException, ValueError, TypeError) as error:
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
         text = str(error) if isinstance(error, SettingsError) else _one_line(error)
         named = any(override.lstrip("+~").partition("=")[0].partition(".")[0] in text for override in overrides)
         raise SettingsError(text if named else f"{text} (given: {' '.join(overrides)})") from None
@@ -91,6 +95,8 @@ def _one_line(error: Exception) -> str:
         text = "a list is wanted, such as [a,b]"
     if "is not in struct" in text:
         text = "there is no such setting with these choices; --cfg prints those that there are"
+    if text.startswith("provider=hydra.searchpath"):
+        text = f"hydra.searchpath: there is no folder {text.partition('path=')[2].removesuffix(' is not available.')}"
     key = getattr(cause, "full_key", None)
     return f"{key}: {text}" if key and key not in text else text
 
