@@ -89,19 +89,6 @@ class Model:
         return int(self.mdp.start.size)
 
 
-def check(mdp: Mdp) -> None:
-    """Raise ValueError naming a state whose probabilities or successors are not those of a process."""
-    sums = mdp.probability.sum(axis=2)
-    wrong = (mdp.probability < 0).any(axis=2) | ((np.abs(sums - 1) > 1e-9) & (sums != 0))
-    states = len(mdp.start)
-    wrong |= ((mdp.successor < END) | (mdp.successor >= states)).any(axis=2)
-    if wrong.any():
-        state, action = np.argwhere(wrong)[0]
-        raise ValueError(f"state {state}, action {action}: not the branches of a Markov decision process")
-    if not (0 <= mdp.discount <= 1):
-        raise ValueError(f"discount: 0 to 1, not {mdp.discount}")
-
-
 def legal(mdp: Mdp) -> NDArray[np.bool_]:
     """Which actions may be taken, `[states, actions]`."""
     return mdp.probability.sum(axis=2) > 0

@@ -39,7 +39,6 @@ class Display:
 
     def __init__(self, title: str) -> None:
         self._console = Console(stderr=True)
-        self._title = title
         self._evaluation = "none yet"
         self._last_line = time.monotonic()
         self._live: Live | None = None

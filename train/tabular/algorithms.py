@@ -1,7 +1,7 @@
 """Tables of values: computed from an exact process, or learned from episodes of any game or process.
 
-Sutton and Barto (2018): policy iteration (section 4.3), value iteration (4.4), first-visit Monte Carlo evaluation
-(5.1), TD(0) (6.1) and Q-learning (6.5).
+Sutton and Barto (2018): policy iteration (section 4.3), first-visit Monte Carlo evaluation (5.1), TD(0) (6.1) and
+Q-learning (6.5).
 """
 
 from __future__ import annotations
@@ -68,15 +68,6 @@ def policy_iteration(mdp: Mdp, tolerance: float = TOLERANCE) -> Solution:
         policy = better
 
 
-def value_iteration(mdp: Mdp, tolerance: float = TOLERANCE) -> Solution:
-    """The same by sweeps of the optimality equation. Raises ValueError when they do not converge."""
-    values = np.zeros(mdp.start.size)
-    for sweep in range(1, MAX_SWEEPS + 1):
-        if _optimality_sweep(mdp, values) <= tolerance:
-            return Solution(values, greedy(action_values(mdp, values)), sweep)
-    raise ValueError(f"value iteration: no convergence in {MAX_SWEEPS:,} sweeps; does the process end?")
-
-
 def action_values(mdp: Mdp, values: Values) -> Values:
     """What each action is worth if `values` follow, `[states, actions]`; -inf where it is not legal."""
     after = np.where(mdp.successor == END, 0.0, values[mdp.successor])
@@ -133,20 +124,6 @@ def _evaluation_sweep(mdp: Mdp, policy: Policy, values: Values) -> float:
             value = _backup(mdp, values, state, policy[state])
             change = max(change, abs(value - values[state]))
             values[state] = value
-    return change
-
-
-@njit
-def _optimality_sweep(mdp: Mdp, values: Values) -> float:
-    change = 0.0
-    for state in range(values.size - 1, -1, -1):
-        best = -np.inf
-        for action in range(mdp.probability.shape[1]):
-            if mdp.probability[state, action].max() > 0.0:
-                best = max(best, _backup(mdp, values, state, action))
-        if best > -np.inf:
-            change = max(change, abs(best - values[state]))
-            values[state] = best
     return change
 
 
