@@ -1,4 +1,4 @@
-"""Finite Markov decision processes, and what a game with enumerable states says about its own."""
+"""Finite Markov decision processes, and how a game whose states can be enumerated describes its own."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Mdp(NamedTuple):
 class Observed(NamedTuple):
     """The process as the player sees it: a state for each observation in which there is something to decide.
 
-    They are those of `Model.mdp`, or more where the player sees more than counts, as the cards of a hand of which the
-    sum alone decides; the values are the same. `records` are states of the game in which the player sees just that;
-    nothing else in them is filled in.
+    They are those of `Model.mdp`, or more of them where the player sees more than matters, such as the cards of a hand
+    whose sum alone decides; the values are the same. `records` are state records of the game in which the player sees
+    just that observation; their other fields are not filled in.
     """
 
     mdp: Mdp

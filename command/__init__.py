@@ -1,1 +1,1 @@
-"""What every command of busso has: settings from conf/ and the command line, and errors as one line."""
+"""Shared by all commands of busso: settings from conf/ and the command line, and errors as one line."""

@@ -29,7 +29,7 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
     refuse_old_spellings(overrides)
-    with _naming(overrides):
+    with _refused_by_name(overrides):
         return settings_from_dict(schema, _composed(config_name, overrides))
 
 
@@ -38,7 +38,7 @@ def chosen_algo(overrides: list[str]) -> str:
     refuse_old_spellings(overrides)
     chosen_by = ("hydra.searchpath", *(path.name for path in CONF.iterdir() if path.is_dir()))
     groups = [override for override in overrides if override.partition("=")[0] in chosen_by]
-    with _naming(groups):
+    with _refused_by_name(groups):
         chosen = _composed("train", groups)
     return str(chosen.algo)
 
@@ -50,7 +50,7 @@ def combinations(overrides: list[str]) -> list[dict[str, str]]:
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    with _naming(overrides):
+    with _refused_by_name(overrides):
         swept = [each for each in OverridesParser.create().parse_overrides(overrides) if each.is_sweep_override()]
         for each in swept:
             once = sum(other.get_key_element() == each.get_key_element() for other in swept) == 1
@@ -71,8 +71,8 @@ def _composed(config_name: str, overrides: list[str]) -> DictConfig:
 
 
 @contextmanager
-def _naming(overrides: list[str]) -> Iterator[None]:
-    """Turn whatever Hydra or the dataclasses refuse into a SettingsError that names the key."""
+def _refused_by_name(overrides: list[str]) -> Iterator[None]:
+    """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 

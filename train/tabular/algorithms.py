@@ -165,14 +165,14 @@ def _step_size(method: Method, visits: int) -> float:
 
 
 @njit
-def _longer(array: NDArray[Any]) -> NDArray[Any]:
+def _doubled(array: NDArray[Any]) -> NDArray[Any]:
     out = np.empty(2 * array.size, array.dtype)
     out[: array.size] = array
     return out
 
 
 @njit
-def _best(values: Values, state: int, mask: np.uint64) -> int:
+def _greedy_action(values: Values, state: int, mask: np.uint64) -> int:
     best = nth_bit(mask, 0)
     for action in range(best + 1, values.shape[1]):
         if has(mask, action) and values[state, action] > values[state, best]:
@@ -194,7 +194,7 @@ def _monte_carlo(functions: Functions) -> Callable[..., int]:
             length = 0
             while not over(data, state):
                 if length == path.size:
-                    path, rewards, first = _longer(path), _longer(rewards), _longer(first)
+                    path, rewards, first = _doubled(path), _doubled(rewards), _doubled(first)
                 at = index(data, state)
                 path[length], first[length] = at, last_seen[at] != episode
                 last_seen[at] = episode
@@ -257,12 +257,12 @@ def _q_learning(functions: Functions) -> Callable[..., int]:
                 if uniform(bits) < method.epsilon:
                     action = nth_bit(mask, below(bits << np.uint64(32), popcount(mask)))
                 else:
-                    action = _best(values, at, mask)
+                    action = _greedy_action(values, at, mask)
                 target = step(data, state, action)
                 ended = over(data, state)
                 after = at if ended else index(data, state)
                 if not ended:
-                    target += method.discount * values[after, _best(values, after, legal_now(data, state))]
+                    target += method.discount * values[after, _greedy_action(values, after, legal_now(data, state))]
                 visits[at, action] += 1
                 values[at, action] += _step_size(method, visits[at, action]) * (target - values[at, action])
                 at = after

@@ -16,7 +16,7 @@ from cards.game import Game
 
 
 class Functions(NamedTuple):
-    """Compiled; `data` is whatever the simulator keeps beside its record."""
+    """The compiled functions of a simulator; `data` is what it keeps beside its state record."""
 
     begin: Callable[..., None]  # (data, state, seed)
     over: Callable[..., bool]  # (data, state)
@@ -27,7 +27,7 @@ class Functions(NamedTuple):
 
 @dataclass(frozen=True)
 class Simulator:
-    """One episode at a time: the functions, their data, and the record `state[1]` that they work on."""
+    """Plays one episode at a time: the functions, their data, and the state record `state[1]` that they change."""
 
     functions: Functions
     data: Any
@@ -35,7 +35,7 @@ class Simulator:
 
 
 def of_game(game: Game, reward: str, index: Callable[..., int]) -> Simulator:
-    """A game of one seat, with the named reward and the function that numbers its states."""
+    """The simulator of a game of one seat; `index` numbers its states. Raises ValueError for more seats."""
     if game.seats != 1:
         raise ValueError(f"{game.name} has {game.seats} seats; tabular learning is for one")
     state = np.array([game.blank])
