@@ -105,7 +105,7 @@ FIRST_PARTS = """
 import sys
 from pathlib import Path
 from tests.chips import CHIPS, emulated_chip
-from tests.train.test_loop import DEEP, run
+from tests.train.dqn.test_loop import DEEP, run
 for name in CHIPS:
     with emulated_chip(name):
         run(Path(sys.argv[1]) / name, *DEEP, stop_after=64)
@@ -115,7 +115,7 @@ for name in CHIPS:
 def test_on_every_chip_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path) -> None:
     """The first part in another process, which takes its CPU for the same chip."""
     command = [sys.executable, "-c", FIRST_PARTS, str(tmp_path / "parts")]
-    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[3])
     wholes = {}
     for name in CHIPS:
         with emulated_chip(name):
