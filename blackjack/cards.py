@@ -15,13 +15,13 @@ RANKS = 13
 COPIES = 4  # of a rank in a deck
 KINDS = 10
 ACE, TEN = 0, 9
-MOST = 21
+MAX_SUM = 21
 DECK = np.array([4] * 9 + [16], np.int64)  # cards of a deck, by kind
 # Every hand that has not gone over, a multiset of kinds with aces as 1.
-HANDS = multisets(range(1, KINDS + 1), MOST)
+HANDS = multisets(range(1, KINDS + 1), MAX_SUM)
 HAND_AFTER = HANDS.child
 # The sums of these hands, and whether they are soft.
-HAND_SOFT = (HANDS.counts[:, ACE] > 0) & (HANDS.total + 10 <= MOST)
+HAND_SOFT = (HANDS.counts[:, ACE] > 0) & (HANDS.total + 10 <= MAX_SUM)
 HAND_SUM = HANDS.total + 10 * HAND_SOFT
 
 

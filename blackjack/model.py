@@ -23,7 +23,7 @@ from blackjack.cards import (
     HANDS,
     KIND_TEXT,
     KINDS,
-    MOST,
+    MAX_SUM,
     RANK_TEXT,
     TEN,
     kind_of,
@@ -35,7 +35,7 @@ from cards.multisets import Multisets, draw_until
 
 OUTCOMES = ("win", "tie", "lose")
 WIN, TIE, LOSE = 0, 1, 2
-SUMS = MOST + 1
+SUMS = MAX_SUM + 1
 
 
 class Hands(NamedTuple):
@@ -81,7 +81,7 @@ def _process(
     probability = np.zeros((states, 2, branches))
     _fill(hands, HANDS, _stops(options.soft_17 == "hit"), shoe, infinite, successor, probability)
     # 21 stands by itself: its probabilities were needed on the way alone, there is nothing to decide.
-    probability[np.repeat(hands.sum == MOST, KINDS)] = 0.0
+    probability[np.repeat(hands.sum == MAX_SUM, KINDS)] = 0.0
     payoffs = np.zeros(branches)
     payoffs[KINDS:] = 1.0, (0.0 if options.ties == "push" else -1.0), -1.0
     start, decided = _start(hands, shoe, infinite)
@@ -121,7 +121,7 @@ def _sums() -> Hands:
     for hand in range(total.size):
         for kind in range(KINDS):
             after, still_soft = add(int(total[hand]), int(soft[hand]), kind)
-            if after <= MOST:
+            if after <= MAX_SUM:
                 child[hand, kind] = after + SUMS * still_soft
     # Two cards make at least 4, and 12 with an ace as 11.
     dealt = total >= np.where(soft, 12, 4)
@@ -158,7 +158,7 @@ def _fill(
             first = dealer_hands.child[0, kind]
             past = draw_until(dealer_hands, first, stops[total], left, infinite, ended)
             _compare(total, ended, past, probability[state, STAND, KINDS:])
-            if total < MOST and left.sum() > 0:
+            if total < MAX_SUM and left.sum() > 0:
                 _hit(hands, hand, kind, left / left.sum(), successor[state, HIT], probability)
 
 
@@ -186,7 +186,7 @@ def _hit(
             continue
         if after < 0:
             out[KINDS + LOSE] += chances[kind]
-        elif hands.sum[after] == MOST:
+        elif hands.sum[after] == MAX_SUM:
             # A loop: adding slices would take Numba seconds to compile.
             for outcome in range(KINDS, out.size):
                 out[outcome] += chances[kind] * probability[after * KINDS + dealer, STAND, outcome]
@@ -202,7 +202,7 @@ def _start(hands: Hands, shoe: NDArray[np.float64], infinite: bool) -> tuple[NDA
     for first, second, shown in np.ndindex(KINDS, KINDS, KINDS):
         chance, left = _chance_of((first, second, shown), shoe, infinite)
         hand = hands.child[hands.child[0, first], second]
-        if chance > 0 and hands.sum[hand] < MOST:
+        if chance > 0 and hands.sum[hand] < MAX_SUM:
             start[hand * KINDS + shown] += chance
         elif chance > 0:
             other = {ACE: TEN, TEN: ACE}.get(shown)
@@ -223,7 +223,7 @@ def _chance_of(kinds: tuple[int, ...], shoe: NDArray[np.float64], infinite: bool
 def _policies(hands: Hands) -> dict[str, NDArray[np.int64]]:
     """`hit_below_n` for every n from 4, which never hits, to 21, which always does."""
     sums = np.repeat(hands.sum, KINDS)
-    return {f"hit_below_{n}": np.where(sums < n, HIT, STAND).astype(np.int64) for n in range(4, MOST + 1)}
+    return {f"hit_below_{n}": np.where(sums < n, HIT, STAND).astype(np.int64) for n in range(4, MAX_SUM + 1)}
 
 
 def _sum_text(state: int) -> str:
@@ -248,21 +248,21 @@ def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
             raise ValueError(f"{RANK_TEXT[rank]}: {copies} of them, the shoe has {COPIES * int(decks)}")
     total, soft, hand = 0, 0, 0
     for number, rank in enumerate(ranks, start=1):
-        if total >= MOST:
+        if total >= MAX_SUM:
             raise ValueError(f"card {number} is drawn at {total}, where the hand has ended")
         total, soft = add(total, soft, rank)
         hand = int(HANDS.child[hand, kind_of(rank)])
-    if total > MOST:
+    if total > MAX_SUM:
         raise HandEndedError(f"{total}: over 21, the game is lost")
-    if total == MOST:
+    if total == MAX_SUM:
         raise HandEndedError("21 on the deal decides the game" if len(ranks) == 2 else "21 stands by itself")
     return (hand if isinstance(decks, int) else total + SUMS * soft) * KINDS + kind_of(other)
 
 
 def _sum_layouts() -> tuple[Layout, ...]:
     layouts = []
-    for name, offset, least in (("hard", 0, 4), ("soft", SUMS, 12)):
-        sums = range(MOST - 1, least - 1, -1)
+    for name, offset, lowest in (("hard", 0, 4), ("soft", SUMS, 12)):
+        sums = range(MAX_SUM - 1, lowest - 1, -1)
         states = np.array([[(offset + total) * KINDS + kind for kind in range(KINDS)] for total in sums], np.int64)
         rows = tuple(map(str, sums))
         layouts.append(Layout(name, f"{name} sums", "player's sum", "dealer's card", rows, KIND_TEXT, states))

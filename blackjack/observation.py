@@ -14,11 +14,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from blackjack.cards import HANDS, KINDS, MOST, TEN
+from blackjack.cards import HANDS, KINDS, MAX_SUM, TEN
 from cards.bits import bit, put, put_thermometer
 
 SUM = 0
-SOFT = SUM + MOST + 2
+SOFT = SUM + MAX_SUM + 2
 DEALER = SOFT + 1
 OWN_CARDS = DEALER + KINDS
 WIDTHS = HANDS.counts.max(axis=0)
@@ -30,7 +30,7 @@ _COUNTS = HANDS.counts.astype(np.uint8)
 @njit
 def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
     """OR the observation into the zeroed `words`."""
-    put(words, SUM, bit(min(state.sum, MOST + 1)))
+    put(words, SUM, bit(min(state.sum, MAX_SUM + 1)))
     put(words, SOFT, np.uint64(state.soft))
     put(words, DEALER, bit(min(state.open_rank, TEN)))
     for kind in range(KINDS):

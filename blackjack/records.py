@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from blackjack.cards import COPIES, MOST, RANK_TEXT, parse_card
+from blackjack.cards import COPIES, MAX_SUM, RANK_TEXT, parse_card
 from blackjack.rules import (
     HIT,
     Options,
@@ -20,7 +20,7 @@ from blackjack.rules import (
     result,
     take,
 )
-from cards.records import check_copies, field, hand_of
+from cards.records import check_copies, drawn_cards, field
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
@@ -56,12 +56,12 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
         state = np.array([blank(options)])
     except ValueError as error:
         raise ValueError(str(error).removeprefix("game.")) from None
-    player, dealer = (hand_of(record, name, 2, parse_card) for name in ("player", "dealer"))
+    player, dealer = (drawn_cards(record, name, 2, parse_card) for name in ("player", "dealer"))
     if options.decks != "infinite":
         check_copies("player, dealer", [*player, *dealer], COPIES * options.decks, RANK_TEXT)
     begin(state[0], player[0], player[1], dealer[0], dealer[1])
     for number, rank in enumerate(player[2:], start=3):
-        if state[0]["sum"] >= MOST:
+        if state[0]["sum"] >= MAX_SUM:
             raise ValueError(f"player: card {number} is drawn at {state[0]['sum']}")
         give_player(state[0], rank)
     _play_dealer(state, dealer)

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from blackjack.cards import COPIES, HAND_AFTER, MOST, RANKS, TEN
+from blackjack.cards import COPIES, HAND_AFTER, MAX_SUM, RANKS, TEN
 from blackjack.observation import observe
 from cards.batch import Rules
 from cards.bits import bit
@@ -48,7 +48,7 @@ STATE = np.dtype(
 class Options:
     """Rule options: `decks` in the shoe, the dealer's play at a `soft_17`, what `ties` are, and the `discount`.
 
-    The discount, for each decision, is that of the exact model and of tabular learning; the rules do without it.
+    The exact model and tabular learning discount by it, once for each decision; the rules themselves do not use it.
     """
 
     decks: int | Literal["infinite"] = "infinite"
@@ -84,9 +84,9 @@ def blank(options: Options) -> np.void:
 def add(total: int, soft: int, rank: int) -> tuple[int, int]:
     """A sum and whether it is soft, after one more card. An ace counts 11 while that does not go over 21."""
     value = min(rank, TEN) + 1
-    if value == 1 and total + 11 <= MOST:
+    if value == 1 and total + 11 <= MAX_SUM:
         return total + 11, 1
-    if soft and total + value > MOST:
+    if soft and total + value > MAX_SUM:
         return total + value - 10, 0
     return total + value, soft
 
@@ -99,7 +99,7 @@ def begin(state: Any, first: int, second: int, open_rank: int, hole_rank: int) -
     state.hand = HAND_AFTER[HAND_AFTER[0, min(first, TEN)], min(second, TEN)]
     state.sum, state.soft = add(*add(0, 0, first), second)
     state.dealer_sum, state.dealer_soft = add(*add(0, 0, open_rank), hole_rank)
-    state.ended = state.sum == MOST
+    state.ended = state.sum == MAX_SUM
     state.turn = 0
 
 
@@ -144,14 +144,14 @@ def legal(state: Any) -> np.uint64:
 def give_player(state: Any, rank: int) -> None:
     """The player draws this card; the player's turn ends at 21 and over."""
     state.sum, state.soft = add(state.sum, state.soft, rank)
-    if state.sum <= MOST:
+    if state.sum <= MAX_SUM:
         state.hand = HAND_AFTER[state.hand, min(rank, TEN)]
 
 
 @njit
 def dealer_draws(state: Any) -> bool:
     """Whether the dealer has neither reached the player's sum nor a 17 to stand on."""
-    if state.sum > MOST or state.dealer_sum >= state.sum:
+    if state.sum > MAX_SUM or state.dealer_sum >= state.sum:
         return False
     if state.dealer_sum == DEALER_STANDS and state.dealer_soft and state.hits_soft_17:
         return True
@@ -169,7 +169,7 @@ def apply(state: Any, action: int) -> None:
     """Hit, or stand and let the dealer play."""
     if action == HIT:
         give_player(state, take(state))
-        if state.sum < MOST:
+        if state.sum < MAX_SUM:
             return
     while dealer_draws(state):
         give_dealer(state, take(state))
@@ -185,9 +185,9 @@ def over(state: Any) -> bool:
 @njit
 def result(state: Any) -> int:
     """1 when the player has won the ended game, -1 when the dealer has, 0 for a tie where ties push."""
-    if state.sum > MOST:
+    if state.sum > MAX_SUM:
         return -1
-    if state.dealer_sum > MOST or state.dealer_sum < state.sum:
+    if state.dealer_sum > MAX_SUM or state.dealer_sum < state.sum:
         return 1
     return 0 if state.ties_push and state.dealer_sum == state.sum else -1
 

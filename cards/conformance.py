@@ -1,7 +1,7 @@
-"""What every game must hold to, as plain functions: each takes a `Case` and raises AssertionError when it does not.
+"""Checks that every game must pass, as plain functions: each takes a `Case` and raises AssertionError if it fails.
 
-The checks play random games, so they speak of whatever random play reaches; the rules of a game have tests of their
-own. `CHECKS` names them all, for a parametrised test.
+The checks play random games, so they cover whatever random play reaches; the rules of a game need tests of their own.
+`CHECKS` names them all, for a parametrised test.
 """
 
 import json
@@ -22,13 +22,13 @@ RandomState = np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A game with its options, and what only that game knows about itself.
+    """A game with its options, and what the checks must be told about it.
 
-    - `reshuffle_hidden(states, seat, random)` deals anew, in place in an array of one state, what `seat` cannot see,
-      in keeping with all that it knows;
+    - `reshuffle_hidden(states, seat, random)` changes the one state in `states`, in place: it deals anew what `seat`
+      cannot see, so that all that the seat has seen still holds;
     - `replayed_returns(result)` finds the return of each seat in what `Game.replay` gives.
 
-    `games` are played from `seed` on; one that has not ended after `max_moves` never will.
+    Each check plays this many `games`, from `seed` on, and fails if one has not ended after `max_moves`.
     """
 
     game: Game
@@ -71,7 +71,7 @@ def played(case: Case, player: Player | None = None) -> tuple[list[Round], State
     return rounds, final
 
 
-def _some(case: Case, rounds: list[Round], count: int) -> Iterator[tuple[States, RandomState]]:
+def _sampled_states(case: Case, rounds: list[Round], count: int) -> Iterator[tuple[States, RandomState]]:
     """Single states out of `rounds`, each as an array of one, with a generator to vary them by."""
     random = case.random()
     for _ in range(count):
@@ -132,22 +132,22 @@ def illegal_raises(case: Case) -> None:
     """An illegal action, a foreign state or a wrong number of actions raises ValueError and changes nothing."""
     game = case.game
     rounds, final = played(case)
-    for state, random in _some(case, rounds, 12):
+    for state, random in _sampled_states(case, rounds, 12):
         mask = int(game.legal(state)[0])
         legal = [action for action in range(64) if mask >> action & 1]
         for action in set(range(256)) - set(legal):
-            message = _rejected(game, np.concatenate([state, state]), [int(random.choice(legal)), action])
+            message = _expect_rejected(game, np.concatenate([state, state]), [int(random.choice(legal)), action])
             assert f"seat {state['turn'][0]}" in message, f"the error does not name the seat: {message}"
     for action in range(game.actions):
-        _rejected(game, final[:1].copy(), [action])
-    _rejected(game, rounds[0].states.copy(), [0] * (case.games + 1))
+        _expect_rejected(game, final[:1].copy(), [action])
+    _expect_rejected(game, rounds[0].states.copy(), [0] * (case.games + 1))
     foreign = np.zeros(1, [("turn", np.uint8)])
     for look in (game.legal, game.observe, game.over, game.returns):
         _expect_value_error("a foreign state is taken for one of the game", look, foreign)
-    _rejected(game, foreign, [0])
+    _expect_rejected(game, foreign, [0])
 
 
-def _rejected(game: Game, states: States, actions: list[int]) -> str:
+def _expect_rejected(game: Game, states: States, actions: list[int]) -> str:
     before = states.copy()
     error = _expect_value_error(f"no ValueError for {actions}", game.apply, states, np.array(actions, np.uint8))
     _expect_same(states, before, f"the rejected actions {actions} changed a state")
@@ -159,7 +159,7 @@ def hidden_cards_do_not_matter(case: Case) -> None:
     game = case.game
     rounds, _ = played(case)
     changed = 0
-    for state, random in _some(case, rounds, 100):
+    for state, random in _sampled_states(case, rounds, 100):
         for seat in range(game.seats):
             other = state.copy()
             case.reshuffle_hidden(other, seat, random)

@@ -24,7 +24,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """How far the farther end of the interval is: `mean ± half_width` holds it, and is it where it is symmetric."""
+        """Distance from the mean to the farther end of the interval, which is then within `mean ± half_width`."""
         return max(self.mean - self.low, self.high - self.mean)
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ def share_text(mean: float, low: float, high: float) -> str:
 
 
 def decimals(half_width: float) -> int:
-    """With how many places to write a result, so that its interval does not look like 0."""
+    """How many decimal places to print, so that an interval of this half-width does not look like 0."""
     return 2 if half_width >= 0.1 else 4
 
 
@@ -141,7 +141,7 @@ class Plays:
 
 
 def plays_of(game: Game, seeds: NDArray[np.uint64], seating: str = ALTERNATE) -> Plays:
-    """All plays of these deals, but for those in which the one would sit in a seat that nobody takes."""
+    """All plays of these deals, without those in which the one would sit in a seat that is not taken."""
     rows = seatings(game, seating)
     counted = np.ones((len(rows), seeds.size), np.bool_)
     if seating == ONE_AGAINST_MANY:
@@ -193,7 +193,7 @@ def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDAr
 def _first_places(
     returns: NDArray[np.float64], mine: NDArray[np.bool_], taken: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """How much of the first place is mine, `[plays, deals]`: equal seats share it; 0 where nobody sits."""
+    """What part of the first place is mine, `[plays, deals]`: equal seats share it; 0 where nobody sits."""
     results = np.where(taken, returns, -np.inf)
     first = taken & (results == results.max(axis=2, keepdims=True))
     share: NDArray[np.float64] = (first & mine).sum(axis=2) / np.maximum(first.sum(axis=2), 1)

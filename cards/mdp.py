@@ -1,4 +1,4 @@
-"""Finite Markov decision processes, and what a game with enumerable states says about its own."""
+"""Finite Markov decision processes, and how a game whose states can be enumerated describes its own."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Mdp(NamedTuple):
 class Observed(NamedTuple):
     """The process as the player sees it: a state for each observation in which there is something to decide.
 
-    They are those of `Model.mdp`, or more where the player sees more than counts, as the cards of a hand of which the
-    sum alone decides; the values are the same. `records` are states of the game in which the player sees just that;
-    nothing else in them is filled in.
+    They are those of `Model.mdp`, or more of them where the player sees more than matters, such as the cards of a hand
+    whose sum alone decides; the values are the same. `records` are state records of the game in which the player sees
+    just that observation; their other fields are not filled in.
     """
 
     mdp: Mdp
@@ -87,19 +87,6 @@ class Model:
     def states(self) -> int:
         """Number of states."""
         return int(self.mdp.start.size)
-
-
-def check(mdp: Mdp) -> None:
-    """Raise ValueError naming a state whose probabilities or successors are not those of a process."""
-    sums = mdp.probability.sum(axis=2)
-    wrong = (mdp.probability < 0).any(axis=2) | ((np.abs(sums - 1) > 1e-9) & (sums != 0))
-    states = len(mdp.start)
-    wrong |= ((mdp.successor < END) | (mdp.successor >= states)).any(axis=2)
-    if wrong.any():
-        state, action = np.argwhere(wrong)[0]
-        raise ValueError(f"state {state}, action {action}: not the branches of a Markov decision process")
-    if not (0 <= mdp.discount <= 1):
-        raise ValueError(f"discount: 0 to 1, not {mdp.discount}")
 
 
 def legal(mdp: Mdp) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Hands in which only the values of the cards count: all multisets up to a total, and drawing without a look ahead."""
+"""Hands in which only the values of the cards matter: all multisets up to a total, and drawing by a fixed rule."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Multisets(NamedTuple):
     counts: NDArray[np.int64]  # [sets, kinds]
     total: NDArray[np.int64]  # [sets]
     size: NDArray[np.int64]  # [sets] number of cards
-    child: NDArray[np.int32]  # [sets, kinds] the set with one more card of the kind, -1 past the greatest total
+    child: NDArray[np.int32]  # [sets, kinds] the set with one more card of the kind, -1 past the maximum
 
 
-def multisets(values: Sequence[int], most: int) -> Multisets:
-    """The multisets of kinds with these (positive) values and a total of at most `most`."""
-    found = [()] if not values else _bounded(tuple(values), most)
+def multisets(values: Sequence[int], max_total: int) -> Multisets:
+    """The multisets of kinds with these (positive) values and a total of at most `max_total`."""
+    found = [()] if not values else _bounded(tuple(values), max_total)
     weights = np.array(values, np.int64)
     counts = np.array(sorted(found, key=lambda held: (int(np.dot(held, weights)), held)), np.int64)
     at = {tuple(held): index for index, held in enumerate(counts.tolist())}
@@ -35,13 +35,13 @@ def multisets(values: Sequence[int], most: int) -> Multisets:
     return Multisets(counts, counts @ weights, counts.sum(axis=1), child)
 
 
-def _bounded(values: tuple[int, ...], most: int) -> list[tuple[int, ...]]:
+def _bounded(values: tuple[int, ...], max_total: int) -> list[tuple[int, ...]]:
     if not values:
         return [()]
     return [
         (count, *rest)
-        for count in range(most // values[0] + 1)
-        for rest in _bounded(values[1:], most - count * values[0])
+        for count in range(max_total // values[0] + 1)
+        for rest in _bounded(values[1:], max_total - count * values[0])
     ]
 
 
@@ -57,7 +57,7 @@ def draw_until(
     """Draw cards to the set `start` until one is held that `stops`, or the deck is used up.
 
     `deck[kind]` are the cards to draw from, those of `start` not among them; `replaced` cards never run out. Writes
-    the probability of every set to be the last, `ended[sets]`, and returns that of going past the greatest total.
+    the probability of every set to be the last, `ended[sets]`, and returns that of going past the maximum.
     """
     ended[:] = 0.0
     ended[start] = 1.0

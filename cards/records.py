@@ -19,19 +19,19 @@ def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | ValueError]
                 yield number, _parse(line)
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _each_field_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("a field is given twice")
     return fields
 
 
-# Python would read NaN and Infinity, and keep the last of two fields of one name.
-_STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
+# Python's default reads NaN and Infinity, and of two fields of one name keeps the last without a word.
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_each_field_once)
 
 
 def _parse(line: bytes) -> dict[str, Any] | ValueError:
@@ -75,11 +75,11 @@ def parse_at(where: str, parse: Callable[[Any], T], text: object) -> T:
         raise ValueError(f"{where}: {error}") from None
 
 
-def hand_of(record: dict[str, Any], name: str, least: int, parse: Callable[[Any], T]) -> list[T]:
-    """A field that lists at least so many cards in the order drawn. Raises ValueError naming field and card."""
+def drawn_cards(record: dict[str, Any], name: str, min_cards: int, parse: Callable[[Any], T]) -> list[T]:
+    """The cards that a field lists in the order drawn, at least `min_cards`. Raises ValueError naming both."""
     texts = list_of(field(record, name), name, None)
-    if len(texts) < least:
-        raise ValueError(f"{name}: {len(texts)} cards, a hand begins with {least}")
+    if len(texts) < min_cards:
+        raise ValueError(f"{name}: {len(texts)} cards, a hand begins with {min_cards}")
     return [parse_at(f"{name}: card {number}", parse, text) for number, text in enumerate(texts, start=1)]
 
 

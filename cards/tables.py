@@ -80,7 +80,7 @@ def save_policy(path: Path, game: Game, policy: Policy) -> None:
 
 
 def load_policy(path: Path, game: Game) -> Policy:
-    """The actions `[states]` of a table file; states that the file need not hold have the initial action.
+    """The actions `[states]` of a table file; states that it does not have to list get the initial action.
 
     Raises PolicyFileError naming the file, and the state with an illegal action or the first that is missing.
     """
@@ -126,7 +126,7 @@ def _read_compact(path: Path, game: Game) -> tuple[NDArray[np.int64], NDArray[np
     if kind != _FORMAT or name != game.name:
         raise PolicyFileError(f"{path}: a table of {name} in format {kind}, not of {game.name} in format {_FORMAT}")
     if states.ndim != 1 or states.shape != actions.shape or ((states < 0) | (states >= size)).any():
-        raise PolicyFileError(f"{path}: damaged, it holds states that {game.name} has not")
+        raise PolicyFileError(f"{path}: damaged, it holds states that {game.name} does not have")
     return states, actions
 
 
@@ -142,7 +142,7 @@ def _check_legal(path: Path, numbering: Numbering, states: NDArray[np.int64], ac
 
 
 def _check_complete(path: Path, numbering: Numbering, states: NDArray[np.int64]) -> None:
-    """The file must hold all of the shortest list that its states fit into."""
+    """Raise PolicyFileError unless the file has all states of the shortest listing that has all of its own."""
     held = np.zeros(numbering.legal.size, np.bool_)
     held[states] = True
     for listing in numbering.listings:

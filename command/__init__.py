@@ -1,3 +1,3 @@
-"""What every command of busso has: settings from conf/ and the command line, and errors as one line."""
+"""Shared by all commands of busso: settings from conf/ and the command line, and errors as one line."""
 
 __version__ = "0.2.0"  # here alone: pyproject.toml and `busso --version` read it

@@ -22,31 +22,31 @@ def require(condition: bool, key: str, wanted: str, value: object) -> None:
         raise SettingsError(f"{key}: {wanted}, not {value!r}")
 
 
-def one_of(key: str, value: str, *choices: str) -> None:
+def check_one_of(key: str, value: str, *choices: str) -> None:
     """Raise SettingsError unless the value is one of the choices."""
     require(value in choices, key, "one of " + ", ".join(choices), value)
 
 
-def check_range(key: str, value: int, least: int, most: int) -> None:
-    """Raise SettingsError unless `least <= value <= most`."""
-    require(least <= value <= most, key, f"{least} to {most}", value)
+def check_range(key: str, value: int, minimum: int, maximum: int) -> None:
+    """Raise SettingsError unless `minimum <= value <= maximum`."""
+    require(minimum <= value <= maximum, key, f"{minimum} to {maximum}", value)
 
 
-def positive(group: str, settings: Any, *names: str) -> None:
+def check_positive(group: str, settings: Any, *names: str) -> None:
     """Raise SettingsError unless all of these settings of a group ("": the top level) are finite and more than 0."""
     for name in names:
         value = getattr(settings, name)
         require(math.isfinite(value) and value > 0, f"{group}.{name}".lstrip("."), "more than 0", value)
 
 
-def not_negative(group: str, settings: Any, *names: str) -> None:
+def check_not_negative(group: str, settings: Any, *names: str) -> None:
     """Raise SettingsError unless all of these settings of a group ("": the top level) are finite and 0 or more."""
     for name in names:
         value = getattr(settings, name)
         require(math.isfinite(value) and value >= 0, f"{group}.{name}".lstrip("."), "0 or more", value)
 
 
-def share(group: str, settings: Any, *names: str) -> None:
+def check_fraction(group: str, settings: Any, *names: str) -> None:
     """Raise SettingsError unless all of these settings of a group ("": the top level) are 0 to 1."""
     for name in names:
         value = getattr(settings, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -28,15 +29,16 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
     refuse_old_spellings(overrides)
-    with _naming(overrides):
+    with _refused_by_name(overrides):
         return settings_from_dict(schema, _composed(config_name, overrides))
 
 
 def chosen_algo(overrides: list[str]) -> str:
     """`algo` of a command line of `python -m train`, which decides what settings there are. Raises SettingsError."""
     refuse_old_spellings(overrides)
-    groups = [override for override in overrides if (CONF / override.partition("=")[0]).is_dir()]
-    with _naming(groups):
+    chosen_by = ("hydra.searchpath", *(path.name for path in CONF.iterdir() if path.is_dir()))
+    groups = [override for override in overrides if override.partition("=")[0] in chosen_by]
+    with _refused_by_name(groups):
         chosen = _composed("train", groups)
     return str(chosen.algo)
 
@@ -48,7 +50,7 @@ def combinations(overrides: list[str]) -> list[dict[str, str]]:
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    with _naming(overrides):
+    with _refused_by_name(overrides):
         swept = [each for each in OverridesParser.create().parse_overrides(overrides) if each.is_sweep_override()]
         for each in swept:
             once = sum(other.get_key_element() == each.get_key_element() for other in swept) == 1
@@ -62,19 +64,21 @@ def _composed(config_name: str, overrides: list[str]) -> DictConfig:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with initialize_config_dir(str(CONF), version_base="1.3"), warnings.catch_warnings():
+        # Hydra goes on without a folder of hydra.searchpath that is not there, and then misses what lies in it.
+        warnings.filterwarnings("error", r"provider=hydra\.searchpath")
         return hydra_compose(config_name, overrides)
 
 
 @contextmanager
-def _naming(overrides: list[str]) -> Iterator[None]:
-    """Turn whatever Hydra or the dataclasses refuse into a SettingsError that names the key."""
+def _refused_by_name(overrides: list[str]) -> Iterator[None]:
+    """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
     try:
         yield
-    except (HydraException, OmegaConfBaseException, ValueError, TypeError) as error:
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
         text = str(error) if isinstance(error, SettingsError) else _one_line(error)
         named = any(override.lstrip("+~").partition("=")[0].partition(".")[0] in text for override in overrides)
         raise SettingsError(text if named else f"{text} (given: {' '.join(overrides)})") from None
@@ -91,6 +95,8 @@ def _one_line(error: Exception) -> str:
         text = "a list is wanted, such as [a,b]"
     if "is not in struct" in text:
         text = "there is no such setting with these choices; --cfg prints those that there are"
+    if text.startswith("provider=hydra.searchpath"):
+        text = f"hydra.searchpath: there is no folder {text.partition('path=')[2].removesuffix(' is not available.')}"
     key = getattr(cause, "full_key", None)
     return f"{key}: {text}" if key and key not in text else text
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cards.game import Game, load_game
-from command.checks import SettingsError, one_of
+from command.checks import SettingsError, check_one_of
 
 
 def load_configured_game(settings: dict[str, Any]) -> Game:
@@ -16,11 +16,11 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
     except ValueError as error:
         raise SettingsError(str(error)) from None
     if "reward" in settings:
-        one_of("game.reward", str(settings["reward"]), *game.rewards)
+        check_one_of("game.reward", str(settings["reward"]), *game.rewards)
     return game
 
 
 def game_defaults(name: str) -> dict[str, Any]:
-    """The group `game` of a game when nothing is said but its name. Raises SettingsError for an unknown one."""
+    """The group `game` with the defaults of the game of that name. Raises SettingsError for an unknown one."""
     game = load_configured_game({"name": name})
     return {"name": name, "reward": next(iter(game.rewards)), **asdict(game.options)}

@@ -1,4 +1,4 @@
-"""What every command of busso takes: `key=value ...`, --cfg and --help."""
+"""The command line that all commands of busso share: `key=value ...`, --cfg and --help."""
 
 from __future__ import annotations
 

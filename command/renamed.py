@@ -44,7 +44,7 @@ def _refuse_experiment(name: str) -> None:
 
 
 def renewed(settings: Any) -> Any:
-    """Settings as a checkpoint holds them, with the names of today."""
+    """Settings of an old checkpoint under the names of today; anything but a dictionary as it is."""
     if not isinstance(settings, dict):
         return settings
     found = _with_values(settings)
@@ -64,7 +64,7 @@ def _with_values(value: Any, key: str = "") -> Any:
 
 
 def _move(settings: dict[str, Any], old: list[str], new: list[str]) -> None:
-    """Under the new name what stands under the old one, in the same group."""
+    """Move a value from its old name to the new one, in the same group."""
     group = settings
     for name in old[:-1]:
         group = group.get(name, {})

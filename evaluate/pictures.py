@@ -24,11 +24,11 @@ def arranged(layout: Layout, numbers: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def value_heatmap(layout: Layout, values: NDArray[np.float64], title: str, path: Path) -> None:
-    """Numbers by state, coloured from the least to the greatest; around 0 when there are both signs."""
+    """Numbers by state, coloured from the lowest to the highest; around 0 when there are both signs."""
     cells = arranged(layout, values)
-    least, greatest = float(np.nanmin(cells)), float(np.nanmax(cells))
-    bound = max(-least, greatest)
-    scale = (-bound, bound, "RdYlGn") if least < 0 < greatest else (least, greatest, "viridis")
+    low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
+    bound = max(-low, high)
+    scale = (-bound, bound, "RdYlGn") if low < 0 < high else (low, high, "viridis")
     digits = 2 if bound >= 0.1 else 4  # errors are small
     texts = [[("" if np.isnan(cell) else f"{cell:.{digits}f}") for cell in row] for row in cells]
     _heatmap(layout, cells, texts, title, path, mpl.colormaps[scale[2]], scale[0], scale[1])
@@ -50,13 +50,13 @@ def _heatmap(
     title: str,
     path: Path,
     colors: mpl.colors.Colormap,
-    least: float,
-    greatest: float,
+    low: float,
+    high: float,
 ) -> None:
     rows, columns = cells.shape
     figure = Figure(figsize=(1.8 + 0.6 * columns, 1.4 + 0.34 * rows), layout="constrained")
     axes = figure.subplots()
-    image = axes.imshow(cells, cmap=colors, vmin=least, vmax=greatest, aspect="auto")
+    image = axes.imshow(cells, cmap=colors, vmin=low, vmax=high, aspect="auto")
     for (row, column), cell in np.ndenumerate(cells):
         if not np.isnan(cell):
             red, green, blue, _ = image.to_rgba(np.array([cell]))[0]

@@ -18,7 +18,7 @@ from evaluate import studies
 
 @dataclass
 class ReportSettings:
-    """What `python -m evaluate.report` may be told; conf/report.yaml says what it means."""
+    """The settings of `python -m evaluate.report`; conf/report.yaml explains them."""
 
     study: str
     runs: str = "runs"

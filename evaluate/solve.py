@@ -22,7 +22,7 @@ _DEFAULT_GAME = "sette_mezzo"
 
 @dataclass
 class SolveSettings:
-    """What `python -m evaluate.solve` may be told; conf/solve.yaml says what it means."""
+    """The settings of `python -m evaluate.solve`; conf/solve.yaml explains them."""
 
     game: dict[str, Any]
     player: Any = None
@@ -38,7 +38,7 @@ class SolveSettings:
 
     @property
     def player_cards(self) -> list[str]:
-        """The player's cards, of which one need not be in a list."""
+        """The player's cards; a single one may be given without a list."""
         return [str(card) for card in self.player] if isinstance(self.player, list) else [str(self.player)]
 
 
@@ -69,7 +69,7 @@ def with_game_options(overrides: Sequence[str]) -> list[str]:
 
 
 def run(settings: SolveSettings) -> None:
-    """Do what the settings ask for."""
+    """Answer what the settings ask: talk, compare a table, list the hands of a start, or solve the whole game."""
     solved = solve(settings.game)
     if settings.interactive:
         converse(solved, settings)

@@ -38,7 +38,7 @@ from cards.duplicate import (
 from cards.game import Game
 from cards.play import Actions, Decisions, Player, play
 from cards.splitmix import stream
-from command.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_range, one_of
+from command.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_one_of, check_range
 from command.compose import as_yaml, compose
 from command.console import result_console
 from command.game import load_configured_game
@@ -49,7 +49,7 @@ from train.run.device import choose_device
 
 @dataclass
 class TournamentSettings:
-    """What `python -m evaluate.tournament` may be told; conf/tournament.yaml says what it means."""
+    """The settings of `python -m evaluate.tournament`; conf/tournament.yaml explains them."""
 
     game: dict[str, Any]
     players: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ class TournamentSettings:
             raise SettingsError(f"players: at least two, not {self.players!r}")
         if len({player.rstrip("/") for player in self.players}) < len(self.players):
             raise SettingsError(f"players: each once, not {self.players!r}")
-        one_of("seating", self.seating, *SEATINGS)
+        check_one_of("seating", self.seating, *SEATINGS)
         check_range("deals", self.deals, 2, MAX_DEALS)
         check_range("seed", self.seed, 0, MAX_SEED)
         check_range("records", self.records, 0, MAX_DEALS)
@@ -112,7 +112,7 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def run(settings: TournamentSettings) -> list[Pairing]:
-    """Play all pairs, print the table and write the folder (after each pair: nothing is lost when it is stopped)."""
+    """Play all pairs, write the folder after each, so that nothing is lost if it is stopped, and print the table."""
     torch.set_num_threads(settings.threads)
     game = load_configured_game(settings.game)
     pairs = _pairs(settings, game)
@@ -133,7 +133,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
 
 
 def _pairs(settings: TournamentSettings, game: Game) -> list[tuple[str, str]]:
-    """Each pair once; where one plays against many, once for each that is the one. Raises SettingsError."""
+    """Each pair once; with one_against_many twice, since each of the two is once the one. Raises SettingsError."""
     try:
         seatings(game, settings.seating)
     except ValueError as error:

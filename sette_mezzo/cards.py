@@ -14,11 +14,11 @@ RANKS = 10
 COPIES = 4
 KINDS = 8
 FACE = 7
-MOST = 15  # halves: seven and a half
+MAX_SCORE = 15  # halves: seven and a half
 VALUES = np.array([2, 4, 6, 8, 10, 12, 14, 1], np.int64)  # halves, by kind
 DECK = np.array([4, 4, 4, 4, 4, 4, 4, 12], np.int64)  # cards, by kind
 # Every hand that has not gone over, a multiset of kinds; the ace of the first rank is the first kind.
-HANDS = multisets(VALUES.tolist(), MOST)
+HANDS = multisets(VALUES.tolist(), MAX_SCORE)
 HAND_AFTER = HANDS.child
 
 

@@ -21,7 +21,7 @@ from sette_mezzo.cards import (
     FACE,
     HANDS,
     KINDS,
-    MOST,
+    MAX_SCORE,
     RANK_TEXT,
     RANKS,
     VALUES,
@@ -141,8 +141,8 @@ def _policies() -> dict[str, NDArray[np.int64]]:
     """`hit_below_x` for every score x from 1 to 7.5."""
     scores = np.repeat(HANDS.total, KINDS)
     return {
-        f"hit_below_{points_text(least)}": np.where(scores < least, HIT, STICK).astype(np.int64)
-        for least in range(2, MOST + 1)
+        f"hit_below_{points_text(limit)}": np.where(scores < limit, HIT, STICK).astype(np.int64)
+        for limit in range(2, MAX_SCORE + 1)
     }
 
 
@@ -166,7 +166,7 @@ def locate(player: Sequence[str], opponent: str) -> int:
         if copies > COPIES:
             raise ValueError(f"{RANK_TEXT[rank]}: {copies} of them, the deck has {COPIES}")
     score = sum(int(VALUES[kind_of(rank)]) for rank in ranks)
-    if score > MOST:
+    if score > MAX_SCORE:
         raise HandEndedError(f"{points_text(score)}: over seven and a half, the game is lost")
     hand = 0
     for rank in ranks:

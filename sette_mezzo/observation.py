@@ -14,10 +14,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, put, put_thermometer
-from sette_mezzo.cards import HANDS, KINDS, MOST
+from sette_mezzo.cards import HANDS, KINDS, MAX_SCORE
 
 SCORE = 0
-OPPONENT = SCORE + MOST + 2
+OPPONENT = SCORE + MAX_SCORE + 2
 OWN_CARDS = OPPONENT + KINDS
 # How many cards of a kind a hand may hold: four of a rank, and no more than stay within seven and a half.
 WIDTHS = np.minimum(HANDS.counts.max(axis=0), np.array([4] * 7 + [12]))
@@ -29,7 +29,7 @@ _COUNTS = HANDS.counts.astype(np.uint8)
 @njit
 def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
     """OR the observation into the zeroed `words`."""
-    put(words, SCORE, bit(min(state.score, MOST + 1)))
+    put(words, SCORE, bit(min(state.score, MAX_SCORE + 1)))
     put(words, OPPONENT, bit(min(state.opponent_rank, KINDS - 1)))
     for kind in range(KINDS):
         put_thermometer(words, OFFSETS[kind], _COUNTS[state.hand, kind])

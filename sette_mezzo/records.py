@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cards.records import check_copies, field, hand_of
-from sette_mezzo.cards import COPIES, MOST, RANK_TEXT, parse_card
+from cards.records import check_copies, drawn_cards, field
+from sette_mezzo.cards import COPIES, MAX_SCORE, RANK_TEXT, parse_card
 from sette_mezzo.rules import (
     HIT,
     Options,
@@ -55,7 +55,7 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
         state = np.array([blank(Options(field(record, "limit")))])
     except ValueError as error:
         raise ValueError(str(error).removeprefix("game.")) from None
-    player, opponent = (hand_of(record, name, 1, parse_card) for name in ("player", "opponent"))
+    player, opponent = (drawn_cards(record, name, 1, parse_card) for name in ("player", "opponent"))
     check_copies("player, opponent", [*player, *opponent], COPIES, RANK_TEXT)
     begin(state[0], player[0], opponent[0])
     for number, rank in enumerate(player[1:], start=2):
@@ -70,7 +70,7 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _play_opponent(state: Any, cards: list[int]) -> None:
-    busted = state[0]["score"] > MOST
+    busted = state[0]["score"] > MAX_SCORE
     for number, rank in enumerate(cards[1:], start=2):
         if busted:
             raise ValueError(f"opponent: card {number} is drawn although the player is over seven and a half")

@@ -1,4 +1,4 @@
-"""Training signals of Sette e mezzo, all in use by name; both come at the end of the game alone."""
+"""The rewards of Sette e mezzo; both come at the end of the game alone."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sette_mezzo.rules import over, result
 
-# What a win, a tie and a loss are worth under each signal.
+# What a win, a tie and a loss are worth under each reward.
 PAYOFFS = {"value": (1.0, 0.0, -1.0), "study": (1.0, 1.0, -1.0)}
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cards.batch import Rules
 from cards.bits import bit
 from cards.splitmix import GAMMA, below, mix
-from sette_mezzo.cards import COPIES, FACE, HAND_AFTER, MOST, RANKS, VALUES
+from sette_mezzo.cards import COPIES, FACE, HAND_AFTER, MAX_SCORE, RANKS, VALUES
 from sette_mezzo.observation import observe
 
 STICK, HIT = 0, 1
@@ -116,7 +116,7 @@ def give_player(state: Any, rank: int) -> None:
     """The player draws this card, and loses at once when over."""
     state.taken[rank] += 1
     state.score += value_of(rank)
-    if state.score > MOST:
+    if state.score > MAX_SCORE:
         state.ended = 1
     else:
         state.hand = HAND_AFTER[state.hand, min(rank, FACE)]
@@ -155,9 +155,9 @@ def over(state: Any) -> bool:
 @njit
 def result(state: Any) -> int:
     """1 when the player has won the ended game, 0 for a tie, -1 when the opponent has."""
-    if state.score > MOST:
+    if state.score > MAX_SCORE:
         return -1
-    if state.opponent_score > MOST or state.score > state.opponent_score:
+    if state.opponent_score > MAX_SCORE or state.score > state.opponent_score:
         return 1
     return 0 if state.score == state.opponent_score else -1
 

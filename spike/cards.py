@@ -6,17 +6,17 @@ Two zeros, and three of each value from -10 to -1 and from 1 to 10.
 import numpy as np
 
 CARDS = 62
-LEAST, GREATEST = -10, 10
-FACES = GREATEST - LEAST + 1
+MIN_VALUE, MAX_VALUE = -10, 10
+FACES = MAX_VALUE - MIN_VALUE + 1
 
 
 def _values() -> list[int]:
-    return [value for value in range(LEAST, GREATEST + 1) for _ in range(copies(value))]
+    return [value for value in range(MIN_VALUE, MAX_VALUE + 1) for _ in range(copies(value))]
 
 
 def copies(value: int) -> int:
     """How many cards of a value there are, 0 when it is no value."""
-    if not LEAST <= value <= GREATEST:
+    if not MIN_VALUE <= value <= MAX_VALUE:
         return 0
     return 2 if value == 0 else 3
 

@@ -1,4 +1,4 @@
-"""Drawing and shuffling. A card is drawn at random from those left, unless the order of the deck is settled."""
+"""Drawing and shuffling. A card is drawn at random from those left, where the order of the deck is not yet settled."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ _LOTS = 840
 
 @njit
 def roll(state: Any) -> None:
-    """All chance of a new hand but the cards: dice, lot and the seed of the reshuffles; and a fresh deck."""
+    """Draw dice, lot and the seed of the reshuffles for a new hand, and take a fresh deck, not yet shuffled."""
     state.random += GAMMA
-    share = mix(state.random) >> np.uint64(32)
+    scaled = mix(state.random) >> np.uint64(32)
     for index in range(ROUNDS):
         for die in range(2):
-            share *= np.uint64(6)
-            state.dice[index, die] = 1 + (share >> np.uint64(32))
-            share &= np.uint64(0xFFFFFFFF)
+            scaled *= np.uint64(6)
+            state.dice[index, die] = 1 + (scaled >> np.uint64(32))
+            scaled &= np.uint64(0xFFFFFFFF)
     state.random += GAMMA
     state.lot = below(mix(state.random), _LOTS)
     state.random += GAMMA
@@ -43,7 +43,7 @@ def _settle_one(state: Any, position: int) -> None:
 
 @njit
 def settle(state: Any) -> None:
-    """Settle the order of the whole deck; the cards come as they would have come without this."""
+    """Shuffle the rest of the deck now; the cards come in the same order as if drawn one by one."""
     for position in range(state.ordered, CARDS):
         _settle_one(state, position)
 
@@ -59,7 +59,7 @@ def draw(state: Any) -> int:
 
 
 @njit
-def ensure(state: Any, cards: int) -> None:
+def ensure_cards(state: Any, cards: int) -> None:
     """Shuffle the discards in when fewer than `cards` cards are left."""
     if CARDS - state.drawn < cards:
         _reshuffle(state)

@@ -30,7 +30,7 @@ _TERMINAL_TEXT = "00000000"
 
 @njit
 def level(credits: int) -> int:
-    """Credits / 10, rounded half to even, at most 9."""
+    """The digit for an amount of credits: credits / 10, rounded half to even, at most 9."""
     whole, rest = credits // 10, credits % 10
     if rest > 5 or (rest == 5 and whole % 2 == 1):
         whole += 1
@@ -53,7 +53,7 @@ def number(state: Any) -> int:
 
 @njit
 def episode(state: Any) -> int:
-    """Hands are the episodes of the study."""
+    """How many hands came before: a hand is an episode of the study."""
     return state.hands_played
 
 

@@ -31,7 +31,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, put, put_thermometer
-from spike.cards import CARDS, FACES, GREATEST, NO_CARD, VALUES
+from spike.cards import CARDS, FACES, MAX_VALUE, NO_CARD, VALUES
 from spike.showdown import card_sum
 from spike.state import MAX_SEATS, NO_SEAT, OVER
 
@@ -70,7 +70,7 @@ _FIRST_ZERO = np.uint64(1 << 30)
 def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
     """OR the observation of `seat` into the zeroed `words`. A bought card is seen by the seat to move alone.
 
-    A seat that is not taken knows nothing.
+    The observation of a seat that is not taken is empty.
     """
     if seat >= state.players:
         return
@@ -94,7 +94,7 @@ def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
 
 @njit
 def _put_card(words: NDArray[np.uint64], offset: int, card: int) -> None:
-    put(words, offset, bit(VALUES[card] + GREATEST))
+    put(words, offset, bit(VALUES[card] + MAX_VALUE))
 
 
 @njit

@@ -11,9 +11,9 @@ from spike.rules import legal, to_match
 from spike.showdown import card_sum
 from spike.state import BET, BUYING
 
-_MOST_RAISES = 3
+_MAX_RAISES = 3
 _BUY_ABOVE = 3
-# Before a raise is matched: the greatest |sum| worth it in rounds 0 to 3.
+# With a |sum| above this, in rounds 0 to 3, a raise is not worth matching.
 _HOPELESS_ABOVE = np.array([14, 11, 8, 5], np.int64)
 
 
@@ -27,15 +27,15 @@ def initial(state: Any, random_bits: np.uint64) -> int:
 
 @njit
 def best_exchange(state: Any) -> int:
-    """The exchange that leaves the seat to move with the least |sum|; of equal ones the first."""
+    """The exchange that leaves the seat to move with the smallest |sum|; of equal ones the first."""
     seat = state.turn
     own = card_sum(state, seat)
-    best, least = DISCARD, abs(own)
+    best, smallest = DISCARD, abs(own)
     for place in range(3):
         card = state.spikes[seat] if place == 0 else state.hands[seat, place - 1]
         total = abs(own + VALUES[state.bought] - VALUES[card])
-        if total < least:
-            best, least = (SWAP_SPIKE if place == 0 else SWAP_LOWER + place - 1), total
+        if total < smallest:
+            best, smallest = (SWAP_SPIKE if place == 0 else SWAP_LOWER + place - 1), total
     return best
 
 
@@ -43,7 +43,7 @@ def best_exchange(state: Any) -> int:
 def cautious(state: Any, random_bits: np.uint64) -> int:
     """A sound rule player.
 
-    Buys when its |sum| is above 3 and keeps whatever leaves the least |sum|; raises with a |sum| of at most 1, up to
+    Buys when its |sum| is above 3 and keeps whatever leaves the smallest |sum|; raises with a |sum| of at most 1, up to
     three raises in a betting round; folds a hopeless hand to a raise; else matches.
     """
     total = abs(card_sum(state, state.turn))
@@ -51,7 +51,7 @@ def cautious(state: Any, random_bits: np.uint64) -> int:
         return best_exchange(state)
     if state.phase == BUYING:
         return BUY if total > _BUY_ABOVE else NO_BUY
-    if total <= 1 and state.raises < _MOST_RAISES and has(legal(state), RAISE):
+    if total <= 1 and state.raises < _MAX_RAISES and has(legal(state), RAISE):
         return RAISE
     if to_match(state) > 0 and total > _HOPELESS_ABOVE[state.round]:
         return FOLD

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.records import field, integer, list_of
-from spike.cards import ACTION_TEXT, ACTIONS, CARDS, GREATEST, LEAST, VALUES, copies
+from spike.cards import ACTION_TEXT, ACTIONS, CARDS, MAX_VALUE, MIN_VALUE, VALUES, copies
 from spike.deck import settle
 from spike.rules import apply, legal, next_hand, open_hand, over, proceed
 from spike.state import MAX_SEATS, ROUNDS, STATE, Options, blank
 
-_MOST_CREDITS = 32_000
+_MAX_CREDITS = 32_000
 _WORD = 2**64
 
 
@@ -153,7 +153,7 @@ def _start(record: dict[str, Any], players: int) -> np.void:
     state["lot"] = integer(record, "tie_break", 0, 65_535)
     state["first"] = integer({"first": 0, **record}, "first", 0, players - 1)
     state["shuffle"] = np.uint64(integer({"shuffle": 0, **record}, "shuffle", 0, _WORD - 1))
-    state["second_pot"] = integer({"second_pot": 0, **record}, "second_pot", 0, _MOST_CREDITS)
+    state["second_pot"] = integer({"second_pot": 0, **record}, "second_pot", 0, _MAX_CREDITS)
     return state[0]
 
 
@@ -170,7 +170,7 @@ def _parse_options(chosen: object) -> Options:
 def _parse_credits(record: dict[str, Any], players: int, options: Options) -> list[int]:
     credits = list_of(field(record, "credits"), "credits", players)
     for seat, amount in enumerate(credits):
-        if not isinstance(amount, int) or isinstance(amount, bool) or not 0 < amount <= _MOST_CREDITS // players:
+        if not isinstance(amount, int) or isinstance(amount, bool) or not 0 < amount <= _MAX_CREDITS // players:
             raise ValueError(f"credits: seat {seat}: {amount!r} is not a number of credits above 0")
         if amount % 2 and not options.sabacc_pot:
             raise ValueError(f"credits: seat {seat} has {amount}, but everything is paid in twos")
@@ -179,12 +179,12 @@ def _parse_credits(record: dict[str, Any], players: int, options: Options) -> li
 
 def _parse_deck(record: dict[str, Any]) -> list[int]:
     """Values in draw order -> cards: the first 7 drawn is the first card of value 7, and so on."""
-    first = {value: int(np.searchsorted(VALUES, value)) for value in range(LEAST, GREATEST + 1)}
+    first = {value: int(np.searchsorted(VALUES, value)) for value in range(MIN_VALUE, MAX_VALUE + 1)}
     drawn: dict[int, int] = {}
     deck = []
     for position, value in enumerate(list_of(field(record, "deck"), "deck", CARDS), start=1):
         if not isinstance(value, int) or isinstance(value, bool) or value not in first:
-            raise ValueError(f"deck: card {position}: {value!r} is not a value from {LEAST} to {GREATEST}")
+            raise ValueError(f"deck: card {position}: {value!r} is not a value from {MIN_VALUE} to {MAX_VALUE}")
         drawn[value] = drawn.get(value, 0) + 1
         if drawn[value] > copies(value):
             drawings = f"{value} is drawn {drawn[value]} times"

@@ -1,4 +1,4 @@
-"""Training signals of Corellian Spike. Each adds what an action earns every seat to `totals`."""
+"""The rewards of Corellian Spike. Each adds what an action earns every seat to `totals`."""
 
 from typing import Any
 
@@ -31,14 +31,14 @@ def by_credits(before: Any, action: int, after: Any, totals: NDArray[np.float32]
 
 
 @njit
-def least_sum(state: Any, seat: int) -> int:
-    """The least |sum| of three of the seat's four cards, once it has bought one."""
+def min_sum(state: Any, seat: int) -> int:
+    """The smallest |sum| of three of the seat's four cards, once it has bought one."""
     bought = np.int64(VALUES[state.bought])
     own = card_sum(state, seat)
-    least = abs(own)
+    smallest = abs(own)
     for card in (state.hands[seat, 0], state.hands[seat, 1], state.spikes[seat]):
-        least = min(least, abs(own + bought - VALUES[card]))
-    return least
+        smallest = min(smallest, abs(own + bought - VALUES[card]))
+    return smallest
 
 
 @njit
@@ -46,12 +46,12 @@ def by_weight(before: Any, action: int, after: Any, totals: NDArray[np.float32])
     """The weighted reward of the published study.
 
     Credits paid by a raise or match count (1 + |sum of own cards|) times, those for a bought card (1 + 3/4 of the
-    least |sum| of three of the four cards) times; the winner of a hand earns 31 times the pool.
+    smallest |sum| of three of the four cards) times; the winner of a hand earns 31 times the pool.
     """
     seat = before.turn
     weight = 1.0
     if action == BUY:
-        weight += BOUGHT_WEIGHT * least_sum(after, seat)
+        weight += BOUGHT_WEIGHT * min_sum(after, seat)
     elif action <= MATCH:
         weight += abs(card_sum(before, seat))
     totals[seat] -= weight * price(before, action)

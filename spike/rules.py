@@ -1,7 +1,7 @@
 """The rules of Corellian Spike for a match of up to ten hands between 2 to 8 seats.
 
 A hand: ante, two cards each, betting, a face-up spike card each, then three rounds of buying, betting and dice, and
-the showdown, in which the least |sum| of three cards takes the pool. A match ends early when a seat has no credits
+the showdown, in which the smallest |sum| of three cards takes the pool. A match ends early when a seat has no credits
 left after a hand. A seat that folds keeps its cards face down until the hand is over; they are no discards.
 """
 
@@ -15,7 +15,7 @@ from cards.batch import Rules
 from cards.bits import bit, lowest, popcount
 from cards.splitmix import GAMMA, below, mix
 from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
-from spike.deck import draw, ensure, roll
+from spike.deck import draw, ensure_cards, roll
 from spike.observation import observe
 from spike.showdown import card_sum, winner
 from spike.state import BET, BETWEEN_HANDS, BUY_PRICE, BUYING, EXCHANGE, NO_SEAT, OVER, ROUNDS
@@ -71,7 +71,7 @@ def open_hand(state: Any) -> None:
             state.credits[seat] -= 1
             state.second_pot += 1
     _deal_hands(state)
-    _start(state, BET)
+    _start_phase(state, BET)
 
 
 @njit
@@ -107,8 +107,8 @@ def _pay(state: Any, seat: int, amount: int) -> None:
 
 
 @njit
-def _able(state: Any) -> int:
-    """The seats still in that have credits, as bits: all others take no decision."""
+def _seats_that_decide(state: Any) -> int:
+    """The seats still in the hand that have credits, as bits: the others have nothing to decide."""
     seats = 0
     for seat in range(state.players):
         if (state.in_hand >> seat) & 1 and state.credits[seat] > 0:
@@ -117,11 +117,11 @@ def _able(state: Any) -> int:
 
 
 @njit
-def _start(state: Any, phase: int) -> None:
+def _start_phase(state: Any, phase: int) -> None:
     state.phase = phase
     state.raises = 0
     state.raiser = NO_SEAT
-    state.to_act = _able(state)
+    state.to_act = _seats_that_decide(state)
     _pass_turn(state, state.first)
 
 
@@ -179,7 +179,7 @@ def apply(state: Any, action: int) -> None:
     if action == RAISE:
         state.raises = min(state.raises + 1, 255)
         state.raiser = seat
-        state.to_act = _able(state) & ~(1 << seat)
+        state.to_act = _seats_that_decide(state) & ~(1 << seat)
     elif action == FOLD:
         state.in_hand &= ~(1 << seat)
         if popcount(np.uint64(state.in_hand)) == 1:
@@ -207,7 +207,7 @@ def _exchange(state: Any, seat: int, action: int) -> None:
 @njit
 def _roll_dice(state: Any) -> None:
     """Equal dice: every seat still in gets two new hand cards; on a double one a new spike card first."""
-    ensure(state, 3 * state.players)
+    ensure_cards(state, 3 * state.players)
     first, second = state.dice[state.round - 1]
     if first != second:
         return
@@ -256,7 +256,7 @@ def proceed(state: Any) -> None:
         if state.phase == BETWEEN_HANDS:
             next_hand(state)
         elif state.phase == BUYING:
-            _start(state, BET)
+            _start_phase(state, BET)
         else:
             if state.round > 0:
                 _roll_dice(state)
@@ -271,8 +271,8 @@ def _next_round(state: Any) -> None:
     if state.round == 0:
         _deal_spikes(state)
     state.round += 1
-    ensure(state, state.players)
-    _start(state, BUYING)
+    ensure_cards(state, state.players)
+    _start_phase(state, BUYING)
 
 
 @njit

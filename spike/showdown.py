@@ -1,4 +1,8 @@
-"""Which hand wins: least |sum|, then a positive sum, the greater positive cards, the greatest single one, the lot."""
+"""Which hand wins.
+
+The smallest |sum|; of equal ones a positive sum, then the greater sum of the positive cards, then the greatest single
+card, then the lot.
+"""
 
 from typing import Any
 
@@ -32,7 +36,7 @@ def special(low: int, high: int, spike: int) -> int:
 
 @njit
 def strength(state: Any, seat: int) -> int:
-    """A number that is greater for the better of two hands, and equal where only the lot decides."""
+    """The worth of a hand as a number: greater for the better hand, equal where only the lot decides."""
     low = int(VALUES[state.hands[seat, 0]])
     high = int(VALUES[state.hands[seat, 1]])
     spike = int(VALUES[state.spikes[seat]])

@@ -11,7 +11,7 @@ MAX_SEATS = 8
 ROUNDS = 3
 BUY_PRICE = 2
 NO_SEAT = np.uint8(255)
-BET, BUYING, EXCHANGE, OVER, BETWEEN_HANDS = range(5)  # nobody ever meets the last one
+BET, BUYING, EXCHANGE, OVER, BETWEEN_HANDS = range(5)  # no seat ever has to move in the last one
 
 STATE = np.dtype(
     [

@@ -1,4 +1,4 @@
-"""What other machines would choose: every number format and kernel of a CPU can be forced, whatever this one has."""
+"""Other kinds of CPU, emulated: a test chooses the number format and kernel, whatever the CPU of this machine has."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ CHIPS = {
 
 
 @contextmanager
-def forced(name: str) -> Iterator[Chip]:
-    """Until its end this process takes its CPU for such a chip. bfloat16 is emulated where there is none."""
+def emulated_chip(name: str) -> Iterator[Chip]:
+    """Until its end this process takes its CPU for such a chip; PyTorch computes bfloat16 in software if it must."""
     chip = CHIPS[name]
     one_dnn = chip.one_dnn and network.one_dnn_available()
     with pytest.MonkeyPatch.context() as patch:

@@ -13,7 +13,7 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tests import processes
-from tests.chips import CHIPS, Chip, forced
+from tests.chips import CHIPS, Chip, emulated_chip
 from tests.limits import seconds
 
 # Compiled functions take their time at the first call, and shared machines at any.
@@ -92,5 +92,5 @@ def _test_ends_what_it_starts() -> Iterator[None]:
 @pytest.fixture(params=CHIPS)
 def chip(request: pytest.FixtureRequest) -> Iterator[Chip]:
     """A test that asks for it runs once on every kind of CPU."""
-    with forced(request.param) as found:
+    with emulated_chip(request.param) as found:
         yield found

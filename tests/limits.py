@@ -5,16 +5,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-MOST = 4.0
+MAX_SLOWNESS = 4.0
 
 
 def slowness() -> float:
-    """Processes that want to run, in the last minute or at this moment, over the CPUs of this one: 1 to `MOST`."""
+    """How many processes want to run, lately or now, for each CPU that this process may use: 1 to `MAX_SLOWNESS`."""
     wanting = [os.getloadavg()[0]]
     if Path("/proc/loadavg").exists():
         wanting.append(float(Path("/proc/loadavg").read_text().split()[3].split("/")[0]))
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(MOST, max(1.0, *(count / cpus for count in wanting)))
+    return min(MAX_SLOWNESS, max(1.0, *(count / cpus for count in wanting)))
 
 
 def seconds(base: float) -> float:

@@ -21,7 +21,7 @@ PR_SET_CHILD_SUBREAPER = 36
 # One for each process that uses multiprocessing; it ends with that process.
 OF_PYTHON = "multiprocessing.resource_tracker"
 
-interrupted = False  # the session is: what is left behind is nobody's fault
+interrupted = False  # whether the session is; then processes left behind are no fault of a test
 _SELF = psutil.Process()
 _of_the_session: set[psutil.Process] = set()
 
@@ -117,9 +117,9 @@ class Init(threading.Thread):
         while True:
             time.sleep(self.EVERY)
             with suppress(psutil.Error):
-                self._look()
+                self._reap_orphans()
 
-    def _look(self) -> None:
+    def _reap_orphans(self) -> None:
         if not _children():
             self._below.clear()
             return

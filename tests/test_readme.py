@@ -70,7 +70,7 @@ def test_nothing_is_left_to_be_filled_in() -> None:
 
 
 def test_modules_and_targets_in_commands_exist() -> None:
-    modules = set(re.findall(r"python -m ([a-z_.]+)", TEXT))
+    modules = set(re.findall(r"python -m ([a-z_.]+)\b", TEXT))
     assert modules >= {"train", "evaluate.tournament", "evaluate.replay"}
     for module in modules:
         path = ROOT / module.replace(".", "/")

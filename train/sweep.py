@@ -27,7 +27,7 @@ class SweepRun:
 def sweep_runs(overrides: Sequence[str]) -> list[SweepRun]:
     """The runs of the grid, the last key fastest, each with a name of its own: its values, after `name=` if given.
 
-    Raises SettingsError if nothing is swept, or two runs would have the same name.
+    Raises SettingsError if no key has several values, or two runs would have the same name.
     """
     grid = combinations(list(overrides))
     if not grid[0]:

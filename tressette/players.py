@@ -27,7 +27,7 @@ def _higher(cards: np.uint64, card: int) -> np.uint64:
 
 
 @njit
-def _least_valuable(cards: np.uint64) -> int:
+def _card_of_min_value(cards: np.uint64) -> int:
     """The card with the fewest thirds, among those the weakest."""
     best, best_key = -1, 1000
     while cards != np.uint64(0):
@@ -40,7 +40,7 @@ def _least_valuable(cards: np.uint64) -> int:
 
 
 @njit
-def _most_valuable(cards: np.uint64) -> int:
+def _card_of_max_value(cards: np.uint64) -> int:
     """The card with the most thirds, among those the weakest."""
     best, best_key = -1, -1000
     while cards != np.uint64(0):
@@ -68,7 +68,7 @@ def _unbeatable(cards: np.uint64, rivals: np.uint64) -> np.uint64:
 def _greedy_lead(hand: np.uint64, rivals: np.uint64) -> int:
     masters = _unbeatable(hand, rivals)
     if masters != np.uint64(0):
-        return _most_valuable(masters)
+        return _card_of_max_value(masters)
     best_suit, length = -1, 0
     for suit in range(SUITS):
         cards = suit_of(hand, suit)
@@ -76,7 +76,7 @@ def _greedy_lead(hand: np.uint64, rivals: np.uint64) -> int:
         if cards & np.uint64(15) != np.uint64(0) and popcount(cards) > length:
             best_suit, length = suit, popcount(cards)
     if best_suit < 0:
-        return _least_valuable(hand)
+        return _card_of_min_value(hand)
     return RANKS * best_suit + lowest(suit_of(hand, best_suit))
 
 
@@ -93,7 +93,7 @@ def _rivals_to_come(state: Any, suit: int) -> bool:
 
 @njit
 def greedy(state: Any, random_bits: np.uint64) -> int:
-    """Cash what cannot be beaten, feed a partner who surely wins, win cheaply when certain, else throw the least.
+    """Take tricks with what cannot be beaten, give points to a partner who surely wins, else play what is worth least.
 
     Leading: the most valuable card that no unseen card beats, else the lowest worthless card of the longest suit that
     has one. Following: if the partner surely takes the trick, the most valuable legal card; else the weakest card that
@@ -107,11 +107,11 @@ def greedy(state: Any, random_bits: np.uint64) -> int:
     winner = winning_seat(state)
     best = state.trick[winner]
     if winner == (seat + 2) & 3 and _higher(rivals, best) == np.uint64(0):
-        return _most_valuable(options)
+        return _card_of_max_value(options)
     certain = _unbeatable(_higher(options, best), rivals)
     if certain != np.uint64(0):
         return lowest(certain)
-    return _least_valuable(options)
+    return _card_of_min_value(options)
 
 
 @njit
@@ -126,7 +126,7 @@ def _suit_of_partners_signal(state: Any) -> int:
 
 
 @njit
-def _suit_of_greatest_sum(hand: np.uint64) -> int:
+def _suit_of_max_sum(hand: np.uint64) -> int:
     best, best_sum = 0, -1
     for suit in range(SUITS):
         total = 0
@@ -162,7 +162,7 @@ def study_heuristic(state: Any, random_bits: np.uint64) -> int:
         return lowest(options)
     suit = _suit_of_partners_signal(state)
     if suit < 0:
-        suit = _suit_of_greatest_sum(options)
+        suit = _suit_of_max_sum(options)
         cards = suit_of(options, suit)
         if has(cards, ACE) and has(cards, TWO) and has(cards, THREE):
             return RANKS * suit + ACE

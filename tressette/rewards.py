@@ -1,4 +1,4 @@
-"""Training signals of Tressette. Each adds what an action earns every seat to `totals`; all are in use by name."""
+"""The rewards of Tressette. Each adds what an action earns every seat to `totals`."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def by_win(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> N
 
 @njit
 def by_study(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """The dense signal of the published study.
+    """The reward of the published study, which pays something for every card.
 
     The acting seat earns -0.2 for playing an ace, -0.1 for a 2 or 3 and 0.05 for any other card; when its card closes
     the trick, 0.5 if its team took it, with 0.3 for each ace, 2 or 3 in it, and -0.5 if not. At the end every seat

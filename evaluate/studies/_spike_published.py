@@ -87,7 +87,7 @@ HEAD = """\
 player (what the second wins is the opposite), hands are the share of all hands that such a seat wins, and busts are
 games in which a seat of the first / second player lost all. `@{intermediate}` is the policy after so many iterations,
 and `no fold` our runs whose exploration never folds. Seeds of the runs: {seeds}; of several, the mean and in brackets
-the least and the greatest, of one, a 95% interval over games. A run with another seed than 1 is, for example,
+the lowest and the highest, of one, a 95% interval over games. A run with another seed than 1 is, for example,
 `python -m train algo=batch_q_learning game=spike experiment=study_2p_credits seed=2 name=study_2p_credits_seed2`.
 """
 

@@ -1,4 +1,4 @@
-"""A player whose hand is not quite steady, or at a table with fewer raises than it learned with."""
+"""A player that now and then plays at random, or sits at a table with fewer raises than it learned with."""
 
 from __future__ import annotations
 

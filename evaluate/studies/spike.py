@@ -98,11 +98,11 @@ def _credits(results: Sequence[Result]) -> str:
 
 
 def _spread(values: Sequence[float], form: str) -> str:
-    """The mean over the runs of each seed and, of several, the least and the greatest."""
+    """The mean over the runs of each seed and, of several, the lowest and the highest."""
     if not values:
         return ""
-    mean, least, greatest = (form.format(value) for value in (np.mean(values), min(values), max(values)))
-    return mean if len(values) == 1 else f"{mean} ({least} to {greatest})"
+    mean, lowest, highest = (form.format(value) for value in (np.mean(values), min(values), max(values)))
+    return mean if len(values) == 1 else f"{mean} ({lowest} to {highest})"
 
 
 def _busts(results: Sequence[Result]) -> str:

@@ -10,14 +10,14 @@ def report(figure: str, value: float, unit: str, **more: object) -> None:
     print(json.dumps({"figure": figure, "value": round(value, 4), "unit": unit, **more}), flush=True)
 
 
-def seconds(*functions: Callable[[], object], rounds: int = 7, least: float = 0.15) -> list[float]:
-    """Best time of one call of each function. In every round each is called for at least `least` seconds."""
+def seconds(*functions: Callable[[], object], rounds: int = 7, min_seconds: float = 0.15) -> list[float]:
+    """Best time of one call of each function. In every round each is called for at least `min_seconds` seconds."""
     repeats = []
     for function in functions:
         function()
         started = time.perf_counter()
         function()
-        repeats.append(max(1, int(least / (time.perf_counter() - started))))
+        repeats.append(max(1, int(min_seconds / (time.perf_counter() - started))))
     best = [float("inf")] * len(functions)
     for _ in range(rounds):
         for k, function in enumerate(functions):

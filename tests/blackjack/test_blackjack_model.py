@@ -11,10 +11,11 @@ from blackjack.cards import HANDS, KINDS
 from blackjack.model import model
 from blackjack.rules import HIT, STAND, Options
 from cards.game import load_game
-from cards.mdp import HandEndedError, check, legal, reachable
+from cards.mdp import HandEndedError, legal, reachable
 from cards.play import named_player, play
 from cards.splitmix import stream
 from cards.tables import TablePlayer
+from tests.mdp import check_mdp
 from train.tabular.algorithms import (
     evaluate_policy,
     expected_reward,
@@ -112,7 +113,7 @@ RULES: list[dict[str, Any]] = [{}, {"soft_17": "hit", "ties": "push"}, {"discoun
 def test_every_order_of_a_small_deck(deck: Deck, rules: dict[str, Any]) -> None:
     options = Options(**rules)
     exact = model(options, "value", np.array(deck))
-    check(exact.mdp)
+    check_mdp(exact.mdp)
     found = expected_reward(exact.mdp, policy_iteration(exact.mdp).values)
     assert abs(found - float(BruteForce(options, deck, infinite=False).value())) < 1e-12
     assert exact.mdp.start.sum() + sum(exact.decided) == pytest.approx(1, abs=1e-12)
@@ -169,7 +170,7 @@ class Recursion:
 def test_infinitely_many_decks_again(rules: dict[str, Any]) -> None:
     options = Options(**rules)
     exact = model(options, "value")
-    check(exact.mdp)
+    check_mdp(exact.mdp)
     values = policy_iteration(exact.mdp).values
     again = Recursion(options)
     met = np.flatnonzero(reachable(exact.mdp, np.flatnonzero(exact.mdp.start)))
@@ -184,7 +185,7 @@ def test_infinitely_many_decks_are_the_limit_of_many() -> None:
     many = model(Options(), "value", np.array([400_000] * 9 + [1_600_000]))
     assert many.mdp.start.size > infinite.mdp.start.size
     for exact in (infinite, many):
-        check(exact.mdp)
+        check_mdp(exact.mdp)
     found = [expected_reward(exact.mdp, policy_iteration(exact.mdp).values) for exact in (infinite, many)]
     assert found[0] == pytest.approx(found[1], abs=1e-5)
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from cards.game import Game, load_game
-from cards.mdp import Model, Observed, check, legal, reachable
+from cards.mdp import Model, Observed, legal, reachable
 from cards.play import Actions, Decisions, RandomPlayer, play
 from cards.splitmix import stream
+from tests.mdp import check_mdp
 from train.tabular.algorithms import policy_iteration
 
 GAMES: list[tuple[str, dict[str, Any]]] = [
@@ -52,7 +53,7 @@ def test_every_observation_of_a_game_is_one_state(name: str, options: dict[str, 
 def test_values_are_those_of_the_model(name: str, options: dict[str, Any]) -> None:
     """Whatever the player sees besides, the exact values follow from what counts."""
     _, model, observed = process(name, options)
-    check(observed.mdp)
+    check_mdp(observed.mdp)
     met = reachable(observed.mdp, np.flatnonzero(observed.mdp.start)) & legal(observed.mdp).any(axis=1)
     fine, coarse = policy_iteration(observed.mdp), policy_iteration(model.mdp)
     assert fine.values[met] == pytest.approx(coarse.values[observed.state[met]], abs=1e-10)

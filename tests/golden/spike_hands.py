@@ -10,7 +10,7 @@ from cards.bits import unpack
 from cards.game import States, load_game
 from cards.play import Decisions, named_player
 from spike import observation
-from spike.cards import ACTIONS, FACES, LEAST, VALUES, action_text
+from spike.cards import ACTIONS, FACES, MIN_VALUE, VALUES, action_text
 from spike.rules import legal, next_hand
 from spike.showdown import PRIME_SABACC, PURE_SABACC, YEE_HAA, card_sum, special
 from spike.state import MAX_SEATS, ROUNDS
@@ -160,7 +160,7 @@ def knowledge(bits: NDArray[np.float32]) -> Iterator[str]:
     """What an observation says, in words; nothing of what is empty. Seats are relative to the observer: +1 is next."""
     own = [int(bit) for bit in bits]
     cards = [_one(own[observation.OWN_CARDS + FACES * k :][:FACES]) for k in range(4)]
-    held = [f"{name} {place + LEAST}" for name, place in zip(OWN, cards, strict=True) if place is not None]
+    held = [f"{name} {place + MIN_VALUE}" for name, place in zip(OWN, cards, strict=True) if place is not None]
     swapped = [_one(own[observation.SWAPPED_SUMS + 11 * k :][:11]) for k in range(3)]
     total = _one(own[observation.OWN_SUM :][:31])
     words = [*held, f"sum {'unknown' if total is None else total - 15}"]
@@ -178,7 +178,7 @@ def _other(block: list[int]) -> Iterator[str]:
     yield from (word for word, bit in zip(("all-in", "to act"), block[2:4], strict=True) if bit)
     spike = _one(block[observation.OTHER_SPIKE :][:FACES])
     if spike is not None:
-        yield f"spike {spike + LEAST}"
+        yield f"spike {spike + MIN_VALUE}"
     yield f"credits {_level(block[observation.OTHER_CREDITS :])}"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.mdp import HandEndedError, check, legal, reachable
+from cards.mdp import HandEndedError, legal, reachable
 from cards.play import play
 from cards.splitmix import stream
 from cards.tables import TablePlayer
@@ -15,6 +15,7 @@ from sette_mezzo import GAME
 from sette_mezzo.cards import DECK, HANDS, KINDS, RANK_TEXT
 from sette_mezzo.model import locate, model, state_text
 from sette_mezzo.rules import HIT, STICK, Options
+from tests.mdp import check_mdp
 from train.tabular.algorithms import evaluate_policy, expected_reward, outcome_probabilities, policy_iteration
 
 HALVES = (2, 4, 6, 8, 10, 12, 14, 1)
@@ -60,7 +61,7 @@ DECKS = [(1, 1, 1, 0, 0, 0, 1, 2), (0, 2, 0, 1, 1, 0, 0, 3), (2, 1, 0, 0, 1, 1, 
 @pytest.mark.parametrize(("deck", "limit"), [(DECKS[0], 10), (DECKS[1], 9), (DECKS[2], 15), (DECKS[3], 1)])
 def test_every_order_of_a_small_deck(deck: tuple[int, ...], limit: int, reward: str) -> None:
     exact = model(Options(limit / 2), reward, np.array(deck))
-    check(exact.mdp)
+    check_mdp(exact.mdp)
     values = policy_iteration(exact.mdp).values
     force = BruteForce(limit, deck, reward)
     total = Fraction(0)

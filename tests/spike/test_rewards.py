@@ -8,7 +8,7 @@ import pytest
 from cards.game import load_game
 from cards.play import Decisions, RandomPlayer, play
 from spike.cards import VALUES
-from spike.rewards import REWARDS, least_sum
+from spike.rewards import REWARDS, min_sum
 from spike.rules import apply
 from spike.state import STATE
 from tests.spike.hands import dealt
@@ -57,7 +57,7 @@ def test_weighted() -> None:
 def test_least_sum_is_of_any_three_of_the_four_cards() -> None:
     state = played([*dealt((6, 2, 5), (1, 0, -1)), 9], [1, 1, 3])
     assert VALUES[state["bought"]] == 9
-    assert least_sum(state, 0) == 13
+    assert min_sum(state, 0) == 13
 
 
 def test_stack_comes_at_the_end_of_each_hand() -> None:

@@ -22,13 +22,13 @@ ROWS = 20_000  # added at once
 
 
 def peak() -> int:
-    """Most bytes of memory that this process has held."""
+    """The maximum of memory that this process has held, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def transitions(words: int) -> Transitions:
-    """Of no game at all."""
+    """Random transitions, of no game in particular."""
     draws = np.random.default_rng(1)
 
     def packed(*shape: int) -> Any:

@@ -1,17 +1,17 @@
-"""How much a run may play and learn, and how much of that is spent."""
+"""How long a run may train, in episodes or minutes, and how much of that is spent."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-_SURE_SECONDS = 2.0  # of training, before it is said how long the rest will take
+_SURE_SECONDS = 2.0  # of training, before an estimate of the rest is worth showing
 
 
 class Budget:
-    """Episodes, minutes of training, or both: what comes first ends the run.
+    """Episodes, minutes of training, or both: whichever comes first ends the run.
 
-    The clock starts with the first rollout of each start of the run: starting workers and compiling is no training.
+    The clock runs from the first rollout of each start of the run: starting workers and compiling do not count.
     `clock` gives seconds.
     """
 
@@ -24,7 +24,7 @@ class Budget:
         self._started: float | None = None
 
     def start_clock(self) -> None:
-        """The first rollout is there; later calls change nothing."""
+        """Start the clock, when the first rollout has come; later calls change nothing."""
         if self._started is None:
             self._started = self._clock()
 
@@ -41,7 +41,7 @@ class Budget:
         return self.minutes is not None and self.seconds() >= 60 * self.minutes
 
     def seconds_left(self, episodes: int) -> float | None:
-        """How long the rest will take if it goes on like this; None as long as there is little to go by."""
+        """How long the rest will take at the present rate; None in the first seconds, when that is not known."""
         seconds, spent = self.seconds(), self.spent(episodes)
         return seconds * (1 - spent) / spent if spent > 0 and seconds >= _SURE_SECONDS else None
 

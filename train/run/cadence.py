@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 class Cadence:
     """Due whenever a multiple of `every` episodes is passed, but never within `seconds` of the last time.
 
-    What falls due too early stays due. A fast run thereby does it every so many seconds, a slow one every so many
-    episodes. `clock` gives seconds.
+    If it falls due before `seconds` are over, it waits until they are. So a fast run does it every so many seconds, a
+    slow one every so many episodes. `clock` gives seconds.
     """
 
     def __init__(self, every: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -29,6 +29,6 @@ class Cadence:
 
 
 def restore(cadences: Mapping[str, Cadence], passed: Mapping[str, int]) -> None:
-    """Go on from the multiples that a checkpoint says were passed; what it does not know begins anew."""
+    """Set each cadence to the count that a checkpoint holds for it; one that the checkpoint lacks starts from 0."""
     for name in cadences.keys() & passed.keys():
         cadences[name].passed = passed[name]

@@ -13,7 +13,7 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-PIECE_BYTES = 2 << 20  # large enough for the disk, small enough that nobody waits long for one
+PIECE_BYTES = 2 << 20  # large enough to be written fast, small enough that waiting for one is short
 _DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.uint8, torch.int64, torch.float32)}
 
 
@@ -49,11 +49,11 @@ class Columns(ABC):
         """The first row of each piece and its part of every column, on the CPU; valid until the next is asked for."""
 
     def held(self) -> Columns:
-        """The same columns, which from now on stay what they are until they are released."""
+        """The same columns, which nobody changes from now on until `release`."""
         return self
 
     def release(self) -> None:  # noqa: B027 - most have nothing to let go
-        """What `held` returned need no longer stay what it is."""
+        """What `held` returned may change again."""
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """First row and end of each piece."""
@@ -78,7 +78,7 @@ class TensorColumns(Columns):
 
 
 class StoredColumns(Columns):
-    """Columns in a file, piece after piece from byte `offset` on; they can be read even when the file is deleted."""
+    """Columns in a file, piece after piece from byte `offset` on; readable even after the file is deleted."""
 
     def __init__(self, file: IO[bytes], offset: int, kinds: Sequence[Kind], rows: int, first: int, piece: int) -> None:
         super().__init__(kinds, rows, first, piece)

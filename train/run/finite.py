@@ -1,4 +1,4 @@
-"""Whether everything in a nested state is a number."""
+"""Whether every tensor in a nested state holds finite numbers alone."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import torch
 
 
 def not_finite(state: object, path: str = "") -> str | None:
-    """Where in a nested state the first floating-point tensor with NaN or infinity lies, dotted; None: nowhere."""
+    """The dotted path of the first floating-point tensor with a NaN or an infinity; None if there is none."""
     if isinstance(state, torch.Tensor):
         if not state.is_floating_point() or not state.numel():
             return None
-        return None if all(bound.isfinite() for bound in state.aminmax()) else path  # NaN is handed on by aminmax
+        return None if all(bound.isfinite() for bound in state.aminmax()) else path  # of a NaN, aminmax is NaN
     if isinstance(state, dict):
         items = [(f"{path}.{key}".lstrip("."), item) for key, item in state.items()]
     elif isinstance(state, list | tuple):

@@ -19,7 +19,8 @@ from train.settings.saved import changes, other_keys
 
 log = logging.getLogger("train")
 
-# What may be another way when a run goes on: how far it goes, who plays, and how often it is looked at.
+# Settings that may differ from those that a run was started with: how long it is, on which machines it runs, how often
+# it is logged and evaluated. Any other makes it another run.
 CHANGEABLE = (
     "episodes",
     "minutes",

@@ -12,8 +12,8 @@ from pathlib import Path
 from torch.utils.tensorboard import SummaryWriter
 
 SCALARS = (
-    "rollout/episode_return",  # mean over the network's seats; none where it is 0 by construction, in self-play
-    "rollout/absolute_return",  # mean size of what those seats win or lose: how much a game decides
+    "rollout/episode_return",  # mean over the network's seats; empty in self-play, where it is always 0
+    "rollout/absolute_return",  # mean of its absolute value: how much is won and lost in a game
     "rollout/episode_length",  # decisions of all seats in a game
     "rollout/epsilon",
     "rollout/episodes",
@@ -40,7 +40,8 @@ def evaluation_scalars(opponents: Sequence[str]) -> list[str]:
 class Metrics:
     """Writes scalars to both places.
 
-    Rows past `env_steps`, of a run that was cut off later, are taken back, and evaluations that are made `again`.
+    A run that goes on from a checkpoint at `env_steps` drops the rows written after it, and those of evaluations that
+    it makes `again`.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Metrics:
     ) -> None:
         columns = ["env_steps", *scalars, *evaluation_scalars(opponents)]
         self._path = folder / "metrics.csv"
-        rows = [row for row in _rows(self._path) if _stays(row, env_steps, again)] if env_steps else []
+        rows = [row for row in _rows(self._path) if _is_kept(row, env_steps, again)] if env_steps else []
         old = list(rows[0]) if rows else []
         self._columns = old + [name for name in columns if name not in old]
         _write(self._path, self._columns, rows)
@@ -71,7 +72,7 @@ class Metrics:
         self._file.flush()
         for name, value in known.items():
             self._board.add_scalar(name, value, env_steps)
-        self._board.flush()  # a run that is killed goes on from its checkpoint, and no point before that may be missing
+        self._board.flush()  # a run may be killed, and goes on from its checkpoint: no point before that may be missing
 
     def close(self) -> None:
         """Everything to disk."""
@@ -95,7 +96,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
     return [row for row in rows if None not in row and None not in row.values()]
 
 
-def _stays(row: Mapping[str, str], env_steps: int, again: Sequence[int]) -> bool:
+def _is_kept(row: Mapping[str, str], env_steps: int, again: Sequence[int]) -> bool:
     """Whether a row was written before the checkpoint at `env_steps`, and is no evaluation that is made `again`."""
     try:
         step = int(row["env_steps"])

@@ -39,7 +39,6 @@ class Display:
 
     def __init__(self, title: str) -> None:
         self._console = Console(stderr=True)
-        self._title = title
         self._evaluation = "none yet"
         self._last_line = time.monotonic()
         self._live: Live | None = None
@@ -68,11 +67,11 @@ class Display:
     def show(self, status: Status) -> None:
         """Refresh the display, or every ten seconds print a line."""
         if self._live is not None:
-            self._bar.update(self._task, completed=status.share, eta=_left(status.seconds_left))
+            self._bar.update(self._task, completed=status.share, eta=_time_left(status.seconds_left))
             self._live.update(Group(self._bar, self._table(status)))
         elif status.env_steps_per_second and time.monotonic() - self._last_line >= PLAIN_SECONDS:
             self._last_line = time.monotonic()
-            self.say(_line(status))
+            self.say(_plain_line(status))
 
     def evaluated(self, duels: Mapping[str, Duel]) -> None:
         """Remember and say the newest evaluation."""
@@ -95,20 +94,20 @@ class Display:
         return table
 
 
-def _left(seconds: float | None) -> str:
+def _time_left(seconds: float | None) -> str:
     return "" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02d} left"
 
 
-def _line(status: Status) -> str:
+def _plain_line(status: Status) -> str:
     return (
         f"{status.share:4.0%}  {status.episodes:,} episodes  {status.updates:,} updates  "
         f"{status.env_steps_per_second:,.0f} env steps/s  {status.updates_per_second:,.0f} updates/s  "
-        f"{_left(status.seconds_left)}"
+        f"{_time_left(status.seconds_left)}"
     ).rstrip()
 
 
 def results_table(title: str, unit: str, duels: Mapping[str, Duel], won_means: str | None = None) -> Table:
-    """Games won and margin against each opponent, with 95% intervals over deals, and below it what is `won`."""
+    """Games won and margin against each opponent, with 95% intervals over deals; `won_means` stands below the table."""
     table = Table(title=title, caption=won_means)
     for column in ("against", "deals", "games won", "95% interval", f"{unit} more", "95% interval "):
         table.add_column(column, justify="left" if column == "against" else "right")

@@ -10,18 +10,18 @@ MIB = 1 << 20
 _SHARED_MEMORY = Path("/dev/shm")
 # Where the kernel says what a container may use; a Slurm job has the same in its environment.
 _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-_STORE_SHARE, _LEAST_STORE, _MOST_STORE = 0.15, 80 * MIB, 2048 * MIB
+_STORE_FRACTION, _MIN_STORE, _MAX_STORE = 0.15, 80 * MIB, 2048 * MIB
 
 
 def cpus() -> int:
-    """CPUs of this process: those of its Slurm allocation on this node, at most those that it may run on."""
+    """How many CPUs this process may use: those of its Slurm job on this node, or all that it is allowed to run on."""
     usable = len(os.sched_getaffinity(0))
     allocated = _number("SLURM_CPUS_ON_NODE") or _number("SLURM_CPUS_PER_TASK")
     return min(usable, allocated) if allocated else usable
 
 
 def memory() -> int:
-    """Bytes of memory: the least of the machine's, the container's, and the Slurm job's on this node."""
+    """Bytes of memory: the smallest of the machine's, the container's, and the Slurm job's on this node."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     limits += [int(text) for path in _CGROUP_LIMITS if (text := _read(path)).isdecimal()]
     job = _number("SLURM_MEM_PER_NODE") or _number("SLURM_MEM_PER_CPU") * cpus()
@@ -30,13 +30,13 @@ def memory() -> int:
 
 
 def object_store() -> int:
-    """Bytes for Ray's object store, which holds the rollouts and weights under way: a share of the memory.
+    """Bytes for Ray's object store, which holds rollouts and weights on their way: a fraction of the memory.
 
-    At most what /dev/shm can hold, or Ray would put it on the disk.
+    No more than /dev/shm has free, or Ray would keep it on the disk.
     """
-    wanted = min(int(_STORE_SHARE * memory()), _MOST_STORE)
-    room = int(0.9 * shutil.disk_usage(_SHARED_MEMORY).free) if _SHARED_MEMORY.is_dir() else wanted
-    return max(_LEAST_STORE, min(wanted, room))
+    wanted = min(int(_STORE_FRACTION * memory()), _MAX_STORE)
+    free = int(0.9 * shutil.disk_usage(_SHARED_MEMORY).free) if _SHARED_MEMORY.is_dir() else wanted
+    return max(_MIN_STORE, min(wanted, free))
 
 
 def _number(name: str) -> int:

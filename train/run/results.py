@@ -1,4 +1,4 @@
-"""What came of a run at its end, as results.json holds it: `evaluate.sweep` reads it."""
+"""The results at the end of a run, as results.json holds them for `evaluate.sweep`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ INTERVAL = "_interval"
 
 
 def of_duels(duels: Mapping[str, Duel], unit: str) -> dict[str, Any]:
-    """By opponent: deals, then games won and what was won by unit, each as mean and half-width of its interval.
+    """For each opponent: deals, games won, and the result in `unit`; each mean with the half-width of its interval.
 
-    The interval of games won is not symmetric near 0 and 1, so that it also stands there from end to end.
+    The interval of games won is not symmetric near 0 and 1, so both its ends are there as well.
     """
     return {
         name: {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cards.tables import numbering_of
-from command.checks import MAX_DEALS, SettingsError, check_range, one_of, require, share
+from command.checks import MAX_DEALS, SettingsError, check_fraction, check_one_of, check_range, require
 from train.settings.run import RunSettings
 
 BATCH_Q_LEARNING = "batch_q_learning"
@@ -43,7 +43,7 @@ class BatchQSettings(RunSettings):
         super().__post_init__()
         for key in ("iterations", "games", "passes", "save_every"):
             check_range(key, getattr(self, key), 1, MAX_DEALS)
-        share("", self, "epsilon", "epsilon_decay", "discount")
+        check_fraction("", self, "epsilon", "epsilon_decay", "discount")
         require(0 < self.step_size <= 1, "step_size", "more than 0, at most 1", self.step_size)
         game = self.load_game()
         try:
@@ -51,6 +51,6 @@ class BatchQSettings(RunSettings):
         except ValueError as error:
             raise SettingsError(f"algo: {error}") from None
         for opponent in self.evaluation.opponents:
-            one_of("evaluation.opponents", opponent, "random", *game.policies)
+            check_one_of("evaluation.opponents", opponent, "random", *game.policies)
         actions = all(0 <= action < game.actions for action in self.unexplored)
         require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))

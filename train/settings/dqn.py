@@ -11,16 +11,16 @@ from command.checks import (
     MAX_DEALS,
     MAX_THREADS,
     SettingsError,
+    check_fraction,
+    check_not_negative,
+    check_one_of,
+    check_positive,
     check_range,
-    not_negative,
-    one_of,
-    positive,
     require,
-    share,
 )
 from train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
-DEFAULT_MINUTES = 9.0  # of a run whose budget nobody says
+DEFAULT_MINUTES = 9.0  # of a run without a budget
 
 
 @dataclass
@@ -57,7 +57,7 @@ class LearnerSettings:
     learning_starts: int = 10_000
 
     def __post_init__(self) -> None:
-        positive(
+        check_positive(
             "learner",
             self,
             "lr",
@@ -69,11 +69,11 @@ class LearnerSettings:
         )
         require(self.grad_clip > 0, "learner.grad_clip", "more than 0 (inf: no limit)", self.grad_clip)
         check_range("learner.threads", self.threads, 1, MAX_THREADS)
-        share("learner", self, "gamma", "target_tau", "ema_decay")
+        check_fraction("learner", self, "gamma", "target_tau", "ema_decay")
         require(0 <= self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
         require(self.ema_decay < 1, "learner.ema_decay", "less than 1", self.ema_decay)
-        one_of("learner.loss", self.loss, "huber", "mse")
-        one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
+        check_one_of("learner.loss", self.loss, "huber", "mse")
+        check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
 
 
 @dataclass
@@ -87,8 +87,8 @@ class ReplaySettings:
     beta_end: float = 1.0
 
     def __post_init__(self) -> None:
-        positive("replay", self, "capacity")
-        share("replay", self, "alpha", "beta", "beta_end")
+        check_positive("replay", self, "capacity")
+        check_fraction("replay", self, "alpha", "beta", "beta_end")
         require(self.beta <= self.beta_end, "replay.beta_end", "replay.beta to 1", self.beta_end)
         require(not self.prioritised or self.alpha > 0, "replay.alpha", "more than 0 when prioritised", self.alpha)
 
@@ -102,7 +102,7 @@ class ExplorationSettings:
     share: float = 0.03
 
     def __post_init__(self) -> None:
-        share("exploration", self, "start", "end")
+        check_fraction("exploration", self, "start", "end")
         require(0 <= self.share <= 1, "exploration.share", "0 to 1, a share of the budget of the run", self.share)
 
 
@@ -131,9 +131,11 @@ class RolloutSettings:
     join_seconds: float = 120.0
 
     def __post_init__(self) -> None:
-        one_of("rollout.kind", self.kind, "local", "ray")
+        check_one_of("rollout.kind", self.kind, "local", "ray")
         require(self.workers is None or self.workers > 0, "rollout.workers", "more than 0, or null", self.workers)
-        positive("rollout", self, "games", "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds")
+        check_positive(
+            "rollout", self, "games", "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds"
+        )
         require(0 <= self.publish_ms <= 60_000, "rollout.publish_ms", "0 to 60000", self.publish_ms)
         check_range("rollout.threads", self.threads, 1, MAX_THREADS)
         fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
@@ -152,14 +154,14 @@ class EvaluationSettings:
     best_by: str = "win_rate"
 
     def __post_init__(self) -> None:
-        positive("evaluation", self, "every_episodes")
-        not_negative("evaluation", self, "min_seconds")
+        check_positive("evaluation", self, "every_episodes")
+        check_not_negative("evaluation", self, "min_seconds")
         check_range("evaluation.deals", self.deals, 2, MAX_DEALS)
         check_range("evaluation.final_deals", self.final_deals, 2, MAX_DEALS)
         once = len(set(self.opponents)) == len(self.opponents)
         require(once, "evaluation.opponents", "each player once", self.opponents)
         measure, against, opponent = self.best_by.partition(":")
-        one_of("evaluation.best_by", measure, "win_rate", "result")
+        check_one_of("evaluation.best_by", measure, "win_rate", "result")
         if against and opponent not in self.opponents:
             known = ", ".join(self.opponents) or "none"
             raise SettingsError(
@@ -180,7 +182,7 @@ class EvaluationSettings:
 
 @dataclass
 class TrainSettings(RunSettings):
-    """Everything that `python -m train` may be told; conf/ holds the same keys with their comments."""
+    """The settings of `python -m train algo=dqn`; conf/ has the same keys, each with a comment."""
 
     algo: str = "dqn"
     episodes: int | None = None
@@ -199,11 +201,11 @@ class TrainSettings(RunSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("algo", self.algo, "dqn")
+        check_one_of("algo", self.algo, "dqn")
         require(self.episodes is None or self.episodes > 0, "episodes", "more than 0, or null", self.episodes)
         require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
-        positive("", self, "log_every_episodes")
-        not_negative("", self, "log_min_seconds")
+        check_positive("", self, "log_every_episodes")
+        check_not_negative("", self, "log_min_seconds")
         game = self.load_game()
         self._check_behaviour(game)
         for opponent in self.evaluation.opponents:

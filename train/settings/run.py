@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cards.game import Game
-from command.checks import MAX_SEED, check_range, not_negative, positive, require
+from command.checks import MAX_SEED, check_not_negative, check_positive, check_range, require
 from command.game import load_configured_game
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=,+-]*")
@@ -59,8 +59,8 @@ class CheckpointSettings:
     keep: int = 3
 
     def __post_init__(self) -> None:
-        positive("checkpoint", self, "every_episodes", "keep")
-        not_negative("checkpoint", self, "min_seconds")
+        check_positive("checkpoint", self, "every_episodes", "keep")
+        check_not_negative("checkpoint", self, "min_seconds")
 
 
 def job_minutes() -> float | None:

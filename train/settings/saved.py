@@ -1,4 +1,4 @@
-"""Settings and counters of checkpoints that were written when there were other keys than today."""
+"""Settings and counters of older checkpoints, which may lack keys of today or have keys that are gone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[
 
 
 def settings_of_checkpoint(schema: type[T], values: Any) -> T:
-    """The settings that a checkpoint holds: keys that it lacks take their default, those that are none any more go.
+    """The settings that a checkpoint holds: keys that it lacks take their default, keys that are gone are left out.
 
     Raises SettingsError as `settings_from_dict` does.
     """
@@ -48,9 +48,9 @@ def other_keys(schema: Any, values: Any) -> str:
 def _known(schema: Any, values: Any, prefix: str = "") -> tuple[Any, list[str], list[str]]:
     """What `schema` has of the values; the dotted keys that only it has, and those that only the values have.
 
-    A default may be another than what the program did before it had the key. It is right all the same: it is what a
-    run that begins today gets, every value that makes a network or a game what it is has always been a key, and
-    weights that do not fit the network of the defaults are refused when they are loaded, not played with.
+    A default may differ from what the program did before it had the key. That is no harm: a run that begins today gets
+    the same default, whatever shapes a network or a game has always been a key, and weights that do not fit are refused
+    when they are loaded.
     """
     if not isinstance(values, dict):
         return values, [], []  # refused by whoever makes settings of it

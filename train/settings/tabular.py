@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cards.game import Game
-from command.checks import SettingsError, one_of, positive, require, share
+from command.checks import SettingsError, check_fraction, check_one_of, check_positive, require
 from train.settings.run import CheckpointSettings, RunSettings
 
 ALGORITHMS = ("monte_carlo", "td", "q_learning")
@@ -28,10 +28,10 @@ class TabularSettings(RunSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("algo", self.algo, *ALGORITHMS)
+        check_one_of("algo", self.algo, *ALGORITHMS)
         require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
-        positive("", self, "episodes", "log_every_episodes", "min_visits")
-        share("", self, "epsilon")
+        check_positive("", self, "episodes", "log_every_episodes", "min_visits")
+        check_fraction("", self, "epsilon")
         step = self.step_size
         require(step is None or 0 < step <= 1, "step_size", "more than 0, at most 1, or null", step)
         # Robbins and Monro: the sum of the steps must grow for ever, that of their squares must not.

@@ -1,7 +1,7 @@
 """Tables of values: computed from an exact process, or learned from episodes of any game or process.
 
-Sutton and Barto (2018): policy iteration (section 4.3), value iteration (4.4), first-visit Monte Carlo evaluation
-(5.1), TD(0) (6.1) and Q-learning (6.5).
+Sutton and Barto (2018): policy iteration (section 4.3), first-visit Monte Carlo evaluation (5.1), TD(0) (6.1) and
+Q-learning (6.5).
 """
 
 from __future__ import annotations
@@ -68,15 +68,6 @@ def policy_iteration(mdp: Mdp, tolerance: float = TOLERANCE) -> Solution:
         policy = better
 
 
-def value_iteration(mdp: Mdp, tolerance: float = TOLERANCE) -> Solution:
-    """The same by sweeps of the optimality equation. Raises ValueError when they do not converge."""
-    values = np.zeros(mdp.start.size)
-    for sweep in range(1, MAX_SWEEPS + 1):
-        if _optimality_sweep(mdp, values) <= tolerance:
-            return Solution(values, greedy(action_values(mdp, values)), sweep)
-    raise ValueError(f"value iteration: no convergence in {MAX_SWEEPS:,} sweeps; does the process end?")
-
-
 def action_values(mdp: Mdp, values: Values) -> Values:
     """What each action is worth if `values` follow, `[states, actions]`; -inf where it is not legal."""
     after = np.where(mdp.successor == END, 0.0, values[mdp.successor])
@@ -136,20 +127,6 @@ def _evaluation_sweep(mdp: Mdp, policy: Policy, values: Values) -> float:
     return change
 
 
-@njit
-def _optimality_sweep(mdp: Mdp, values: Values) -> float:
-    change = 0.0
-    for state in range(values.size - 1, -1, -1):
-        best = -np.inf
-        for action in range(mdp.probability.shape[1]):
-            if mdp.probability[state, action].max() > 0.0:
-                best = max(best, _backup(mdp, values, state, action))
-        if best > -np.inf:
-            change = max(change, abs(best - values[state]))
-            values[state] = best
-    return change
-
-
 # ---------------------------------------------------------------------- learning
 
 
@@ -188,14 +165,14 @@ def _step_size(method: Method, visits: int) -> float:
 
 
 @njit
-def _longer(array: NDArray[Any]) -> NDArray[Any]:
+def _doubled(array: NDArray[Any]) -> NDArray[Any]:
     out = np.empty(2 * array.size, array.dtype)
     out[: array.size] = array
     return out
 
 
 @njit
-def _best(values: Values, state: int, mask: np.uint64) -> int:
+def _greedy_action(values: Values, state: int, mask: np.uint64) -> int:
     best = nth_bit(mask, 0)
     for action in range(best + 1, values.shape[1]):
         if has(mask, action) and values[state, action] > values[state, best]:
@@ -217,7 +194,7 @@ def _monte_carlo(functions: Functions) -> Callable[..., int]:
             length = 0
             while not over(data, state):
                 if length == path.size:
-                    path, rewards, first = _longer(path), _longer(rewards), _longer(first)
+                    path, rewards, first = _doubled(path), _doubled(rewards), _doubled(first)
                 at = index(data, state)
                 path[length], first[length] = at, last_seen[at] != episode
                 last_seen[at] = episode
@@ -280,12 +257,12 @@ def _q_learning(functions: Functions) -> Callable[..., int]:
                 if uniform(bits) < method.epsilon:
                     action = nth_bit(mask, below(bits << np.uint64(32), popcount(mask)))
                 else:
-                    action = _best(values, at, mask)
+                    action = _greedy_action(values, at, mask)
                 target = step(data, state, action)
                 ended = over(data, state)
                 after = at if ended else index(data, state)
                 if not ended:
-                    target += method.discount * values[after, _best(values, after, legal_now(data, state))]
+                    target += method.discount * values[after, _greedy_action(values, after, legal_now(data, state))]
                 visits[at, action] += 1
                 values[at, action] += _step_size(method, visits[at, action]) * (target - values[at, action])
                 at = after

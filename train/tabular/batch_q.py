@@ -1,7 +1,7 @@
 """Batch Q-learning in a table: self-play fills a batch of transitions, then sweeps over the batch update the table.
 
-Watkins and Dayan (1992). A value of -inf stands for an action that was never tried: neither the target nor the policy
-looks at it, and a state in which nothing was tried keeps the initial action.
+Watkins and Dayan (1992). A value of -inf stands for an action that was never tried: target and policy ignore it,
+and a state in which nothing was tried keeps the initial action.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def play_batch(
 
 
 def by_whole_games(numbering: Numbering) -> Numbering:
-    """The same states, a whole game being one episode."""
+    """The same states, with a whole game for one episode."""
     return replace(numbering, episode=_no_episode_ends)
 
 
@@ -111,7 +111,7 @@ def mark_tried(values: Values, batch: Batch) -> None:
 
 
 @njit
-def _more_room(batch: Any) -> Any:
+def _doubled(batch: Any) -> Any:
     states, columns, rewards, successors = batch
     none = np.zeros_like
     return (
@@ -123,7 +123,7 @@ def _more_room(batch: Any) -> Any:
 
 
 @njit
-def _choose(drawn: np.uint64, greedy_action: int, epsilon: float, bits: np.uint64) -> int:
+def _epsilon_greedy(drawn: np.uint64, greedy_action: int, epsilon: float, bits: np.uint64) -> int:
     if drawn != np.uint64(0) and uniform(bits) < epsilon:
         return nth_bit(drawn, below(mix(bits), popcount(drawn)))
     return greedy_action
@@ -136,8 +136,8 @@ def _play_loop(
     deal_one, legal_one, apply_one, _, over_one, _ = rules
 
     @njit
-    def close(batch: Any, open_rows: Any, totals: Any, seat: int, successor: int) -> None:
-        """End the open transition of a seat, whose reward held what the seat had earned before it."""
+    def close_transition(batch: Any, open_rows: Any, totals: Any, seat: int, successor: int) -> None:
+        """Complete the open transition of a seat. Its reward held the seat's total before the action until now."""
         row = open_rows[seat]
         if row >= 0:
             batch[2][row] = totals[seat] - batch[2][row]
@@ -158,12 +158,12 @@ def _play_loop(
             totals[:] = 0
             while not over_one(state):
                 if rows == batch[0].size:
-                    batch = _more_room(batch)
+                    batch = _doubled(batch)
                 seat, here, before = state.turn, number(state), episode(state)
-                close(batch, open_rows, totals, seat, here)
+                close_transition(batch, open_rows, totals, seat, here)
                 mask = legal_one(state)
                 generator += GAMMA
-                action = _choose(mask & drawn, policy[here], epsilon, mix(generator))
+                action = _epsilon_greedy(mask & drawn, policy[here], epsilon, mix(generator))
                 batch[0][rows] = here
                 batch[1][rows] = popcount(mask & (bit(action) - np.uint64(1)))
                 batch[2][rows] = totals[seat]
@@ -174,7 +174,7 @@ def _play_loop(
                 reward_one(one[1], action, state, totals)
                 if over_one(state) or episode(state) != before:
                     for other in range(seats):
-                        close(batch, open_rows, totals, other, terminal)
+                        close_transition(batch, open_rows, totals, other, terminal)
                     totals[:] = 0
         return rows, batch
 

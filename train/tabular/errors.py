@@ -23,10 +23,11 @@ from train.tabular.algorithms import (
 
 @dataclass(frozen=True)
 class Errors:
-    """Of the `states` that were visited often enough (NaN when there is none), and of the learned policy.
+    """Errors of the values of the `states` visited often enough (NaN if there is none), and of the learned policy.
 
-    `optimal_share` are the states, of all that can be met, in which the learned action is optimal; `loss` is what the
-    learned policy expects less than the optimal one, per game. Both are NaN for a table that evaluates one policy.
+    `optimal_share` is the share of all states that can be met in which the learned action is optimal; `loss` is how
+    much less the learned policy earns in a game, on average, than the optimal one. Both are NaN for a table that
+    evaluates a given policy.
     """
 
     states: int
@@ -37,7 +38,7 @@ class Errors:
 
 
 def learned_policy(mdp: Mdp, values: Values) -> Policy:
-    """The greedy policy of action values `[states, actions]`: of equal ones, as in a state never visited, the first."""
+    """The greedy policy of action values `[states, actions]`; of equal ones, as in a state never visited, the first."""
     return greedy(np.where(legal(mdp), values, -np.inf))
 
 

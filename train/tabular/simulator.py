@@ -1,4 +1,4 @@
-"""A game or an exact process as compiled functions on one record, for learning loops that know neither."""
+"""A game of one seat as compiled functions on one record, for learning loops that do not know it is one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import Rules
-from cards.bits import bit
 from cards.game import Game
-from cards.mdp import END, Mdp
-from cards.splitmix import GAMMA, mix, uniform
 
 
 class Functions(NamedTuple):
-    """Compiled; `data` is whatever the simulator keeps beside its record."""
+    """The compiled functions of a simulator; `data` is what it keeps beside its state record."""
 
     begin: Callable[..., None]  # (data, state, seed)
     over: Callable[..., bool]  # (data, state)
@@ -30,7 +27,7 @@ class Functions(NamedTuple):
 
 @dataclass(frozen=True)
 class Simulator:
-    """One episode at a time: the functions, their data, and the record `state[1]` that they work on."""
+    """Plays one episode at a time: the functions, their data, and the state record `state[1]` that they change."""
 
     functions: Functions
     data: Any
@@ -38,7 +35,7 @@ class Simulator:
 
 
 def of_game(game: Game, reward: str, index: Callable[..., int]) -> Simulator:
-    """A game of one seat, with the named reward and the function that numbers its states."""
+    """The simulator of a game of one seat; `index` numbers its states. Raises ValueError for more seats."""
     if game.seats != 1:
         raise ValueError(f"{game.name} has {game.seats} seats; tabular learning is for one")
     state = np.array([game.blank])
@@ -77,61 +74,3 @@ def _game_functions(rules: Rules, reward: Callable[..., None], number: Callable[
         return totals[0]
 
     return Functions(begin, over, index, legal, step)
-
-
-_POSITION = np.dtype([("random", np.uint64), ("at", np.int64)], align=True)
-
-
-def of_mdp(mdp: Mdp) -> Simulator:
-    """An exact process, sampled from its probabilities."""
-    return Simulator(_MDP_FUNCTIONS, (mdp, np.cumsum(mdp.start)), np.zeros(1, _POSITION))
-
-
-@njit
-def _begin(data: Any, state: Any, seed: np.uint64) -> None:
-    _, bounds = data
-    state.random = mix(seed)
-    first = np.searchsorted(bounds, uniform(state.random), side="right")
-    # Past the last bound lie the processes that end before any decision.
-    state.at = first if first < bounds.size else END
-
-
-@njit
-def _over(data: Any, state: Any) -> bool:
-    return state.at == END
-
-
-@njit
-def _index(data: Any, state: Any) -> int:
-    return state.at
-
-
-@njit
-def _legal(data: Any, state: Any) -> np.uint64:
-    mdp, _ = data
-    mask = np.uint64(0)
-    for action in range(mdp.probability.shape[1]):
-        if mdp.probability[state.at, action].max() > 0:
-            mask |= bit(action)
-    return mask
-
-
-@njit
-def _step(data: Any, state: Any, action: int) -> float:
-    mdp, _ = data
-    state.random += GAMMA
-    rest, chosen = uniform(mix(state.random)), 0
-    for branch in range(mdp.probability.shape[2]):
-        chance = mdp.probability[state.at, action, branch]
-        if chance > 0:
-            # Rounding may leave a rest past the last branch, which then is the one.
-            chosen = branch
-            if rest < chance:
-                break
-            rest -= chance
-    reward = mdp.reward[state.at, action, chosen]
-    state.at = mdp.successor[state.at, action, chosen]
-    return reward
-
-
-_MDP_FUNCTIONS = Functions(_begin, _over, _index, _legal, _step)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.mdp import END, Mdp, check, legal
+from cards.mdp import END, Mdp, legal
 from cards.splitmix import stream
+from tests.mdp import check_mdp, optimal_values, sampled
 from train.tabular.algorithms import (
     LEARNERS,
     Method,
@@ -18,10 +19,9 @@ from train.tabular.algorithms import (
     greedy,
     learn,
     policy_iteration,
-    value_iteration,
 )
 from train.tabular.errors import Exact
-from train.tabular.simulator import Simulator, of_game, of_mdp
+from train.tabular.simulator import Simulator, of_game
 
 
 def random_walk(discount: float = 1.0) -> Mdp:
@@ -74,14 +74,15 @@ def test_policy_evaluation_of_the_published_grid_world() -> None:
 
 def test_policy_and_value_iteration_of_the_grid_world() -> None:
     mdp = grid_world()._replace(discount=0.9)
-    check(mdp)
+    check_mdp(mdp)
     distance = np.array([min(sum(divmod(k, 4)), 6 - sum(divmod(k, 4))) for k in range(16)])
     wanted = -(1 - 0.9**distance) / 0.1
-    for solution in (policy_iteration(mdp), value_iteration(mdp)):
-        assert solution.values == pytest.approx(wanted, abs=1e-11)
-        assert solution.policy[[0, 15]].tolist() == [-1, -1]
-        assert solution.policy[1] == 2 and solution.policy[4] == 0 and solution.policy[11] == 1
-        assert solution.rounds > 1
+    solution = policy_iteration(mdp)
+    assert solution.values == pytest.approx(wanted, abs=1e-11)
+    assert optimal_values(mdp) == pytest.approx(wanted, abs=1e-11)
+    assert solution.policy[[0, 15]].tolist() == [-1, -1]
+    assert solution.policy[1] == 2 and solution.policy[4] == 0 and solution.policy[11] == 1
+    assert solution.rounds > 1
 
 
 def test_policy_evaluation_against_a_linear_solver() -> None:
@@ -98,15 +99,13 @@ def test_policy_evaluation_against_a_linear_solver() -> None:
         (evaluate_policy(mdp, np.array(p)) for p in np.ndindex(*[2] * 6)), key=lambda values: float(values.sum())
     )
     assert policy_iteration(mdp).values == pytest.approx(best, abs=1e-10)
-    assert value_iteration(mdp).values == pytest.approx(best, abs=1e-10)
+    assert optimal_values(mdp) == pytest.approx(best, abs=1e-10)
 
 
 def test_a_process_that_never_ends_is_an_error() -> None:
     mdp = Mdp(np.zeros((1, 1, 1), np.int32), np.ones((1, 1, 1)), np.ones((1, 1, 1)), np.ones(1), 0.0, 1.0)
     with pytest.raises(ValueError, match="no convergence"):
         evaluate_policy(mdp, np.zeros(1, np.int64))
-    with pytest.raises(ValueError, match="no convergence"):
-        value_iteration(mdp)
 
 
 @pytest.mark.parametrize(
@@ -116,9 +115,9 @@ def test_what_is_no_process_is_an_error(field: str, value: Any) -> None:
     mdp = random_walk()
     getattr(mdp, field)[3, 0, 0] = value
     with pytest.raises(ValueError, match=r"state 3, action 0: not the branches"):
-        check(mdp)
+        check_mdp(mdp)
     with pytest.raises(ValueError, match="discount"):
-        check(random_walk(discount=1.5))
+        check_mdp(random_walk(discount=1.5))
 
 
 def method(**changes: Any) -> Method:
@@ -138,7 +137,7 @@ def run(
 def test_evaluation_learns_the_random_walk(algo: str) -> None:
     # TD(0) that bootstraps from itself forgets its first values too slowly with steps of 1 / visits.
     how = method(power=1.0 if algo == "monte_carlo" else 0.7)
-    values, visits = run(algo, of_mdp(random_walk()), 40_000, 1, 5, how)
+    values, visits = run(algo, sampled(random_walk()), 40_000, 1, 5, how)
     assert values[:, 0] == pytest.approx(np.arange(1, 6) / 6, abs=0.02)
     if algo == "monte_carlo":
         assert visits[2, 0] == 40_000  # one first visit an episode
@@ -148,7 +147,7 @@ def test_evaluation_learns_the_random_walk(algo: str) -> None:
 
 def test_q_learning_learns_the_grid_world() -> None:
     mdp = grid_world()._replace(discount=0.9)
-    values, visits = run("q_learning", of_mdp(mdp), 20_000, 4, 16, method(discount=0.9, step_size=0.5))
+    values, visits = run("q_learning", sampled(mdp), 20_000, 4, 16, method(discount=0.9, step_size=0.5))
     met = legal(mdp).any(axis=1)
     wanted = action_values(mdp, policy_iteration(mdp).values)
     assert values[met] == pytest.approx(wanted[met], abs=1e-6)  # nothing in it is random
@@ -166,19 +165,19 @@ def test_one_episode_by_hand() -> None:
         0.5,
     )
     how = method(discount=0.5)
-    assert run("monte_carlo", of_mdp(mdp), 1, 1, 3, how)[0][:, 0].tolist() == [1 + 0.5 * (2 + 0.5 * 4), 4, 4]
-    assert run("td", of_mdp(mdp), 1, 1, 3, how)[0][:, 0].tolist() == [1, 2, 4]
+    assert run("monte_carlo", sampled(mdp), 1, 1, 3, how)[0][:, 0].tolist() == [1 + 0.5 * (2 + 0.5 * 4), 4, 4]
+    assert run("td", sampled(mdp), 1, 1, 3, how)[0][:, 0].tolist() == [1, 2, 4]
     # The second episode: means of 1 and 1 + 2/2, of 2 and 2 + 4/2, of 4 and 4.
-    assert run("td", of_mdp(mdp), 2, 1, 3, how)[0][:, 0].tolist() == [1.5, 3, 4]
+    assert run("td", sampled(mdp), 2, 1, 3, how)[0][:, 0].tolist() == [1.5, 3, 4]
     # A constant step goes half of the way each time.
     constant = method(discount=0.5, step_size=0.5)
-    assert run("td", of_mdp(mdp), 1, 1, 3, constant)[0][:, 0].tolist() == [0.5, 1, 2]
-    assert run("td", of_mdp(mdp), 2, 1, 3, constant)[0][:, 0].tolist() == [1, 2, 3]
+    assert run("td", sampled(mdp), 1, 1, 3, constant)[0][:, 0].tolist() == [0.5, 1, 2]
+    assert run("td", sampled(mdp), 2, 1, 3, constant)[0][:, 0].tolist() == [1, 2, 3]
     # 1 / visits ** power.
     powered = method(discount=0.5, power=0.6)
     wanted = 4 + 2**-0.6 * (4 - 4)
-    assert run("td", of_mdp(mdp), 2, 1, 3, powered)[0][2, 0] == pytest.approx(wanted)
-    assert run("td", of_mdp(mdp), 2, 1, 3, powered)[0][1, 0] == pytest.approx(2 + 2**-0.6 * (2 + 0.5 * 4 - 2))
+    assert run("td", sampled(mdp), 2, 1, 3, powered)[0][2, 0] == pytest.approx(wanted)
+    assert run("td", sampled(mdp), 2, 1, 3, powered)[0][1, 0] == pytest.approx(2 + 2**-0.6 * (2 + 0.5 * 4 - 2))
 
 
 def test_monte_carlo_counts_the_first_visit_alone() -> None:
@@ -191,7 +190,7 @@ def test_monte_carlo_counts_the_first_visit_alone() -> None:
         0.0,
         1.0,
     )
-    values, visits = run("monte_carlo", of_mdp(mdp), 50_000, 1, 1, method())
+    values, visits = run("monte_carlo", sampled(mdp), 50_000, 1, 1, method())
     assert visits[0, 0] == 50_000
     assert values[0, 0] == pytest.approx(2, abs=4 * np.sqrt(2 / 50_000))
 
@@ -201,13 +200,13 @@ def test_episodes_longer_than_the_first_buffer() -> None:
     successor = np.append(np.arange(1, steps), END).astype(np.int32).reshape(steps, 1, 1)
     mdp = Mdp(successor, np.ones((steps, 1, 1)), np.ones((steps, 1, 1)), np.eye(steps)[0], 0.0, 1.0)
     how = method(policy=np.zeros(steps, np.int64))
-    assert run("monte_carlo", of_mdp(mdp), 1, 1, steps, how)[0][:, 0].tolist() == list(range(steps, 0, -1))
+    assert run("monte_carlo", sampled(mdp), 1, 1, steps, how)[0][:, 0].tolist() == list(range(steps, 0, -1))
 
 
 def test_a_sampled_process_takes_its_branches_as_often_as_they_are_probable() -> None:
     game = load_game("blackjack")
     model = game.model(game.options, "value")  # type: ignore[misc]
-    simulator, policy = of_mdp(model.mdp), model.policies["hit_below_14"]
+    simulator, policy = sampled(model.mdp), model.policies["hit_below_14"]
     how = method(discount=0.95, policy=policy)
     values, visits = run("monte_carlo", simulator, 300_000, 1, model.states, how)
     # First states are never met again in a hand, and hard 20 is met in no other way as often.

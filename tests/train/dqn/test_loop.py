@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cards.duplicate import Duel
-from tests.chips import CHIPS, forced
+from tests.chips import CHIPS, emulated_chip
 from tests.train.runs import equal, save_format_1, settings, whole
 from train.__main__ import make_backend
 from train.dqn.rollout import LocalBackend, RolloutRequest
@@ -104,10 +104,10 @@ DEEP = ("network.hidden=[32,32]", "network.dueling=true", "learner.double=true",
 FIRST_PARTS = """
 import sys
 from pathlib import Path
-from tests.chips import CHIPS, forced
-from tests.train.test_loop import DEEP, run
+from tests.chips import CHIPS, emulated_chip
+from tests.train.dqn.test_loop import DEEP, run
 for name in CHIPS:
-    with forced(name):
+    with emulated_chip(name):
         run(Path(sys.argv[1]) / name, *DEEP, stop_after=64)
 """
 
@@ -115,10 +115,10 @@ for name in CHIPS:
 def test_on_every_chip_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path) -> None:
     """The first part in another process, which takes its CPU for the same chip."""
     command = [sys.executable, "-c", FIRST_PARTS, str(tmp_path / "parts")]
-    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[3])
     wholes = {}
     for name in CHIPS:
-        with forced(name):
+        with emulated_chip(name):
             wholes[name] = run(tmp_path / "whole" / name, *DEEP)
             run(tmp_path / "parts" / name, *DEEP, stop_after=150)
             assert differences(wholes[name], run(tmp_path / "parts" / name, *DEEP)) == [], name
@@ -129,9 +129,9 @@ def test_on_every_chip_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path)
 
 def test_a_run_goes_on_on_another_chip(tmp_path: Path) -> None:
     """And what was learned in one format is played in the other."""
-    with forced("bfloat16"):
+    with emulated_chip("bfloat16"):
         run(tmp_path, *DEEP, stop_after=128)
-    with forced("float32_one_dnn"):
+    with emulated_chip("float32_one_dnn"):
         assert run(tmp_path, *DEEP)["counters"]["episodes"] == 256
 
 

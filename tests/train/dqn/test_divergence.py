@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+from tests.train.dqn.test_learner import filled, learner
 from tests.train.runs import settings, small
-from tests.train.test_learner import filled, learner
 from train.__main__ import main
 from train.dqn.divergence import DivergedError
 from train.dqn.learner import MIN_SCALE, Learner

@@ -9,7 +9,7 @@ from torch import nn
 
 from cards.bits import unpack
 from command.checks import SettingsError
-from tests.chips import Chip, forced
+from tests.chips import Chip, emulated_chip
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.network import NetworkPlayer, QNetwork
@@ -32,7 +32,7 @@ def test_auto_is_the_fastest_of_the_device(chip: Chip, monkeypatch: pytest.Monke
 def test_either_kind_of_instructions_makes_bfloat16_the_fastest(
     instructions: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with forced("float32_one_dnn"):
+    with emulated_chip("float32_one_dnn"):
         assert player_format(CPU) == torch.float32
         monkeypatch.setattr(torch.cpu, instructions, lambda: True)
         assert player_format(CPU) == torch.bfloat16
