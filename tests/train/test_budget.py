@@ -4,10 +4,11 @@ import pytest
 
 from command.checks import SettingsError
 from command.compose import compose
-from train.dqn.counters import Counters, RecentRates
+from train.dqn.counters import Counters
 from train.dqn.pace import Pace
 from train.run.budget import Budget
 from train.run.cadence import Cadence
+from train.run.rates import RecentRates
 from train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
 
 

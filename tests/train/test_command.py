@@ -14,11 +14,14 @@ from cards.duplicate import Duel
 from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.rollout import Evaluator, Weights
+from train.dqn.rollout import Evaluator, LocalBackend, Weights
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.checkpoint import path_for
 from train.run.folder import RunFolder
+from train.run.runner import Runner
+
+CPU = torch.device("cpu")
 
 
 def message(capsys: pytest.CaptureFixture[str]) -> str:
@@ -262,7 +265,7 @@ def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
     monkeypatch.setenv("BUSSO_MINUTES", "233")
     chosen = settings(tmp_path, "episodes=null")
     with RunFolder(chosen) as its:
-        trainer = Trainer(chosen, its, torch.device("cpu"))
+        trainer = Trainer(chosen, its, CPU, LocalBackend(chosen, CPU))
         assert trainer.budget.minutes == 233
         trainer.counters.seconds = trainer.budget.seconds_before = 60.0 * 100
         checkpoint.save(path_for(its.checkpoints, 0), trainer.state_dict())
@@ -270,5 +273,6 @@ def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
     for override, minutes in (("minutes=null", 233), ("minutes=120", 120)):
         again = settings(tmp_path, "episodes=null", override)
         with RunFolder(again) as its:
-            trainer = Trainer(again, its, torch.device("cpu"))
+            trainer = Trainer(again, its, CPU, LocalBackend(again, CPU))
+            Runner(trainer, its, lambda: False)
             assert trainer.budget.minutes == minutes and not trainer.finished()

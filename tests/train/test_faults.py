@@ -24,8 +24,9 @@ from train.dqn.rollout import BackendLostError, LocalBackend, Rollout, Weights
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.folder import RunFolder
-from train.run.progress import Display
+from train.run.runner import Runner
 
+CPU = torch.device("cpu")
 KILLS = 20
 # A checkpoint after every batch, and a buffer large enough that writing one takes a while.
 LONG = ("checkpoint.every_episodes=32", "replay.capacity=200000", "evaluation.every_episodes=400")
@@ -148,9 +149,8 @@ class Straggler(LocalBackend):
 def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(tmp_path: Path) -> None:
     chosen = settings(tmp_path, "rollout.max_weights_age=60", "episodes=320")
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, torch.device("cpu"))
-        with Display("test") as display:
-            assert trainer.run(Straggler(chosen, torch.device("cpu")), display, lambda: False)
+        trainer = Trainer(chosen, folder, CPU, Straggler(chosen, CPU))
+        assert Runner(trainer, folder, lambda: False).run()
     counters = trainer.counters
     assert counters.too_old > 0
     assert counters.episodes == counters.next_episode == 320 and counters.env_steps == 320 * 40
@@ -174,10 +174,10 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
     """What stops a job may end Ray first; then the loss is no error."""
     chosen = settings(tmp_path, "episodes=640")
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, torch.device("cpu"))
-        rollouts = Deserted(chosen, torch.device("cpu"))
-        with Display("test") as display, nullcontext() if stopping else pytest.raises(BackendLostError):
-            trainer.run(rollouts, display, lambda: stopping and rollouts.gone)
+        rollouts = Deserted(chosen, CPU)
+        trainer = Trainer(chosen, folder, CPU, rollouts)
+        with nullcontext() if stopping else pytest.raises(BackendLostError):
+            Runner(trainer, folder, lambda: stopping and rollouts.gone).run()
     state = state_of(tmp_path)
     played = state["counters"]["episodes"] + sum(count for _, count, _ in state["open_requests"])
     assert played == state["counters"]["next_episode"] and 0 < state["counters"]["episodes"] < 640
@@ -193,12 +193,11 @@ def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypat
     out: list[int] = []
     due: list[int] = []
     with RunFolder(chosen) as folder, closing(RayBackend(chosen)) as rollouts:
-        trainer = Trainer(chosen, folder, torch.device("cpu"))
+        trainer = Trainer(chosen, folder, CPU, rollouts)
         submit = rollouts.submit
         monkeypatch.setattr(rollouts, "submit", lambda request: (submit(request), out.append(rollouts._out)))
         monkeypatch.setattr(trainer, "_update", lambda: (Trainer._update(trainer), due.append(trainer._updates_due())))
-        with Display("test") as display:
-            trainer.run(rollouts, display, lambda: len(due) > 200)
+        Runner(trainer, folder, lambda: len(due) > 200).run()
     assert max(out) <= chosen.rollout.in_flight
     per_rollout = 32 * 40 * chosen.learner.samples_per_insert / chosen.learner.batch_size
     # What one request pays for is the lead that playing may have; a second may come in while it is learned from.

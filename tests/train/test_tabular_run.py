@@ -83,7 +83,7 @@ def test_minutes_end_a_run(tmp_path: Path) -> None:
     settings = compose(TabularSettings, "tabular", arguments(tmp_path, "minutes=0.0000001"))
     with RunFolder(settings) as folder:
         trainer = TabularTrainer(settings, folder)
-        assert trainer.run(lambda counters: None, lambda: False)
+        assert Runner(trainer, folder, lambda: False).run()
     assert 0 < trainer.counters.episodes < settings.episodes
 
 

@@ -19,17 +19,9 @@ from train.settings.saved import changes, other_keys
 
 log = logging.getLogger("train")
 
+BUDGET_KEYS = ("episodes", "iterations", "minutes")  # how far a run goes; no kind of run has them all
 # What may be another way when a run goes on: how far it goes, who plays, and how often it is looked at.
-CHANGEABLE = (
-    "episodes",
-    "minutes",
-    "runs",
-    "device",
-    "log_every_episodes",
-    "log_min_seconds",
-    "learner.threads",
-    "iterations",
-)
+CHANGEABLE = (*BUDGET_KEYS, "runs", "device", "log_every_episodes", "log_min_seconds", "learner.threads")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 
 
@@ -39,6 +31,7 @@ class RunFolder:
     def __init__(self, settings: RunSettings) -> None:
         self.path = settings.folder
         self.checkpoints = self.path / "checkpoints"
+        self.writer = checkpoint.BackgroundWriter()
         self._settings = settings
         self._lock: FileLock | None = None
 
@@ -85,6 +78,13 @@ class RunFolder:
                 f"{found.path}: does not fit this run ({reason}); start another with name=..."
             ) from None
         return found.path
+
+    def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> None:
+        """Write the checkpoint after so many episodes or iterations in the background, and keep the newest `keep`.
+
+        Raises CheckpointError when an earlier one could not be written.
+        """
+        self.writer.save(checkpoint.path_for(self.checkpoints, done), state, keep)
 
     def newest(self) -> Path | None:
         """The checkpoint that `resume` would load; changes nothing. Raises what it and entering the folder would."""
