@@ -78,17 +78,6 @@ def test_other_settings_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "game.reward" in message(capsys)
 
 
-def test_damaged_checkpoint_falls_back_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(small(tmp_path)) == 0
-    newest = checkpoint.listed(folder(tmp_path) / "checkpoints")[0]
-    newest.write_bytes(newest.read_bytes()[:-100])
-    capsys.readouterr()
-    assert main(small(tmp_path)) == 0
-    text = capsys.readouterr().err
-    assert f"{newest.name}: damaged" in text and "the one before is used, this one is renamed" in text
-    assert checkpoint.load(newest)["counters"]["episodes"] == 256
-
-
 def test_checkpoint_of_another_network_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its settings say one shape and its weights have another, as after a copy by hand."""
     assert main(small(tmp_path)) == 0
@@ -221,19 +210,6 @@ def test_early_usr1_waits_a_second_term_is_harmless_and_ctrl_c_ends_at_once() ->
     """Schedulers send SIGTERM after SIGUSR1, while the checkpoint is being written."""
     found = subprocess.run([sys.executable, "-c", STOPS], check=False, capture_output=True, text=True)
     assert found.stdout == "still here 75\n" and found.returncode == 130
-
-
-def test_usr1_asks_for_another_start_but_not_for_ever(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A job whose starts end before a batch is played is given up the second time."""
-    monkeypatch.setattr("train.run.signals.StopRequest.__enter__", lambda stop: setattr(stop, "signal", 10) or stop)
-    monkeypatch.setattr("train.run.signals.StopRequest.__exit__", lambda *_: None)
-    assert main(small(tmp_path)) == 75
-    assert main(small(tmp_path)) == 1
-    assert "error: this start got nowhere, nor would the next" in capsys.readouterr().err
-    monkeypatch.undo()
-    assert main(small(tmp_path, "episodes=64")) == 0
 
 
 def test_usr1_after_progress(tmp_path: Path) -> None:

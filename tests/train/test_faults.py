@@ -122,13 +122,6 @@ def test_full_disk_keeps_the_last_checkpoint_and_says_so(
     assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
 
 
-def test_checkpoint_of_another_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(small(tmp_path, "episodes=64")) == 0
-    (tmp_path / "tressette").rename(tmp_path / "blackjack")
-    assert main(small(tmp_path, "game=blackjack")) == 2
-    assert "game.name: the run in" in capsys.readouterr().err
-
-
 class Straggler(LocalBackend):
     """Every fifth rollout claims weights that are far older than any that were published."""
 

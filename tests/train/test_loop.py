@@ -37,7 +37,6 @@ def differences(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
 
 
 VARIANTS = {
-    "plain": [],
     "everything": [
         "replay.prioritised=true",
         "network.dueling=true",
@@ -142,17 +141,6 @@ def metrics_without_times(folder: Path) -> list[dict[str, str]]:
 def test_another_seed_is_another_run(tmp_path: Path) -> None:
     a, b = (run(tmp_path / str(seed), f"seed={seed}") for seed in (1, 2))
     assert any("online" in path for path in differences(a, b))
-
-
-def test_rows_written_after_the_checkpoint_are_taken_back(tmp_path: Path) -> None:
-    """A run that was killed after logging more than its last checkpoint knows goes on without doubled rows."""
-    whole = run(tmp_path / "a")
-    run(tmp_path / "b", stop_after=128)
-    path = tmp_path / "b" / "tressette" / "small" / "metrics.csv"
-    with path.open("a") as file:
-        file.write("5760" + "," * 20 + "\n" + "61")
-    assert differences(whole, run(tmp_path / "b")) == []
-    assert metrics_without_times(path.parent) == metrics_without_times(tmp_path / "a" / "tressette" / "small")
 
 
 def test_samples_per_insert_is_kept(tmp_path: Path) -> None:

@@ -153,8 +153,10 @@ class Runner:
             something_to_keep = self._trainer.progress != before  # else nothing keeps the folder from other settings
             raise
         finally:
-            if something_to_keep:  # whatever went wrong, what was learned is kept
-                self.save_checkpoint()
+            try:
+                if something_to_keep:  # whatever went wrong, what was learned is kept
+                    self.save_checkpoint()
+            finally:
                 self._folder.writer.wait()
 
     def _step(self) -> None:
