@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 
+from command.checks import SettingsError
 from tests.limits import seconds
 from tests.train.runs import equal, settings, small
 from tests.train.warm import train
@@ -176,6 +177,35 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
     assert played == state["counters"]["next_episode"] and 0 < state["counters"]["episodes"] < 640
     assert main(small(tmp_path, "episodes=640")) == 0
     assert state_of(tmp_path)["counters"]["episodes"] == 640
+
+
+def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_ever(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checkpoint of the first start remembers it: the second is the last that a job script is asked for."""
+
+    def lost(*_: Any) -> str:
+        raise BackendLostError("all gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalBackend, "describe", lost)
+        codes = [main(small(tmp_path, "episodes=64")) for _ in range(2)]
+    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert codes == [75, 1]
+    assert errors == ["error: all gone", "error: all gone; but this start got nowhere, nor would the next"]
+    assert main(small(tmp_path, "episodes=64")) == 0 and state_of(tmp_path)["counters"]["idle_starts"] == 0
+
+
+def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing was learned yet, other settings may have it."""
+
+    def refused(*_: Any) -> str:
+        raise SettingsError("rollout.workers: too many")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalBackend, "describe", refused)
+        assert main(small(tmp_path)) == 2
+    assert main(small(tmp_path, "learner.lr=1e-4", "episodes=64")) == 0
 
 
 def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,13 +125,8 @@ class Trainer:
         try:
             yield
         except BackendLostError as error:
-            if self._runner.stop_requested():
-                return
-            if self.worth_another_start():
-                raise
-            hopeless = BackendLostError(f"{error}; but this start got nowhere, nor would the next")
-            hopeless.exit_code = 1
-            raise hopeless from None
+            if not self._runner.stop_requested():
+                raise error if self.worth_another_start() else error.hopeless() from None
 
     def _standing(self) -> tuple[int, int, int]:
         return self.counters.episodes, self.learner.updates, self.counters.evaluated

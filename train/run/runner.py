@@ -122,7 +122,9 @@ class Runner:
         settings = self._trainer.settings
         if self._trainer.complete():
             more = " or ".join(key for key in BUDGET_KEYS if hasattr(settings, key))
-            print(f"{settings.folder} is complete: raise {more} to go on with it", file=sys.stderr)
+            text = f"{settings.folder} is complete: raise {more} to go on with it"
+            log.info(text)
+            print(text, file=sys.stderr)
             return True
         self._folder.write_settings()
         with Display(f"{settings.game_name}/{settings.name}") as self.display:
