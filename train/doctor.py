@@ -16,6 +16,7 @@ import torch
 from rich.table import Table
 
 from command.checks import SettingsError
+from command.errors import UserError
 from train.dqn.learner import Learner
 from train.dqn.replay import ReplayBuffer
 from train.dqn.rollout import RolloutRequest, RolloutWorker, build_network
@@ -159,7 +160,7 @@ def _ray(settings: TrainSettings) -> list[Finding]:
     started = time.perf_counter()
     try:
         nodes = nodes_of_cluster(settings)
-    except SettingsError as error:
+    except UserError as error:
         return [Finding("Ray", str(error), "error")]
     where = os.environ.get("RAY_ADDRESS", "a cluster of its own")
     up = Finding("Ray", f"{where}, started in {time.perf_counter() - started:.1f} s")

@@ -225,8 +225,8 @@ def checkpoint_stop() -> None:
     with tempfile.TemporaryDirectory() as runs:
         settings = _settings("rollout=local", f"runs={runs}", f"replay.capacity={CHECKPOINT_ROWS}")
         with RunFolder(settings) as folder:
-            trainer = Trainer(settings, folder, CPU)
             local = LocalBackend(settings, CPU)
+            trainer = Trainer(settings, folder, CPU, local)
             local.submit(RolloutRequest(0, 4096, 1.0))
             (rollout,) = local.ready(wait=True)
             while trainer.replay.size < CHECKPOINT_ROWS:

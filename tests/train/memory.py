@@ -14,9 +14,11 @@ import numpy as np
 import torch
 
 from tests.train.runs import settings
+from train.dqn.rollout import LocalBackend
 from train.dqn.trainer import Trainer
 from train.dqn.transitions import Transitions
 from train.run.folder import RunFolder
+from train.run.runner import Runner
 
 ROWS = 20_000  # added at once
 
@@ -47,7 +49,7 @@ def seen(trainer: Trainer) -> dict[str, Any]:
     return {"peak": peak(), "buffer": replay.nbytes, "inserted": replay.inserted, "total": total + priorities}
 
 
-def save(trainer: Trainer) -> dict[str, Any]:
+def save(trainer: Trainer, runner: Runner, folder: RunFolder) -> dict[str, Any]:
     """Fill the buffer and half as much again, then save it twice while more is added."""
     replay, some = trainer.replay, transitions(trainer._game.words)
     while replay.inserted < 1.5 * replay.capacity:
@@ -57,12 +59,12 @@ def save(trainer: Trainer) -> dict[str, Any]:
     for _ in range(2):
         found = seen(trainer)
         started = time.perf_counter()
-        trainer._save_checkpoint()
+        runner.save_checkpoint()
         stopped.append(time.perf_counter() - started)
         for _ in range(5):
             replay.add(some)
         stopped.append(time.perf_counter() - started - stopped[-1])
-        trainer._writer.wait()
+        folder.writer.wait()
         seconds = time.perf_counter() - started
     return found | {"peak": peak(), "stopped": max(stopped[::2]), "five_adds": max(stopped[1::2]), "seconds": seconds}
 
@@ -85,8 +87,11 @@ if __name__ == "__main__":
     _, what, runs, *overrides = sys.argv
     chosen = settings(Path(runs), "game=tressette", *overrides)
     torch.set_num_threads(1)
+    device = torch.device("cpu")
     with RunFolder(chosen) as folder:
         started = time.perf_counter()
-        trainer = Trainer(chosen, folder, torch.device("cpu"))
+        trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
+        runner = Runner(trainer, folder, lambda: False)
         passed = time.perf_counter() - started
-        print(json.dumps(save(trainer) if what == "save" else seen(trainer) | {"seconds": passed}))
+        found = save(trainer, runner, folder) if what == "save" else seen(trainer) | {"seconds": passed}
+        print(json.dumps(found))

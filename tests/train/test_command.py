@@ -14,11 +14,14 @@ from cards.duplicate import Duel
 from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.rollout import Evaluator, Weights
+from train.dqn.rollout import Evaluator, LocalBackend, Weights
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.checkpoint import path_for
 from train.run.folder import RunFolder
+from train.run.runner import Runner
+
+CPU = torch.device("cpu")
 
 
 def message(capsys: pytest.CaptureFixture[str]) -> str:
@@ -73,17 +76,6 @@ def test_other_settings_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "learner.lr" in text and "0.5" in text and "name=" in text and "network.hidden" in text
     assert main(small(tmp_path, "game.reward=win")) == 2
     assert "game.reward" in message(capsys)
-
-
-def test_damaged_checkpoint_falls_back_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(small(tmp_path)) == 0
-    newest = checkpoint.listed(folder(tmp_path) / "checkpoints")[0]
-    newest.write_bytes(newest.read_bytes()[:-100])
-    capsys.readouterr()
-    assert main(small(tmp_path)) == 0
-    text = capsys.readouterr().err
-    assert f"{newest.name}: damaged" in text and "the one before is used, this one is renamed" in text
-    assert checkpoint.load(newest)["counters"]["episodes"] == 256
 
 
 def test_checkpoint_of_another_network_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -220,19 +212,6 @@ def test_early_usr1_waits_a_second_term_is_harmless_and_ctrl_c_ends_at_once() ->
     assert found.stdout == "still here 75\n" and found.returncode == 130
 
 
-def test_usr1_asks_for_another_start_but_not_for_ever(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A job whose starts end before a batch is played is given up the second time."""
-    monkeypatch.setattr("train.run.signals.StopRequest.__enter__", lambda stop: setattr(stop, "signal", 10) or stop)
-    monkeypatch.setattr("train.run.signals.StopRequest.__exit__", lambda *_: None)
-    assert main(small(tmp_path)) == 75
-    assert main(small(tmp_path)) == 1
-    assert "error: this start got nowhere, nor would the next" in capsys.readouterr().err
-    monkeypatch.undo()
-    assert main(small(tmp_path, "episodes=64")) == 0
-
-
 def test_usr1_after_progress(tmp_path: Path) -> None:
     process = start(tmp_path)
     process.send_signal(signal.SIGUSR1)
@@ -262,7 +241,7 @@ def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
     monkeypatch.setenv("BUSSO_MINUTES", "233")
     chosen = settings(tmp_path, "episodes=null")
     with RunFolder(chosen) as its:
-        trainer = Trainer(chosen, its, torch.device("cpu"))
+        trainer = Trainer(chosen, its, CPU, LocalBackend(chosen, CPU))
         assert trainer.budget.minutes == 233
         trainer.counters.seconds = trainer.budget.seconds_before = 60.0 * 100
         checkpoint.save(path_for(its.checkpoints, 0), trainer.state_dict())
@@ -270,5 +249,6 @@ def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
     for override, minutes in (("minutes=null", 233), ("minutes=120", 120)):
         again = settings(tmp_path, "episodes=null", override)
         with RunFolder(again) as its:
-            trainer = Trainer(again, its, torch.device("cpu"))
+            trainer = Trainer(again, its, CPU, LocalBackend(again, CPU))
+            Runner(trainer, its, lambda: False)
             assert trainer.budget.minutes == minutes and not trainer.finished()

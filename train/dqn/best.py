@@ -5,15 +5,23 @@ The score of the best of many evaluations is flattered by luck; the table at the
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from cards.duplicate import Duel
-from train.dqn.rollout import Weights
-from train.run import checkpoint
+import torch
+
+from cards.duplicate import Duel, meaning_of_won
+from command.console import result_console
+from train.dqn.rollout import Evaluator, Weights
+from train.run import checkpoint, results
+from train.run.folder import RunFolder
+from train.run.progress import results_table
 from train.settings.dqn import TrainSettings
+
+log = logging.getLogger("train")
 
 
 class Best:
@@ -45,6 +53,26 @@ class Best:
         self.score = score
         state = {"settings": asdict(self._settings), "acting": weights, "env_steps": env_steps}
         self._writer.save(self._path, state | {"score": score, "measure": self._measure})
+
+
+def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device) -> None:
+    """The best network on deals that it was not chosen by, as a table and as results.json; nothing without opponents.
+
+    Raises CheckpointError when no checkpoint is whole.
+    """
+    if not settings.evaluation.opponents:
+        return
+    found = checkpoint.load_best(folder.checkpoints)
+    if found is None:
+        raise checkpoint.CheckpointError(f"{folder.path}: holds no checkpoint")
+    for problem in found.problems.values():
+        log.warning("%s; %s is shown", problem, found.path)
+    deals = settings.evaluation.final_deals
+    duels = Evaluator(settings, device).duels(found.state["acting"], "final", deals)
+    game = settings.load_game()
+    title = f"{settings.folder}, best network, duplicate deals"
+    result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
+    results.write(folder.path, results.of_duels(duels, game.unit))
 
 
 def score_of(duels: Sequence[Duel], measure: str) -> float:

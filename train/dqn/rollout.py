@@ -16,7 +16,7 @@ from cards.duplicate import Duel, duel
 from cards.game import Game
 from cards.play import Actions, Decisions, Player, named_player, play
 from cards.splitmix import stream
-from command.checks import SettingsError
+from command.errors import UserError
 from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.precision import player_format
 from train.dqn.seating import player_names, seating
@@ -149,10 +149,16 @@ class Evaluator:
         return {name: duel(self._game, player, named_player(self._game, name), seeds) for name in opponents}
 
 
-class BackendLostError(SettingsError):
+class BackendLostError(UserError):
     """Nobody is there any more to play; the message says why, and the run goes on from its checkpoint."""
 
     exit_code = EXIT_REQUEUE
+
+    def hopeless(self) -> BackendLostError:
+        """The same for a run whose starts get nowhere: a job script does not start it again."""
+        error = BackendLostError(f"{self}; but this start got nowhere, nor would the next")
+        error.exit_code = 1
+        return error
 
 
 class RolloutBackend(Protocol):

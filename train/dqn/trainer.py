@@ -1,50 +1,54 @@
-"""The training loop: requests out, rollouts in, updates in step with them, and now and then a look at the result."""
+"""Deep Q-learning: requests out, rollouts in, updates in step with them, and now and then a look at the result."""
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from cards.duplicate import Duel
-from command.checks import SettingsError
 from command.compose import as_yaml
-from train.dqn.best import Best
-from train.dqn.counters import Counters, Rates, RecentRates
+from train.dqn.best import Best, report_best
+from train.dqn.counters import Counters
 from train.dqn.divergence import Watch
 from train.dqn.exploration import epsilon, linear
 from train.dqn.learner import Learner
 from train.dqn.pace import Pace
 from train.dqn.replay import ReplayBuffer
 from train.dqn.rollout import BackendLostError, Rollout, RolloutBackend, RolloutRequest, Weights, build_network
-from train.run import checkpoint
 from train.run.budget import Budget
 from train.run.cadence import Cadence, restore
 from train.run.folder import RunFolder
 from train.run.metrics import Metrics
-from train.run.progress import Display, Status
+from train.run.rates import Rates
+from train.run.runner import Progress, Runner
 from train.settings.dqn import TrainSettings
 from train.settings.saved import counters_of_checkpoint
 
 log = logging.getLogger("train")
 
 UPDATES_AT_ONCE = 16  # between two looks at the rollouts
-_SHOW_SECONDS = 0.25
+IDLE_STARTS = 2  # in a row; then the same job again would do no better
 
 
 class Trainer:
     """One run: a learner, its replay buffer, and rollouts from wherever they are played."""
 
-    def __init__(self, settings: TrainSettings, folder: RunFolder, device: torch.device) -> None:
+    def __init__(
+        self, settings: TrainSettings, folder: RunFolder, device: torch.device, rollouts: RolloutBackend
+    ) -> None:
         self.settings = settings
+        self.rollouts = rollouts
+        self.keep = settings.checkpoint.keep
         self.counters = Counters()
         self.budget = Budget(settings.episodes, settings.training_minutes)
         self._folder = folder
+        self._device = device
         self._game = settings.load_game()
         replay = settings.replay
         alpha = replay.alpha if replay.prioritised else 0.0
@@ -56,77 +60,91 @@ class Trainer:
         self._unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
         self._in_flight: dict[int, RolloutRequest] = {}
         self._evaluating: dict[int, Weights] = {}
-        self._writer = checkpoint.BackgroundWriter()
-        self._watch = Watch(folder.checkpoints, self._writer)
+        self._watch = Watch(folder.checkpoints, folder.writer)
         self._published = -1
-        self._shown = 0.0
         evaluation, saving = settings.evaluation, settings.checkpoint
-        self._cadences = {
+        self.cadences = {
             "log": Cadence(settings.log_every_episodes, settings.log_min_seconds),
             "evaluation": Cadence(evaluation.every_episodes, evaluation.min_seconds),
             "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
         }
-        self.resumed_from = folder.resume(self.load_state_dict)
-        if self.resumed_from is not None:
-            where = (self.resumed_from, self.counters.episodes, self.learner.updates)
-            log.info("resumed from %s: %d episodes, %d updates", *where)
-        self._best = Best(settings, folder.checkpoints, self._writer)
-        self._rates = Rates(self.counters.env_steps, self.learner.updates)
-        self._recent = RecentRates()
+        self._began = self._standing()
 
-    def complete(self) -> bool:
-        """Whether the run had been finished before, its last weights evaluated and all."""
-        return self.finished() and self.counters.evaluated >= self.counters.env_steps
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        return Progress(self.counters.episodes, "episodes", self.counters.env_steps, self.learner.updates)
 
-    def run(self, rollouts: RolloutBackend, display: Display, stop_requested: Callable[[], bool]) -> bool:
-        """Train until the budget is spent and the last weights are evaluated; returns whether that is so.
+    def describe(self) -> str:
+        """The learner's device and number format."""
+        where = torch.cuda.get_device_name(self._device) if self._device.type == "cuda" else "CPU"
+        return f"learner on {where} in {str(self.learner.precision).removeprefix('torch.')}"
 
-        Leaves a checkpoint either way, and on an error.
-        """
-        before = self._progress()
-        self.rollouts = rollouts
-        self._folder.write_settings()
+    def open_metrics(self, folder: Path) -> Metrics:
+        """The curves of the run; evaluations that were under way are made again."""
         opponents, again = self.settings.evaluation.opponents, list(self._evaluating)
-        self.metrics = Metrics(self._folder.path, opponents, as_yaml(self.settings), self.counters.env_steps, again)
-        started = True
-        try:
-            display.say(f"games: {rollouts.describe(stop_requested)}")
+        return Metrics(folder, opponents, as_yaml(self.settings), self.counters.env_steps, again)
+
+    def begin(self, runner: Runner) -> None:
+        """Wait for the rollout workers, evaluate again what was being evaluated, and compile."""
+        self._runner = runner
+        self._best = Best(self.settings, self._folder.checkpoints, self._folder.writer)
+        self._rates = Rates(self.counters.env_steps, self.learner.updates)
+        runner.display.remember("games won against", "none yet")
+        with self._loss_excused_by_a_stop():
+            runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
             for tag, weights in list(self._evaluating.items()):
                 self._start_evaluation(tag, weights)
             if not self.learner.updates:
                 self._request_rollouts()
                 self.learner.warm_up(self._game.words)
-            while not self.finished() and not stop_requested():
-                self._step(display)
+
+    def step(self) -> None:
+        """Take in the rollouts that are done and make the updates that are due; at the end, the last evaluation."""
+        with self._loss_excused_by_a_stop():
             if self.finished():
-                self._last_evaluation(display, stop_requested)
-        except BackendLostError:
-            if not stop_requested():  # what asks this process to stop may have ended Ray at the same time
-                raise
-        except SettingsError:
-            started = self._progress() != before  # else nothing keeps the folder from other settings
-            raise
-        finally:
-            with closing(self.metrics):
-                if started:  # whatever went wrong, what was learned is kept
-                    self._end_start(idle=self._progress() == before)
-        return self.complete()
+                self._last_evaluation()
+            else:
+                self._play_and_update()
 
-    def _end_start(self, idle: bool) -> None:
-        self.counters.idle_starts = self.counters.idle_starts + 1 if idle else 0
-        self._save_checkpoint()
-        self._writer.wait()
+    def complete(self) -> bool:
+        """Whether the run is finished, and its last weights are evaluated."""
+        return self.finished() and self.counters.evaluated >= self.counters.env_steps
 
-    def _progress(self) -> tuple[int, int, int]:
+    def worth_another_start(self) -> bool:
+        """Not after two starts in a row that got nowhere: the same job again would do no better."""
+        return self._idle_starts() < IDLE_STARTS
+
+    def report(self) -> None:
+        """The table of the best network, on deals that it was not chosen by."""
+        report_best(self.settings, self._folder, self._device)
+
+    @contextmanager
+    def _loss_excused_by_a_stop(self) -> Iterator[None]:
+        """A lost backend is no error when a stop is asked for, which may have ended Ray at the same time."""
+        try:
+            yield
+        except BackendLostError as error:
+            if not self._runner.stop_requested():
+                raise error if self.worth_another_start() else error.hopeless() from None
+
+    def _standing(self) -> tuple[int, int, int]:
         return self.counters.episodes, self.learner.updates, self.counters.evaluated
 
-    def _step(self, display: Display) -> None:
+    def _idle_starts(self) -> int:
+        """In a row, with this one, that ended before anything was played, learned or evaluated."""
+        return self.counters.idle_starts + 1 if self._standing() == self._began else 0
+
+    def _play_and_update(self) -> None:
         self._request_rollouts()
         for rollout in self.rollouts.ready(wait=self._updates_due() == 0):
             self._insert(rollout)
         for _ in range(min(self._updates_due(), UPDATES_AT_ONCE)):
             self._update()
-        self._log_evaluate_and_save(display)
+        for tag, duels in self.rollouts.evaluated(wait=False):
+            self._evaluated(tag, duels)
+        if not self._evaluating and self.cadences["evaluation"].take(self.counters.episodes):
+            self._evaluate()
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""
@@ -194,25 +212,8 @@ class Trainer:
         if self.learner.updates == 1:
             log.info("first update")
 
-    def _log_evaluate_and_save(self, display: Display) -> None:
-        """Log, evaluate and save when they are due, and refresh the display."""
-        for tag, duels in self.rollouts.evaluated(wait=False):
-            self._evaluated(tag, duels, display)
-        if self._due("log"):
-            self._log()
-        if not self._evaluating and self._due("evaluation"):
-            self._evaluate()
-        if self._due("checkpoint"):
-            self._save_checkpoint()
-        now = time.perf_counter()
-        if now - self._shown >= _SHOW_SECONDS:
-            self._shown = now
-            display.show(self._status())
-
-    def _due(self, what: str) -> bool:
-        return self._cadences[what].take(self.counters.episodes)
-
-    def _log(self) -> None:
+    def log_row(self) -> dict[str, float]:
+        """What a row of the curves says of the time since the last one. Raises DivergedError."""
         learner, counters = self.learner, self.counters
         row = counters.log_row() | {
             "rollout/epsilon": self._epsilon(),
@@ -222,14 +223,8 @@ class Trainer:
             "replay/samples_per_insert": learner.updates * learner.settings.batch_size / max(1, counters.env_steps),
         }
         row |= self._rates.per_second(counters.env_steps, learner.updates) | self._watch.means(learner.metrics())
-        self.metrics.write(counters.env_steps, row)
         self._rates = Rates(counters.env_steps, learner.updates)
-
-    def _status(self) -> Status:
-        counters, updates, share = self.counters, self.learner.updates, self.share()
-        rates = self._recent.per_second(counters.env_steps, updates)
-        left = self.budget.seconds_left(counters.episodes)
-        return Status(share, counters.episodes, counters.env_steps, updates, *rates, left)
+        return row
 
     def _evaluate(self) -> None:
         self._start_evaluation(self.counters.env_steps, self.learner.acting_weights())
@@ -239,18 +234,18 @@ class Trainer:
         self._evaluating[tag] = weights
         self.rollouts.evaluate(tag, weights)
 
-    def _evaluated(self, tag: int, duels: dict[str, Duel], display: Display) -> None:
+    def _evaluated(self, tag: int, duels: dict[str, Duel]) -> None:
         weights, counters = self._evaluating.pop(tag), self.counters
         counters.evaluated = max(counters.evaluated, tag)
         row: dict[str, float] = {}
         for name, duel in duels.items():
             row[f"eval/win_rate_vs_{name}"] = duel.win_rate.mean
             row[f"eval/points_vs_{name}"] = duel.points.mean
-        self.metrics.write(tag, row)
-        display.evaluated(duels)
+        self._runner.metrics.write(tag, row)
+        self._runner.display.evaluated(duels)
         self._best.offer(weights, tag, duels)
 
-    def _last_evaluation(self, display: Display, stop_requested: Callable[[], bool]) -> None:
+    def _last_evaluation(self) -> None:
         """What is under way first; then the last weights too have a chance to be the best.
 
         It takes a while, and may be stopped: what was learned is saved before, and the next start evaluates.
@@ -260,34 +255,31 @@ class Trainer:
             log.warning(
                 "nothing was learned: %d transitions, learner.learning_starts is %d", self.replay.inserted, least
             )
-        self._save_checkpoint()
-        while not stop_requested() and (self._evaluating or not self.complete()):
+        self._runner.save_checkpoint()
+        while not self._runner.stop_requested() and (self._evaluating or not self.complete()):
             if not self._evaluating:
                 self._evaluate()
             for tag, duels in self.rollouts.evaluated(wait=True):
-                self._evaluated(tag, duels, display)
-
-    def _save_checkpoint(self) -> None:
-        path = checkpoint.path_for(self._folder.checkpoints, self.counters.episodes)
-        self._writer.save(path, self._watch.state(self.state_dict()), self.settings.checkpoint.keep)
+                self._evaluated(tag, duels)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the rest of the run depends on. Tensors are not copied."""
-        counters = asdict(self.counters) | {"seconds": self.budget.seconds()}
+        """Everything that the rest of the run depends on. Tensors are not copied. Raises DivergedError."""
+        counters = asdict(self.counters) | {"seconds": self.budget.seconds(), "idle_starts": self._idle_starts()}
         # What is played now may be what ends this start: the next one deals other games.
         out = [replace(request, attempt=request.attempt + 1) for request in self._in_flight.values()]
         open_requests = [*self._unplayed, *out]
-        return {
+        state = {
             "settings": asdict(self.settings),
             "acting": self.learner.acting_weights(),
             "counters": counters,
             "evaluating": [[tag, weights] for tag, weights in self._evaluating.items()],
             "open_requests": [[request.first, request.count, request.attempt] for request in open_requests],
             "budget_minutes": self.budget.minutes,
-            "passed": {what: cadence.passed for what, cadence in self._cadences.items()},
+            "passed": {what: cadence.passed for what, cadence in self.cadences.items()},
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
         }
+        return self._watch.state(state)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state_dict`. Requests that were out are played again, as the same episodes."""
@@ -299,6 +291,7 @@ class Trainer:
         out = state["open_requests"] if "open_requests" in state else state["open_tickets"]
         self._unplayed = [RolloutRequest(first, count, 0.0, *attempt) for first, count, *attempt in out]
         self._evaluating = dict(state["evaluating"])
-        restore(self._cadences, state["passed"])
+        restore(self.cadences, state["passed"])
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
+        self._began = self._standing()

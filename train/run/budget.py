@@ -19,7 +19,7 @@ class Budget:
         self, episodes: int | None, minutes: float | None, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self.episodes, self.minutes = episodes, minutes
-        self.seconds_before = 0.0  # of earlier starts of the run
+        self.seconds_before = 0.0  # of earlier starts of the run, and of what the trainer itself has timed
         self._clock = clock
         self._started: float | None = None
 
@@ -27,6 +27,10 @@ class Budget:
         """Start the clock, when the first rollout has come; later calls change nothing."""
         if self._started is None:
             self._started = self._clock()
+
+    def add(self, seconds: float) -> None:
+        """Count training that was timed by the trainer itself, whose clock is then never started."""
+        self.seconds_before += seconds
 
     def seconds(self) -> float:
         """Seconds of training, over all starts of the run."""

@@ -19,6 +19,10 @@ class Cadence:
         self._every, self._seconds, self._clock = every, seconds, clock
         self._last = -math.inf
 
+    def skip(self, episodes: int) -> None:
+        """What was due after so many episodes counts as done."""
+        self.passed = episodes // self._every
+
     def take(self, episodes: int) -> bool:
         """Whether it is due after so many episodes; if so, it counts as done."""
         due = episodes // self._every > self.passed and self._clock() - self._last >= self._seconds

@@ -19,18 +19,10 @@ from train.settings.saved import changes, other_keys
 
 log = logging.getLogger("train")
 
+BUDGET_KEYS = ("episodes", "iterations", "minutes")  # how far a run goes; no kind of run has them all
 # Settings that may differ from those that a run was started with: how long it is, on which machines it runs, how often
 # it is logged and evaluated. Any other makes it another run.
-CHANGEABLE = (
-    "episodes",
-    "minutes",
-    "runs",
-    "device",
-    "log_every_episodes",
-    "log_min_seconds",
-    "learner.threads",
-    "iterations",
-)
+CHANGEABLE = (*BUDGET_KEYS, "runs", "device", "log_every_episodes", "log_min_seconds", "learner.threads")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 
 
@@ -40,6 +32,7 @@ class RunFolder:
     def __init__(self, settings: RunSettings) -> None:
         self.path = settings.folder
         self.checkpoints = self.path / "checkpoints"
+        self.writer = checkpoint.BackgroundWriter()
         self._settings = settings
         self._lock: FileLock | None = None
 
@@ -86,6 +79,13 @@ class RunFolder:
                 f"{found.path}: does not fit this run ({reason}); start another with name=..."
             ) from None
         return found.path
+
+    def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> None:
+        """Write the checkpoint after so many episodes or iterations in the background, and keep the newest `keep`.
+
+        Raises CheckpointError when an earlier one could not be written.
+        """
+        self.writer.save(checkpoint.path_for(self.checkpoints, done), state, keep)
 
     def newest(self) -> Path | None:
         """The checkpoint that `resume` would load; changes nothing. Raises what it and entering the folder would."""

@@ -23,15 +23,19 @@ PLAIN_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Status:
-    """Where a run stands. `share` of its budget is done, 0 to 1; `seconds_left` is None while unknown."""
+    """Where a run stands. `share` of its budget is done, 0 to 1; `seconds_left` is None while unknown.
+
+    `updates` are None where every decision is one.
+    """
 
     share: float
-    episodes: int
+    done: int
     env_steps: int
-    updates: int
+    updates: int | None
     env_steps_per_second: float
     updates_per_second: float
     seconds_left: float | None
+    unit: str = "episodes"
 
 
 class Display:
@@ -39,7 +43,8 @@ class Display:
 
     def __init__(self, title: str) -> None:
         self._console = Console(stderr=True)
-        self._evaluation = "none yet"
+        self._title = title
+        self._newest: tuple[str, str] | None = None  # of what is looked at now and then
         self._last_line = time.monotonic()
         self._live: Live | None = None
         self._bar = Progress(
@@ -71,12 +76,17 @@ class Display:
             self._live.update(Group(self._bar, self._table(status)))
         elif status.env_steps_per_second and time.monotonic() - self._last_line >= PLAIN_SECONDS:
             self._last_line = time.monotonic()
-            self.say(_plain_line(status))
+            self.say(_line(status))
 
     def evaluated(self, duels: Mapping[str, Duel]) -> None:
         """Remember and say the newest evaluation."""
-        self._evaluation = "  ".join(f"{name} {duel.win_rate.mean:.1%}" for name, duel in duels.items())
-        self.say(f"evaluation, games won against: {self._evaluation}", terminal=False)
+        text = "  ".join(f"{name} {duel.win_rate.mean:.1%}" for name, duel in duels.items())
+        self.remember("games won against", text)
+        self.say(f"evaluation, games won against: {text}", terminal=False)
+
+    def remember(self, what: str, text: str) -> None:
+        """Show this on a terminal until there is something newer."""
+        self._newest = (what, text)
 
     def say(self, text: str, terminal: bool = True) -> None:
         """A line for the person and for train.log."""
@@ -88,9 +98,17 @@ class Display:
 
     def _table(self, status: Status) -> Table:
         table = Table.grid(padding=(0, 3))
-        table.add_row("episodes", f"{status.episodes:,}", "env steps", f"{status.env_steps:,}")
-        table.add_row("env steps/s", f"{status.env_steps_per_second:,.0f}", "updates", f"{status.updates:,}")
-        table.add_row("updates/s", f"{status.updates_per_second:,.0f}", "games won against", self._evaluation)
+        cells = [
+            (status.unit, f"{status.done:,}"),
+            ("env steps", f"{status.env_steps:,}"),
+            ("env steps/s", f"{status.env_steps_per_second:,.0f}"),
+        ]
+        if status.updates is not None:
+            cells += [("updates", f"{status.updates:,}"), ("updates/s", f"{status.updates_per_second:,.0f}")]
+        if self._newest is not None:
+            cells.append(self._newest)
+        for first in range(0, len(cells), 2):
+            table.add_row(*(text for cell in cells[first : first + 2] for text in cell))
         return table
 
 
@@ -98,12 +116,14 @@ def _time_left(seconds: float | None) -> str:
     return "" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02d} left"
 
 
-def _plain_line(status: Status) -> str:
-    return (
-        f"{status.share:4.0%}  {status.episodes:,} episodes  {status.updates:,} updates  "
-        f"{status.env_steps_per_second:,.0f} env steps/s  {status.updates_per_second:,.0f} updates/s  "
-        f"{_time_left(status.seconds_left)}"
-    ).rstrip()
+def _line(status: Status) -> str:
+    parts = [f"{status.share:4.0%}", f"{status.done:,} {status.unit}"]
+    if status.updates is not None:
+        parts.append(f"{status.updates:,} updates")
+    parts.append(f"{status.env_steps_per_second:,.0f} env steps/s")
+    if status.updates is not None:
+        parts.append(f"{status.updates_per_second:,.0f} updates/s")
+    return "  ".join([*parts, _time_left(status.seconds_left)]).rstrip()
 
 
 def results_table(title: str, unit: str, duels: Mapping[str, Duel], won_means: str | None = None) -> Table:

@@ -1,11 +1,9 @@
-"""A run of batch Q-learning: iterations of self-play and sweeps, and between them policies, curves and checkpoints."""
+"""Batch Q-learning: iterations of self-play and sweeps, and the policies between them."""
 
 from __future__ import annotations
 
 import logging
-import sys
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +17,27 @@ from cards.play import named_player
 from cards.splitmix import stream
 from cards.tables import TablePlayer, numbering_of, save_policy
 from command.compose import as_yaml
-from command.console import result_console, status_bar
-from train.run import checkpoint, results
+from command.console import result_console
+from train.run import results
+from train.run.budget import Budget
+from train.run.cadence import Cadence
 from train.run.folder import RunFolder
 from train.run.metrics import Metrics
 from train.run.progress import results_table
-from train.run.signals import StopRequest
+from train.run.runner import Progress, Runner
 from train.settings.batch_q import BatchQSettings
 from train.settings.saved import counters_of_checkpoint
-from train.tabular.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, untried_values, visited
+from train.tabular.batch_q import (
+    Batch,
+    Values,
+    by_whole_games,
+    greedy,
+    mark_tried,
+    play_batch,
+    sweep,
+    untried_values,
+    visited,
+)
 
 log = logging.getLogger("train")
 
@@ -74,36 +84,50 @@ class BatchQTrainer:
         self.values = untried_values(self._numbering)
         self.policy: Policy = self._numbering.initial.copy()
         self.counters = Counters()
-        (folder.path / POLICIES).mkdir(exist_ok=True)
-        self.resumed_from = folder.resume(self.load_state_dict)
-        folder.write_settings()
-        self._metrics = Metrics(folder.path, (), as_yaml(settings), self.counters.env_steps, scalars=SCALARS)
+        self.budget = Budget(settings.iterations, None)
+        self.keep = 1
+        self.cadences = {"log": Cadence(1, 0.0), "checkpoint": Cadence(settings.save_every, 0.0)}
 
-    def run(self, show: Callable[[Mapping[str, float]], None], stop_requested: Callable[[], bool]) -> bool:
-        """Learn until all iterations are done; returns whether they are. Leaves a checkpoint either way."""
-        try:
-            if not self.counters.iteration:
-                self._save_policy()
-            while not self.finished() and not stop_requested():
-                row = self._iterate()
-                self._metrics.write(self.counters.env_steps, row)
-                log.info("iteration %d: %s", self.counters.iteration, row)
-                if self.counters.iteration % self.settings.save_every == 0:
-                    self._save_policy()
-                    self._save_checkpoint()
-                show(row)
-            self._save_checkpoint()
-        finally:
-            self._metrics.close()
-        if not self.finished():
-            return False
-        self._save_policy()
-        save_policy(self._folder.path / TEXT_FORM, self._game, self.policy)
-        return True
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        return Progress(self.counters.iteration, "iterations", self.counters.env_steps, self.counters.updates)
 
-    def finished(self) -> bool:
+    def describe(self) -> str:
+        """The algorithm and its table."""
+        return f"{self.settings.algo} in a table of {self._numbering.listed.size - 1:,} states"
+
+    def open_metrics(self, folder: Path) -> Metrics:
+        """The curves of the run."""
+        return Metrics(folder, (), as_yaml(self.settings), self.counters.env_steps, scalars=SCALARS)
+
+    def begin(self, runner: Runner) -> None:
+        """Keep the policy before any learning."""
+        self._runner = runner
+        self._began = self.counters.iteration
+        if not self.counters.iteration:
+            self._save_policy()
+
+    def step(self) -> None:
+        """One iteration."""
+        self._row = self._iterate()
+        if self.counters.iteration % self.settings.save_every == 0:
+            self._save_policy()
+
+    def log_row(self) -> dict[str, float]:
+        """Of the iteration that was just made."""
+        seen, changed = self._row["table/visited"], self._row["table/changed"]
+        self._runner.display.remember("table", f"{seen:,} states visited, {changed:,} actions changed")
+        log.info("iteration %d: %s", self.counters.iteration, self._row)
+        return self._row
+
+    def complete(self) -> bool:
         """Whether all iterations are done."""
-        return self.counters.iteration >= self.settings.iterations
+        return self.budget.episodes_left(self.counters.iteration) == 0
+
+    def worth_another_start(self) -> bool:
+        """Whether this one got anywhere."""
+        return self.counters.iteration > self._began
 
     def _iterate(self) -> dict[str, float]:
         """Play, sweep and take the greedy policy; returns the row of metrics."""
@@ -113,14 +137,17 @@ class BatchQTrainer:
         seeds = stream(settings.seed, "episodes", number * settings.games, settings.games)
         batch = play_batch(self._game, self._numbering, self._reward, seeds, self.policy, epsilon, settings.unexplored)
         played = time.perf_counter()
-        mark_tried(self.values, batch)
-        sweep(self.values, batch, settings.passes, settings.step_size, settings.discount)
+        values = self.values.copy()  # what goes wrong in the middle of a sweep leaves the table as it was
+        mark_tried(values, batch)
+        sweep(values, batch, settings.passes, settings.step_size, settings.discount)
         swept = time.perf_counter()
-        before, self.policy = self.policy, self._greedy()
+        before, self.values, self.policy = self.policy, values, self._greedy(values)
         counters.iteration += 1
         counters.env_steps += batch.state.size
         counters.updates += batch.state.size * settings.passes
-        counters.seconds += time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        counters.seconds += seconds
+        self.budget.add(seconds)
         return self._table_row(before) | {
             "rollout/iteration": counters.iteration,
             "rollout/epsilon": epsilon,
@@ -130,8 +157,8 @@ class BatchQTrainer:
             "time/updates_per_second": batch.state.size * settings.passes / (swept - played),
         }
 
-    def _greedy(self) -> Policy:
-        return greedy(self.values, self._numbering.legal, self._numbering.initial)
+    def _greedy(self, values: Values) -> Policy:
+        return greedy(values, self._numbering.legal, self._numbering.initial)
 
     def _table_row(self, before: Policy) -> dict[str, float]:
         """What metrics say of the table after an iteration that began with the policy `before`."""
@@ -142,15 +169,10 @@ class BatchQTrainer:
             "table/changed": int((self.policy != before).sum()),
         }
 
-    # ------------------------------------------------------------------ files
-
     def _save_policy(self) -> None:
-        save_policy(policy_path(self._folder.path, self.counters.iteration), self._game, self.policy)
-
-    def _save_checkpoint(self) -> None:
-        path = checkpoint.path_for(self._folder.checkpoints, self.counters.iteration)
-        checkpoint.save(path, self.state_dict())
-        checkpoint.prune(self._folder.checkpoints, 1)
+        path = policy_path(self._folder.path, self.counters.iteration)
+        path.parent.mkdir(exist_ok=True)
+        save_policy(path, self._game, self.policy)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on."""
@@ -167,50 +189,28 @@ class BatchQTrainer:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values = values.copy()
         self.counters = counters_of_checkpoint(Counters, state["counters"])
-        self.policy = self._greedy()
+        self.policy = self._greedy(self.values)
+        self.budget.seconds_before = self.counters.seconds
+        for cadence in self.cadences.values():  # nothing is ever late
+            cadence.skip(self.counters.iteration)
 
-
-def learn_in_batches(settings: BatchQSettings, folder: RunFolder) -> int:
-    """Learn in the folder until all iterations are done or a signal comes; returns the exit code."""
-    with StopRequest() as stop, status_bar() as progress:
-        trainer = BatchQTrainer(settings, folder)
-        counters = trainer.counters
-        if trainer.resumed_from is not None:
-            print(f"resumed from {trainer.resumed_from}: {counters.iteration} iterations", file=sys.stderr)
-        before = counters.iteration
-        title = f"{settings.game_name}/{settings.name}"
-        task = progress.add_task(title, total=settings.iterations, completed=counters.iteration, status="")
-
-        def show(row: Mapping[str, float]) -> None:
-            progress.update(task, completed=counters.iteration, status=_status(row))
-
-        finished = trainer.run(show, lambda: stop.signal is not None)
-    if not finished:
-        print(f"stopped after {counters.iteration} iterations; the same command goes on", file=sys.stderr)
-        return stop.exit_code(again=counters.iteration > before)
-    states = int(visited(trainer.values).sum())
-    print(f"{settings.folder}: {counters.updates:,} updates, {states:,} states visited, {counters.seconds:.1f} s")
-    _report(settings, trainer.policy, folder.path)
-    return 0
-
-
-def _report(settings: BatchQSettings, policy: Policy, folder: Path) -> None:
-    """The policy against players without a table, on duplicate deals, as a table and as results.json."""
-    game = settings.load_game()
-    player = TablePlayer(numbering_of(game).number, policy)
-    seeds = stream(settings.seed, "final", 0, settings.evaluation.final_deals)
-    names = settings.evaluation.opponents
-    duels = {name: duel(game, player, named_player(game, name), seeds) for name in names}
-    if duels:
-        title = f"{settings.folder}, last policy, duplicate deals"
-        result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
-    results.write(folder, results.of_duels(duels, game.unit))
+    def report(self) -> None:
+        """The last policy as files, and against players without a table, on duplicate deals."""
+        settings, counters, game = self.settings, self.counters, self._game
+        self._save_policy()
+        save_policy(self._folder.path / TEXT_FORM, game, self.policy)
+        states = int(visited(self.values).sum())
+        print(f"{settings.folder}: {counters.updates:,} updates, {states:,} states visited, {counters.seconds:.1f} s")
+        player = TablePlayer(numbering_of(game).number, self.policy)
+        seeds = stream(settings.seed, "final", 0, settings.evaluation.final_deals)
+        names = settings.evaluation.opponents
+        duels = {name: duel(game, player, named_player(game, name), seeds) for name in names}
+        if duels:
+            title = f"{settings.folder}, last policy, duplicate deals"
+            result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
+        results.write(self._folder.path, results.of_duels(duels, game.unit))
 
 
 def _episodes(batch: Batch, numbering: Numbering) -> int:
     """Episodes of a batch, counted once for each seat that decided in them."""
     return int((batch.next_state == numbering.terminal).sum())
-
-
-def _status(row: Mapping[str, float]) -> str:
-    return f"{row['table/visited']:,} states visited, {row['table/changed']:,} actions changed"

@@ -1,11 +1,9 @@
-"""A run of tabular learning: episodes in batches, and between them its curves and checkpoints."""
+"""Tabular learning: a table, learned from episodes of the game in batches, and read from its checkpoint."""
 
 from __future__ import annotations
 
 import logging
-import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +16,14 @@ from cards.mdp import Model
 from cards.splitmix import stream
 from command.checks import SettingsError
 from command.compose import as_yaml
-from command.console import status_bar
 from train.run import checkpoint, results
+from train.run.budget import Budget
 from train.run.cadence import Cadence, restore
 from train.run.checkpoint import CheckpointError
 from train.run.folder import RunFolder
 from train.run.metrics import Metrics
-from train.run.signals import StopRequest
+from train.run.rates import Rates
+from train.run.runner import Progress, Runner
 from train.settings.saved import counters_of_checkpoint, other_keys, settings_of_checkpoint
 from train.settings.tabular import TabularSettings
 from train.tabular.algorithms import Method, Values, learn
@@ -111,6 +110,7 @@ class TabularTrainer:
     def __init__(self, settings: TabularSettings, folder: RunFolder) -> None:
         self.settings = settings
         self.counters = Counters()
+        self.budget = Budget(settings.episodes, settings.minutes)
         self._folder = folder
         game = settings.load_game()
         self.model = load_model(settings)
@@ -122,86 +122,86 @@ class TabularTrainer:
         self._method = Method(
             self.model.mdp.discount, settings.epsilon, settings.step_size or 0.0, settings.step_power, self.exact.policy
         )
-        # Compiled before the clock starts.
-        learn(settings.algo, self._simulator, np.empty(0, np.uint64), self.values, self.visits, self._method)
         saving = settings.checkpoint
-        self._cadences = {
+        self.keep = saving.keep
+        self.cadences = {
             "log": Cadence(settings.log_every_episodes, 0.0),
             "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
         }
-        self.resumed_from = folder.resume(self.load_state_dict)
-        if self.resumed_from is not None:
-            log.info("resumed from %s: %d episodes", self.resumed_from, self.counters.episodes)
-        self._metrics = Metrics(folder.path, (), as_yaml(settings), self.counters.env_steps, scalars=SCALARS)
-        self._rate = (time.perf_counter(), self.counters.env_steps)
 
-    def run(self, show: Callable[[Counters], None], stop_requested: Callable[[], bool]) -> bool:
-        """Learn until the budget is spent; returns whether it is. Leaves a checkpoint either way."""
-        try:
-            while not self.finished() and not stop_requested():
-                self._learn()
-                if self._due("log"):
-                    self._log()
-                if self._due("checkpoint"):
-                    self._save()
-                show(self.counters)
-            self._save()
-            return self.finished()
-        finally:
-            self._metrics.close()
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        return Progress(self.counters.episodes, "episodes", self.counters.env_steps)
 
-    def finished(self) -> bool:
+    def describe(self) -> str:
+        """The algorithm and its table."""
+        return f"{self.settings.algo} in a table of {self.model.states:,} states"
+
+    def open_metrics(self, folder: Path) -> Metrics:
+        """The curves of the run."""
+        return Metrics(folder, (), as_yaml(self.settings), self.counters.env_steps, scalars=SCALARS)
+
+    def begin(self, runner: Runner) -> None:
+        """Compile, before the clock starts."""
+        self._runner = runner
+        learn(self.settings.algo, self._simulator, np.empty(0, np.uint64), self.values, self.visits, self._method)
+        self._began = self.counters.episodes
+        self._rates = Rates(self.counters.env_steps)
+
+    def complete(self) -> bool:
         """Whether all episodes are played, or the time is up."""
-        minutes = self.settings.minutes
-        in_time = minutes is None or self.counters.seconds < 60 * minutes
-        return self.counters.episodes >= self.settings.episodes or not in_time
+        return self.budget.episodes_left(self.counters.episodes) == 0 or self.budget.time_is_up()
+
+    def worth_another_start(self) -> bool:
+        """Whether this one got anywhere."""
+        return self.counters.episodes > self._began
 
     def errors(self) -> Errors:
         """Of the table as it is now."""
         return self.exact.errors(self.values, self.visits, self.settings.min_visits)
 
-    def _learn(self) -> None:
+    def step(self) -> None:
+        """A batch of episodes. The table is left as it was when something goes wrong in the middle of one."""
         counters, settings = self.counters, self.settings
         # Never past a log row or a checkpoint, so that they fall on the same episodes in every run.
         room = [settings.episodes - counters.episodes, BATCH]
         room += [n - counters.episodes % n for n in (settings.log_every_episodes, settings.checkpoint.every_episodes)]
         started = time.perf_counter()
         seeds = stream(settings.seed, "episodes", counters.episodes, min(room))
-        decisions = learn(settings.algo, self._simulator, seeds, self.values, self.visits, self._method)
+        values, visits = self.values.copy(), self.visits.copy()
+        decisions = learn(settings.algo, self._simulator, seeds, values, visits, self._method)
+        self.values, self.visits = values, visits
         counters.episodes += seeds.size
         counters.env_steps += decisions
-        counters.seconds += time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        counters.seconds += seconds
+        self.budget.add(seconds)
 
-    def _due(self, what: str) -> bool:
-        return self._cadences[what].take(self.counters.episodes)
-
-    def _log(self) -> None:
-        (before, steps), now = self._rate, time.perf_counter()
-        self._rate = (now, self.counters.env_steps)
-        errors = self.errors()
+    def log_row(self) -> dict[str, float]:
+        """The errors of the table, and what was played."""
+        counters, errors = self.counters, self.errors()
+        per_second = self._rates.per_second(counters.env_steps, 0)["time/env_steps_per_second"]
+        self._rates = Rates(counters.env_steps)
+        self._runner.display.remember("greatest error", f"{errors.greatest:.5f}")
+        log.info("%d episodes: %s", counters.episodes, errors)
         row = (
             errors.greatest,
             errors.mean,
             errors.states,
             errors.optimal_share,
             errors.loss,
-            self.counters.episodes,
-            (self.counters.env_steps - steps) / max(now - before, 1e-9),
+            counters.episodes,
+            per_second,
         )
-        self._metrics.write(self.counters.env_steps, dict(zip(SCALARS, row, strict=True)))
-        log.info("%d episodes: %s", self.counters.episodes, errors)
-
-    def _save(self) -> None:
-        path = checkpoint.path_for(self._folder.checkpoints, self.counters.episodes)
-        checkpoint.save(path, self.state_dict())
-        checkpoint.prune(self._folder.checkpoints, self.settings.checkpoint.keep)
+        return dict(zip(SCALARS, row, strict=True))
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on."""
         return {
             "settings": asdict(self.settings),
             "counters": asdict(self.counters),
-            "passed": {what: cadence.passed for what, cadence in self._cadences.items()},
+            "passed": {what: cadence.passed for what, cadence in self.cadences.items()},
             "values": torch.from_numpy(self.values),
             "visits": torch.from_numpy(self.visits),
         }
@@ -211,39 +211,18 @@ class TabularTrainer:
         values, visits = state["values"].numpy(), state["visits"].numpy()
         if values.shape != self.values.shape or visits.shape != self.visits.shape:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
-        self.values[:], self.visits[:] = values, visits
+        self.values, self.visits = values.copy(), visits.copy()
         self.counters = counters_of_checkpoint(Counters, state["counters"])
-        restore(self._cadences, state["passed"])
+        self.budget.seconds_before = self.counters.seconds
+        restore(self.cadences, state["passed"])
 
-
-def train_table(settings: TabularSettings, folder: RunFolder) -> int:
-    """Learn in the folder until the budget is spent or a signal comes, then say how far the table is."""
-    trainer = TabularTrainer(settings, folder)
-    folder.write_settings()
-    with StopRequest() as stop, status_bar() as progress:
-        if trainer.resumed_from is not None:
-            print(f"resumed from {trainer.resumed_from}: {trainer.counters.episodes:,} episodes", file=sys.stderr)
-        task = progress.add_task(f"{settings.game_name}/{settings.name}", total=settings.episodes, status="")
-        started = (time.perf_counter(), trainer.counters.env_steps)
-
-        def show(counters: Counters) -> None:
-            rate = (counters.env_steps - started[1]) / (time.perf_counter() - started[0])
-            progress.update(task, completed=counters.episodes, status=f"{rate / 1e6:.1f} million decisions/s")
-
-        finished = trainer.run(show, lambda: stop.signal is not None)
-    if not finished:
-        print(f"stopped after {trainer.counters.episodes:,} episodes; the same command goes on", file=sys.stderr)
-        return stop.exit_code(again=trainer.counters.env_steps > started[1])
-    _report(trainer, folder.path)
-    return 0
-
-
-def _report(trainer: TabularTrainer, folder: Path) -> None:
-    counters, errors, settings = trainer.counters, trainer.errors(), trainer.settings
-    results.write(folder, asdict(counters) | asdict(errors))
-    print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
-    for line in error_lines(errors, settings.min_visits):
-        print(line)
+    def report(self) -> None:
+        """How far the table is, as lines and as results.json."""
+        counters, errors, settings = self.counters, self.errors(), self.settings
+        results.write(self._folder.path, asdict(counters) | asdict(errors))
+        print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
+        for line in error_lines(errors, settings.min_visits):
+            print(line)
 
 
 def error_lines(errors: Errors, min_visits: int) -> list[str]:

@@ -18,7 +18,7 @@ from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
 from train.run.finite import not_finite
 from train.run.folder import RunFolder
-from train.run.progress import Display
+from train.run.runner import Runner
 from train.settings.dqn import LearnerSettings
 
 CPU = torch.device("cpu")
@@ -98,10 +98,10 @@ def test_whatever_comes_first_stops_it_and_writes_nothing(
 def test_a_stop_request_writes_nothing_either(tmp_path: Path) -> None:
     """Nor is it the exit code that puts a job back into the queue."""
     chosen = settings(tmp_path, *RARELY.values())
-    with RunFolder(chosen) as held, Display("test") as display:
-        trainer = Trainer(chosen, held, CPU)
+    with RunFolder(chosen) as held:
+        trainer = Trainer(chosen, held, CPU, LocalBackend(chosen, CPU))
         with pytest.raises(DivergedError) as caught:
-            trainer.run(LocalBackend(chosen, CPU), display, lambda: trainer.counters.episodes >= 192)
+            Runner(trainer, held, lambda: trainer.counters.episodes >= 192).run()
     assert caught.value.exit_code not in (0, 75) and written(tmp_path) == []
 
 

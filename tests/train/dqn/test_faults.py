@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 
+from command.checks import SettingsError
 from tests.limits import seconds
 from tests.train.runs import equal, settings, small
 from tests.train.warm import train
@@ -24,8 +25,9 @@ from train.dqn.rollout import BackendLostError, LocalBackend, Rollout, Weights
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.folder import RunFolder
-from train.run.progress import Display
+from train.run.runner import Runner
 
+CPU = torch.device("cpu")
 KILLS = 20
 # A checkpoint after every batch, and a buffer large enough that writing one takes a while.
 LONG = ("checkpoint.every_episodes=32", "replay.capacity=200000", "evaluation.every_episodes=400")
@@ -121,13 +123,6 @@ def test_full_disk_keeps_the_last_checkpoint_and_says_so(
     assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
 
 
-def test_checkpoint_of_another_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(small(tmp_path, "episodes=64")) == 0
-    (tmp_path / "tressette").rename(tmp_path / "blackjack")
-    assert main(small(tmp_path, "game=blackjack")) == 2
-    assert "game.name: the run in" in capsys.readouterr().err
-
-
 class Straggler(LocalBackend):
     """Every fifth rollout claims weights that are far older than any that were published."""
 
@@ -148,9 +143,8 @@ class Straggler(LocalBackend):
 def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(tmp_path: Path) -> None:
     chosen = settings(tmp_path, "rollout.max_weights_age=60", "episodes=320")
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, torch.device("cpu"))
-        with Display("test") as display:
-            assert trainer.run(Straggler(chosen, torch.device("cpu")), display, lambda: False)
+        trainer = Trainer(chosen, folder, CPU, Straggler(chosen, CPU))
+        assert Runner(trainer, folder, lambda: False).run()
     counters = trainer.counters
     assert counters.too_old > 0
     assert counters.episodes == counters.next_episode == 320 and counters.env_steps == 320 * 40
@@ -174,15 +168,44 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
     """What stops a job may end Ray first; then the loss is no error."""
     chosen = settings(tmp_path, "episodes=640")
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, torch.device("cpu"))
-        rollouts = Deserted(chosen, torch.device("cpu"))
-        with Display("test") as display, nullcontext() if stopping else pytest.raises(BackendLostError):
-            trainer.run(rollouts, display, lambda: stopping and rollouts.gone)
+        rollouts = Deserted(chosen, CPU)
+        trainer = Trainer(chosen, folder, CPU, rollouts)
+        with nullcontext() if stopping else pytest.raises(BackendLostError):
+            Runner(trainer, folder, lambda: stopping and rollouts.gone).run()
     state = state_of(tmp_path)
     played = state["counters"]["episodes"] + sum(count for _, count, _ in state["open_requests"])
     assert played == state["counters"]["next_episode"] and 0 < state["counters"]["episodes"] < 640
     assert main(small(tmp_path, "episodes=640")) == 0
     assert state_of(tmp_path)["counters"]["episodes"] == 640
+
+
+def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_ever(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checkpoint of the first start remembers it: the second is the last that a job script is asked for."""
+
+    def lost(*_: Any) -> str:
+        raise BackendLostError("all gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalBackend, "describe", lost)
+        codes = [main(small(tmp_path, "episodes=64")) for _ in range(2)]
+    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert codes == [75, 1]
+    assert errors == ["error: all gone", "error: all gone; but this start got nowhere, nor would the next"]
+    assert main(small(tmp_path, "episodes=64")) == 0 and state_of(tmp_path)["counters"]["idle_starts"] == 0
+
+
+def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing was learned yet, other settings may have it."""
+
+    def refused(*_: Any) -> str:
+        raise SettingsError("rollout.workers: too many")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalBackend, "describe", refused)
+        assert main(small(tmp_path)) == 2
+    assert main(small(tmp_path, "learner.lr=1e-4", "episodes=64")) == 0
 
 
 def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,12 +216,11 @@ def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypat
     out: list[int] = []
     due: list[int] = []
     with RunFolder(chosen) as folder, closing(RayBackend(chosen)) as rollouts:
-        trainer = Trainer(chosen, folder, torch.device("cpu"))
+        trainer = Trainer(chosen, folder, CPU, rollouts)
         submit = rollouts.submit
         monkeypatch.setattr(rollouts, "submit", lambda request: (submit(request), out.append(rollouts._out)))
         monkeypatch.setattr(trainer, "_update", lambda: (Trainer._update(trainer), due.append(trainer._updates_due())))
-        with Display("test") as display:
-            trainer.run(rollouts, display, lambda: len(due) > 200)
+        Runner(trainer, folder, lambda: len(due) > 200).run()
     assert max(out) <= chosen.rollout.in_flight
     per_rollout = 32 * 40 * chosen.learner.samples_per_insert / chosen.learner.batch_size
     # What one request pays for is the lead that playing may have; a second may come in while it is learned from.

@@ -16,20 +16,16 @@ from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.device import choose_device
 from train.run.folder import RunFolder
-from train.run.progress import Display
+from train.run.runner import Runner
 
 
 def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str, Any]:
     """Train, stopping once so many episodes are learned from; returns the newest checkpoint."""
     chosen = settings(runs, *overrides)
     device = choose_device("cpu")
-    with RunFolder(chosen) as folder, Display("test") as display:
-        trainer = Trainer(chosen, folder, device)
-        trainer.run(
-            make_backend(chosen, device),
-            display,
-            lambda: stop_after is not None and trainer.counters.episodes >= stop_after,
-        )
+    with RunFolder(chosen) as folder:
+        trainer = Trainer(chosen, folder, device, make_backend(chosen, device))
+        Runner(trainer, folder, lambda: stop_after is not None and trainer.counters.episodes >= stop_after).run()
         found = checkpoint.load_newest(folder.checkpoints)
     assert found is not None
     return found.state
@@ -41,7 +37,6 @@ def differences(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
 
 
 VARIANTS = {
-    "plain": [],
     "everything": [
         "replay.prioritised=true",
         "network.dueling=true",
@@ -148,17 +143,6 @@ def test_another_seed_is_another_run(tmp_path: Path) -> None:
     assert any("online" in path for path in differences(a, b))
 
 
-def test_rows_written_after_the_checkpoint_are_taken_back(tmp_path: Path) -> None:
-    """A run that was killed after logging more than its last checkpoint knows goes on without doubled rows."""
-    whole = run(tmp_path / "a")
-    run(tmp_path / "b", stop_after=128)
-    path = tmp_path / "b" / "tressette" / "small" / "metrics.csv"
-    with path.open("a") as file:
-        file.write("5760" + "," * 20 + "\n" + "61")
-    assert differences(whole, run(tmp_path / "b")) == []
-    assert metrics_without_times(path.parent) == metrics_without_times(tmp_path / "a" / "tressette" / "small")
-
-
 def test_samples_per_insert_is_kept(tmp_path: Path) -> None:
     state = run(tmp_path, "learner.samples_per_insert=1.5")
     assert state["learner"]["updates"] * 64 / state["counters"]["env_steps"] == pytest.approx(1.5, rel=0.01)
@@ -191,10 +175,9 @@ def test_beta_rises_linearly_over_the_budget(tmp_path: Path, episodes: int, beta
     """From 0.4 to 1, by the share of the 256 episodes that is learned from; the same when the run is resumed."""
     chosen, device = settings(tmp_path, "replay.prioritised=true"), choose_device("cpu")
     for stop_after in (32, episodes):
-        with RunFolder(chosen) as folder, Display("test") as display:
-            trainer = Trainer(chosen, folder, device)
-            rollouts = make_backend(chosen, device)
-            trainer.run(rollouts, display, lambda: trainer.counters.episodes >= stop_after)  # noqa: B023
+        with RunFolder(chosen) as folder:
+            trainer = Trainer(chosen, folder, device, make_backend(chosen, device))
+            Runner(trainer, folder, lambda: trainer.counters.episodes >= stop_after).run()  # noqa: B023
     assert trainer.replay.beta == pytest.approx(beta)
 
 
@@ -220,17 +203,18 @@ def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
     """What was learned is on disk before it begins, and the next start evaluates."""
     chosen = settings(tmp_path, "evaluation.every_episodes=1000", "episodes=128")
     seen: list[int] = []
-    with RunFolder(chosen) as folder, Display("test") as display:
-        trainer = Trainer(chosen, folder, choose_device("cpu"))
+    device = choose_device("cpu")
+    with RunFolder(chosen) as folder:
+        trainer = Trainer(chosen, folder, device, Waiting(chosen, device))
 
         def stop_requested() -> bool:
             if trainer._evaluating:
-                trainer._writer.wait()
+                folder.writer.wait()
                 found = checkpoint.load_newest(folder.checkpoints)
                 seen.append(found.state["counters"]["episodes"] if found else 0)
             return len(seen) > 2
 
-        assert not trainer.run(Waiting(chosen, choose_device("cpu")), display, stop_requested)
+        assert not Runner(trainer, folder, stop_requested).run()
         assert trainer.finished() and set(seen) == {128}
     state = run(tmp_path, "evaluation.every_episodes=1000", "episodes=128")
     assert state["counters"]["evaluated"] == state["counters"]["env_steps"] == 128 * 40
@@ -250,9 +234,9 @@ def test_curves_are_on_disk_even_if_the_checkpoint_is_not(tmp_path: Path, monkey
 
 
 def test_open_tickets_keep_their_attempt_and_may_be_of_an_older_version(tmp_path: Path) -> None:
-    chosen = settings(tmp_path)
+    chosen, device = settings(tmp_path), choose_device("cpu")
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, choose_device("cpu"))
+        trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
         trainer._unplayed = [RolloutRequest(64, 32, 0.5, 3)]
         state = trainer.state_dict()
         assert state["open_requests"] == [[64, 32, 3]]
@@ -271,10 +255,10 @@ def test_an_evaluation_that_fell_due_while_another_ran_is_made_up_for(tmp_path: 
             self.late += bool(self._evaluations)
             return super().evaluated(wait) if self.late % 6 == 0 else []
 
-    chosen = settings(tmp_path, "evaluation.every_episodes=128", "episodes=512")
-    with RunFolder(chosen) as folder, Display("test") as display:
-        trainer = Trainer(chosen, folder, choose_device("cpu"))
-        assert trainer.run(Slow(chosen, choose_device("cpu")), display, lambda: False)
+    chosen, device = settings(tmp_path, "evaluation.every_episodes=128", "episodes=512"), choose_device("cpu")
+    with RunFolder(chosen) as folder:
+        trainer = Trainer(chosen, folder, device, Slow(chosen, device))
+        assert Runner(trainer, folder, lambda: False).run()
     rows = metrics_without_times(tmp_path / "tressette" / "small")
     steps = [int(row["env_steps"]) for row in rows if row["eval/win_rate_vs_random"]]
     # The second was due at 256 and begins when the first is done, not at 384; the last weights come last.

@@ -4,10 +4,11 @@ import pytest
 
 from command.checks import SettingsError
 from command.compose import compose
-from train.dqn.counters import Counters, RecentRates
+from train.dqn.counters import Counters
 from train.dqn.pace import Pace
 from train.run.budget import Budget
 from train.run.cadence import Cadence
+from train.run.rates import RecentRates
 from train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
 
 
@@ -103,6 +104,23 @@ def test_a_resumed_cadence_does_not_do_again_what_was_done() -> None:
     cadence = Cadence(100, 0.0)
     cadence.passed = 7
     assert not cadence.take(799) and cadence.take(800)
+
+
+def test_what_was_due_before_a_run_was_resumed_counts_as_done() -> None:
+    cadence = Cadence(5, 0.0)
+    cadence.skip(7)
+    assert not cadence.take(8) and cadence.take(10)
+
+
+def test_a_trainer_may_time_itself() -> None:
+    clock = Clock()
+    budget = Budget(1000, 1.0, clock)
+    budget.seconds_before = 10.0
+    budget.add(20.0)
+    clock.now += 1000
+    assert budget.seconds() == 30 and budget.spent(0) == 0.5 and budget.seconds_left(100) == 30
+    budget.add(30.0)
+    assert budget.time_is_up()
 
 
 def test_rates_are_of_the_last_seconds_and_never_of_a_moment() -> None:

@@ -35,6 +35,23 @@ def test_live_display_shows_rates_time_left_and_the_last_evaluation(monkeypatch,
         assert text in shown
 
 
+def test_a_run_that_counts_no_updates_and_shows_something_else_than_evaluations(monkeypatch, capsys) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100)
+    status = Status(0.5, 3, 4_000, None, 12.0, 0.0, None, "iterations")
+    with monkeypatch.context() as patch:
+        patch.setattr(progress, "Console", lambda **_: console)
+        with Display("spike/test") as display:
+            display.remember("table", "77 states visited")
+            display.show(status)
+    assert all(text in screen.getvalue() for text in ("iterations", "4,000", "table", "77 states visited"))
+    assert "updates" not in screen.getvalue() and "games won" not in screen.getvalue()
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
+    with Display("spike/test") as display:
+        display.show(status)
+    assert capsys.readouterr().err == " 50%  3 iterations  12 env steps/s\n"
+
+
 def test_plain_lines_elsewhere(monkeypatch, capsys, duels) -> None:
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
     with Display("tressette/test") as display:

@@ -1,7 +1,8 @@
-"""Batch Q-learning: sweeps worked by hand, transitions against play, and a run that stops and goes on."""
+"""Batch Q-learning: sweeps worked by hand, transitions against play, and the policies of a run."""
 
 import csv
-from collections.abc import Mapping
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,14 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from cards.game import Game, load_game
 from cards.splitmix import stream
 from cards.tables import load_policy, numbering_of
-from command.compose import compose
 from train.__main__ import main
-from train.run.folder import RunFolder
-from train.settings.batch_q import BatchQSettings
 from train.tabular.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, visited
 from train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
 
 GAME = load_game("spike")
 NUMBERING = numbering_of(GAME)
 NEVER = -np.inf
+STEP = BatchQTrainer.step
 SMALL = ["algo=batch_q_learning", "game=spike", "experiment=study_2p_credits", "games=40", "save_every=2"]
 
 
@@ -147,48 +146,31 @@ def run(folder: Path, name: str, *more: str) -> int:
     return main([*SMALL, "passes=3", f"runs={folder}", f"name={name}", *more])
 
 
-def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    assert run(tmp_path, "whole", "iterations=4") == 0
-    assert run(tmp_path, "parts", "iterations=2") == 0
-    assert run(tmp_path, "parts", "iterations=4") == 0
-    whole, parts = tmp_path / "spike" / "whole", tmp_path / "spike" / "parts"
-    for name in (
-        "policies/iteration_000.npz",
-        "policies/iteration_002.npz",
-        "policies/iteration_004.npz",
-        "policy.json",
-    ):
-        assert np.array_equal(load_policy(whole / name, GAME), load_policy(parts / name, GAME))
-    one, other = (rows_without_times(folder) for folder in (whole, parts))
-    assert one == other and [row["rollout/iteration"] for row in one] == ["1", "2", "3", "4"]
-    assert not np.array_equal(load_policy(whole / "policy.json", GAME), NUMBERING.initial)
-
-
-def rows_without_times(folder: Path) -> list[dict[str, str]]:
+def test_policies_and_curves_of_a_run(tmp_path: Path) -> None:
+    assert run(tmp_path, "small", "iterations=5") == 0
+    folder = tmp_path / "spike" / "small"
+    policies = {path.name: load_policy(path, GAME) for path in sorted((folder / "policies").iterdir())}
+    assert list(policies) == [f"iteration_{number:03d}.npz" for number in (0, 2, 4, 5)]
+    assert np.array_equal(policies["iteration_000.npz"], NUMBERING.initial)
+    assert not np.array_equal(policies["iteration_004.npz"], policies["iteration_005.npz"])
+    assert np.array_equal(policies["iteration_005.npz"], load_policy(folder / "policy.json", GAME))
     with (folder / "metrics.csv").open() as file:
-        return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in csv.DictReader(file)]
+        rows = list(csv.DictReader(file))
+    assert [row["rollout/iteration"] for row in rows] == ["1", "2", "3", "4", "5"]
+    assert list(rows[0]) == ["env_steps", *SCALARS]
+    assert set(EventAccumulator(str(folder / "tensorboard")).Reload().Tags()["scalars"]) == set(SCALARS)
 
 
-def test_curves_have_no_row_twice_and_none_is_lost_when_a_run_is_cut_off(tmp_path: Path) -> None:
-    small = [*SMALL, "iterations=4", "passes=2", f"runs={tmp_path}"]
-    settings = compose(BatchQSettings, "batch_q", [*small, "name=cut"])
-
-    def cut_off(row: Mapping[str, float]) -> None:
-        if row["rollout/iteration"] == 3:  # one after the newest checkpoint
-            raise RuntimeError("power failure")
-
-    with RunFolder(settings) as folder, pytest.raises(RuntimeError, match="power failure"):
-        BatchQTrainer(settings, folder).run(cut_off, lambda: False)
-    cut = tmp_path / "spike" / "cut"
-    assert [row["rollout/iteration"] for row in rows_without_times(cut)] == ["1", "2", "3"]
-    assert main([*small, "name=cut"]) == 0 and main([*small, "name=whole"]) == 0
-    rows = rows_without_times(cut)
-    assert rows == rows_without_times(tmp_path / "spike" / "whole")
-    assert list(rows[0]) == ["env_steps", *(name for name in SCALARS if not name.startswith("time/"))]
-    board = EventAccumulator(str(cut / "tensorboard")).Reload()
-    assert set(board.Tags()["scalars"]) == set(SCALARS)
-    points = [(str(event.step), event.value) for event in board.Scalars("table/unvisited")]
-    assert points == [(row["env_steps"], float(row["table/unvisited"])) for row in rows]
+def test_a_run_may_end_with_the_iterations_that_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last policy is then that of the checkpoint, between two that it saved on the way."""
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchQTrainer, "step", lambda trainer: (STEP(trainer), os.kill(os.getpid(), signal.SIGINT))[0])
+        codes = [run(tmp_path, "short", "iterations=4") for _ in range(3)]
+    folder = tmp_path / "spike" / "short"
+    assert codes == [130, 130, 130] and not (folder / "policy.json").exists()
+    assert run(tmp_path, "short", "iterations=3") == 0
+    policy = load_policy(folder / "policy.json", GAME)
+    assert np.array_equal(policy, load_policy(folder / "policies" / "iteration_003.npz", GAME))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Runs of tabular learning from the command line: tables, curves, resuming, errors."""
+"""Runs of tabular learning from the command line: tables, curves, errors."""
 
 import csv
 import json
@@ -13,6 +13,7 @@ from command.compose import compose
 from train.__main__ import main
 from train.run import checkpoint
 from train.run.folder import RunFolder
+from train.run.runner import Runner
 from train.settings.tabular import TabularSettings
 from train.tabular.trainer import SCALARS, TabularTrainer, load_table
 
@@ -54,40 +55,24 @@ def test_experiments(tmp_path: Path, experiment: str, algo: str, width: int, cap
     assert len(checkpoint.listed(run / "checkpoints")) == 3
 
 
-def test_a_resumed_run_has_the_same_table(tmp_path: Path) -> None:
-    assert main(["experiment=blackjack_q", *arguments(tmp_path / "whole")]) == 0
-    assert main(["experiment=blackjack_q", *arguments(tmp_path / "parts"), "episodes=9000"]) == 0
-    assert main(["experiment=blackjack_q", *arguments(tmp_path / "parts")]) == 0
-    whole, parts = (load_table(tmp_path / name / "blackjack" / "small") for name in ("whole", "parts"))
-    assert (whole.values == parts.values).all() and (whole.visits == parts.visits).all()
-    rows = [(tmp_path / name / "blackjack/small/metrics.csv").read_text().splitlines() for name in ("whole", "parts")]
-    without_time = [[line.rsplit(",", 1)[0] for line in lines] for lines in rows]
-    assert without_time[0] == without_time[1]
-
-
-def test_a_stopped_run_leaves_a_checkpoint(tmp_path: Path) -> None:
+def test_batches_end_at_checkpoints_and_log_rows(tmp_path: Path) -> None:
     settings = compose(TabularSettings, "tabular", arguments(tmp_path))
     looks = []
     with RunFolder(settings) as folder:
         trainer = TabularTrainer(settings, folder)
-        assert not trainer.run(lambda counters: looks.append(counters.episodes), lambda: len(looks) == 2)
-    assert looks == [8000, 10000]  # batches end at checkpoints and log rows
-    assert checkpoint.listed(folder.checkpoints)[0] == checkpoint.path_for(folder.checkpoints, 10000)
-    with RunFolder(settings) as folder:
-        again = TabularTrainer(settings, folder)
-        assert again.resumed_from is not None and again.counters.episodes == 10000
-        assert (again.values == trainer.values).all()
+        Runner(trainer, folder, lambda: bool(looks.append(trainer.counters.episodes))).run()
+    assert looks == [0, 8000, 10000, 16000, 20000, 24000]  # and at 30000 nobody asks
 
 
 def test_minutes_end_a_run(tmp_path: Path) -> None:
     settings = compose(TabularSettings, "tabular", arguments(tmp_path, "minutes=0.0000001"))
     with RunFolder(settings) as folder:
         trainer = TabularTrainer(settings, folder)
-        assert trainer.run(lambda counters: None, lambda: False)
+        assert Runner(trainer, folder, lambda: False).run()
     assert 0 < trainer.counters.episodes < settings.episodes
 
 
-def test_a_damaged_newest_checkpoint_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_table_is_read_from_the_newest_good_checkpoint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert main(["experiment=blackjack_td", *arguments(tmp_path)]) == 0
     folder = tmp_path / "blackjack" / "small"
     newest, before, *_ = checkpoint.listed(folder / "checkpoints")

@@ -1,0 +1,336 @@
+"""What every kind of run promises, whatever learns in it."""
+
+import csv
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from tests.train.runs import SMALL, equal
+from train.__main__ import main
+from train.dqn.trainer import Trainer as DqnTrainer
+from train.run import checkpoint
+from train.run.folder import RunFolder
+from train.tabular.batch_q_trainer import BatchQTrainer
+from train.tabular.trainer import TabularTrainer
+
+TABLE = ("episodes=30000", "log_every_episodes=10000", "checkpoint.every_episodes=8000", "checkpoint.min_seconds=0")
+BATCHES = ("iterations=5", "games=20", "passes=2", "save_every=2", "evaluation.final_deals=8")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A small run: its settings, what learns in it, and what it counts."""
+
+    game: str
+    settings: tuple[str, ...]
+    trainer: type
+    total: int
+    unit: str
+    raise_more: str
+    idle_codes: tuple[int, ...]  # of starts in a row that USR1 ends before they got anywhere
+
+    def train(self, runs: Path, *more: str) -> int:
+        return main([f"game={self.game}", *self.settings, f"runs={runs}", "name=small", *more])
+
+    def folder(self, runs: Path) -> Path:
+        return runs / self.game / "small"
+
+
+KINDS = {
+    "dqn": Kind("tressette", SMALL, DqnTrainer, 256, "episodes", "episodes or minutes", (75, 1)),
+    "tabular": Kind(
+        "blackjack", ("algo=q_learning", *TABLE), TabularTrainer, 30_000, "episodes", "episodes or minutes", (1,)
+    ),
+    "batch_q": Kind("spike", ("algo=batch_q_learning", *BATCHES), BatchQTrainer, 5, "iterations", "iterations", (1,)),
+}
+EveryKind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kind], Path]:
+    """Parent folder of a run of each kind from its first step to its last."""
+    done: dict[Kind, Path] = {}
+
+    def runs(kind: Kind) -> Path:
+        if kind not in done:
+            done[kind] = tmp_path_factory.mktemp("whole")
+            assert kind.train(done[kind]) == 0
+        return done[kind]
+
+    return runs
+
+
+@contextmanager
+def each_step(kind: Kind, then: Callable[[int], None]) -> Iterator[None]:
+    """After each step of a trainer call this with how many there were."""
+    step, count = kind.trainer.step, 0
+
+    def counted(trainer: Any) -> None:
+        nonlocal count
+        step(trainer)
+        count += 1
+        then(count)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kind.trainer, "step", counted)
+        yield
+
+
+@contextmanager
+def signal_after(kind: Kind, steps: int, number: int) -> Iterator[None]:
+    with each_step(kind, lambda count: os.kill(os.getpid(), number) if count == steps else None):
+        yield
+
+
+def checkpoints(kind: Kind, runs: Path) -> list[Path]:
+    return checkpoint.listed(kind.folder(runs) / "checkpoints")
+
+
+def newest(kind: Kind, runs: Path) -> dict[str, Any]:
+    return checkpoint.load(checkpoints(kind, runs)[0])
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    """Of the curves, but for the time that things took."""
+    with (folder / "metrics.csv").open() as file:
+        return [{k: v for k, v in row.items() if not k.endswith("_per_second")} for row in csv.DictReader(file)]
+
+
+def files(folder: Path) -> set[str]:
+    """All but the checkpoints on the way and the events of each start."""
+    names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    return {name for name in names if not name.startswith(("tensorboard/", "checkpoints/episode_"))}
+
+
+def assert_same_end(kind: Kind, one: Path, other: Path) -> None:
+    """The same bits in the last checkpoint, the same curves, the same results, the same files."""
+    found = equal(newest(kind, one), newest(kind, other))
+    assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
+    first, second = kind.folder(one), kind.folder(other)
+    assert rows(first) == rows(second) != []
+    assert files(first) == files(second) >= {"config.yaml", "metrics.csv", "train.log", "results.json"}
+    results = [json.loads((folder / "results.json").read_text()) | {"seconds": 0} for folder in (first, second)]
+    assert results[0] == results[1]
+
+
+@EveryKind
+def test_a_run_that_was_stopped_twice_ends_where_an_uninterrupted_one_does(
+    tmp_path: Path, kind: Kind, uninterrupted: Callable[[Kind], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        with signal_after(kind, 2, signal.SIGTERM):
+            assert kind.train(tmp_path) == 128 + signal.SIGTERM
+    path = checkpoints(kind, tmp_path)[0]
+    capsys.readouterr()
+    assert kind.train(tmp_path) == 0
+    done = int(path.stem.partition("_")[2])
+    assert 0 < done < kind.total and f"resumed from {path}: {done:,} {kind.unit}" in capsys.readouterr().err
+    assert_same_end(kind, uninterrupted(kind), tmp_path)
+
+
+@EveryKind
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75)])
+def test_a_stop_request_ends_with_a_checkpoint_and_its_code(
+    tmp_path: Path, kind: Kind, number: signal.Signals, code: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with signal_after(kind, 3, number):
+        assert kind.train(tmp_path) == code
+    path, text = checkpoints(kind, tmp_path)[0], capfd.readouterr().err
+    done = int(path.stem.partition("_")[2])
+    assert checkpoint.load(path)["settings"]["name"] == "small" and 0 < done < kind.total
+    assert "stopping with a checkpoint" in text and text.splitlines()[-1] == (
+        f"stopped by {number.name} after {done:,} {kind.unit}; a checkpoint is in {path.parent}; "
+        "the same command goes on from there"
+    )
+
+
+@EveryKind
+def test_a_job_whose_starts_get_nowhere_is_not_started_for_ever(
+    tmp_path: Path, kind: Kind, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = kind.trainer.begin
+
+    def interrupted(trainer: Any, runner: Any) -> None:
+        begin(trainer, runner)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind.trainer, "begin", interrupted)
+        assert tuple(kind.train(tmp_path) for _ in kind.idle_codes) == kind.idle_codes
+    text = capsys.readouterr().err
+    assert text.count("error: this start got nowhere, nor would the next: give the job more time") == 1
+    with signal_after(kind, 1, signal.SIGUSR1):
+        assert kind.train(tmp_path) == 75
+
+
+@EveryKind
+def test_a_damaged_newest_checkpoint_is_passed_over_with_one_warning(
+    tmp_path: Path, kind: Kind, uninterrupted: Callable[[Kind], Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for steps in (2, 1):
+        with signal_after(kind, steps, signal.SIGTERM), keeping_all():
+            assert kind.train(tmp_path) == 143
+    damaged, before, *_ = checkpoints(kind, tmp_path)
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    capfd.readouterr()
+    assert kind.train(tmp_path) == 0
+    warning = f"{damaged}: damaged (its checksum does not match); the one before is used, this one is renamed"
+    text = capfd.readouterr().err
+    assert [line for line in text.splitlines() if damaged.name in line] == [warning]
+    assert f"resumed from {before}:" in text
+    aside = damaged.with_name(damaged.name + ".damaged")
+    assert aside.exists()
+    aside.unlink()
+    assert_same_end(kind, uninterrupted(kind), tmp_path)
+
+
+@contextmanager
+def keeping_all() -> Iterator[None]:
+    """Checkpoints, even of a run that keeps one."""
+    save = RunFolder.save_checkpoint
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            RunFolder, "save_checkpoint", lambda folder, done, state, keep: save(folder, done, state, max(keep, 3))
+        )
+        yield
+
+
+@pytest.mark.parametrize(("name", "others"), list(permutations(KINDS, 2)))
+def test_a_checkpoint_of_another_kind_of_run_is_refused_in_one_line(
+    tmp_path: Path,
+    name: str,
+    others: str,
+    uninterrupted: Callable[[Kind], Path],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As it is, and with the right settings beside what the other has learned."""
+    kind, other = KINDS[name], KINDS[others]
+    state, own = newest(other, uninterrupted(other)), newest(kind, uninterrupted(kind))
+    path = checkpoint.path_for(kind.folder(tmp_path) / "checkpoints", 1)
+    path.parent.mkdir(parents=True)
+    for foreign, message in (
+        (state, "error: game.name: the run in"),
+        (state | {"settings": own["settings"] | {"runs": str(tmp_path)}}, f"error: {path}: does not fit this run"),
+    ):
+        checkpoint.save(path, foreign)
+        bytes_before = path.read_bytes()
+        capsys.readouterr()
+        assert kind.train(tmp_path) == 2
+        text = capsys.readouterr().err
+        assert text.startswith(message) and text.count("\n") == 1 and "name=..." in text
+        assert checkpoints(kind, tmp_path) == [path] and path.read_bytes() == bytes_before
+        assert not (kind.folder(tmp_path) / "config.yaml").exists()
+
+
+@EveryKind
+def test_curves_have_no_point_twice_and_none_is_lost_when_a_run_is_cut_off(
+    tmp_path: Path, kind: Kind, uninterrupted: Callable[[Kind], Path]
+) -> None:
+    """The power fails some time after the first checkpoint, when there are rows that it does not know."""
+    saved, save = [], RunFolder.save_checkpoint
+
+    def once(folder: RunFolder, done: int, *rest: Any) -> None:
+        if saved:
+            raise RuntimeError("power failure")
+        saved.append(done)
+        save(folder, done, *rest)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(RuntimeError, match="power failure"):
+        patch.setattr(RunFolder, "save_checkpoint", once)
+        kind.train(tmp_path)
+    (path,) = checkpoints(kind, tmp_path)
+    assert path == checkpoint.path_for(path.parent, saved[0])
+    assert int(rows(kind.folder(tmp_path))[-1]["env_steps"]) > checkpoint.load(path)["counters"]["env_steps"]
+    assert kind.train(tmp_path) == 0
+    assert_same_end(kind, uninterrupted(kind), tmp_path)
+    written = rows(kind.folder(tmp_path))
+    board = EventAccumulator(str(kind.folder(tmp_path) / "tensorboard")).Reload()
+    for name in written[0].keys() & set(board.Tags()["scalars"]):
+        points = [str(event.step) for event in board.Scalars(name)]
+        assert points == [row["env_steps"] for row in written if row[name]], name
+
+
+@EveryKind
+def test_what_was_learned_before_an_error_is_kept(
+    tmp_path: Path, kind: Kind, uninterrupted: Callable[[Kind], Path]
+) -> None:
+    def fail(count: int) -> None:
+        if count == 3:
+            raise RuntimeError("something else")
+
+    with each_step(kind, fail), pytest.raises(RuntimeError, match="something else"):
+        kind.train(tmp_path)
+    assert 0 < int(checkpoints(kind, tmp_path)[0].stem.partition("_")[2]) < kind.total
+    assert kind.train(tmp_path) == 0
+    found = equal(newest(kind, uninterrupted(kind)), newest(kind, tmp_path))
+    # What the failed step would have logged, evaluated and saved is done after the next one.
+    assert [path for path in found if not path.startswith((".settings.runs", ".counters.", ".evaluat"))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "learns"),
+    [("tabular", "train.tabular.trainer.learn"), ("batch_q", "train.tabular.batch_q_trainer.sweep")],
+)
+def test_half_a_step_of_a_table_leaves_no_trace(
+    tmp_path: Path, name: str, learns: str, uninterrupted: Callable[[Kind], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table was changed when something went wrong, and the step is made again after it."""
+    kind, calls = KINDS[name], 0
+    module, _, function = learns.rpartition(".")
+    real = getattr(__import__(module, fromlist=[function]), function)
+
+    def fails(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        result = real(*arguments)
+        if calls == 3:
+            raise RuntimeError("not enough of something")
+        return result
+
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="not enough"):
+        patch.setattr(learns, fails)
+        kind.train(tmp_path)
+    assert kind.train(tmp_path) == 0
+    assert_same_end(kind, uninterrupted(kind), tmp_path)
+
+
+@EveryKind
+def test_a_complete_run_is_shown_again_and_left_as_it_is(
+    kind: Kind, uninterrupted: Callable[[Kind], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = uninterrupted(kind)
+    written = [kind.folder(runs) / "metrics.csv", checkpoints(kind, runs)[0]]
+    before = [path.read_bytes() for path in written]
+    assert kind.train(runs) == 0
+    first = capsys.readouterr()
+    assert kind.train(runs) == 0
+    second = capsys.readouterr()
+    assert first.out == second.out != ""
+    assert second.err == f"{kind.folder(runs)} is complete: raise {kind.raise_more} to go on with it\n"
+    assert [path.read_bytes() for path in written] == before
+
+
+@EveryKind
+def test_what_a_run_says_of_itself(
+    tmp_path: Path, kind: Kind, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How it begins, and where there is no terminal a line of progress now and then."""
+    monkeypatch.setattr("train.run.progress.PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr("train.run.runner._SHOW_SECONDS", 0.0)
+    assert kind.train(tmp_path) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"run {kind.folder(tmp_path)}, ")
+    assert lines[1] == f"watch it: tensorboard --logdir {tmp_path}"
+    (*_, last) = [line for line in lines if "env steps/s" in line]
+    assert last.startswith(f"100%  {kind.total:,} {kind.unit}")
+    log = (kind.folder(tmp_path) / "train.log").read_text()
+    assert all(line in log for line in (lines[0], lines[1], last))

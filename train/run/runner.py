@@ -1,0 +1,210 @@
+"""The life of a run, whatever learns in it.
+
+A start of a run goes on from the newest good checkpoint, takes step after step until the trainer is complete or a
+signal asks for an end, logs and saves on the way, and leaves a checkpoint, whatever ended it. Once the run is complete
+it says what came of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from command.checks import SettingsError
+from train.run.budget import Budget
+from train.run.cadence import Cadence
+from train.run.folder import BUDGET_KEYS, RunFolder
+from train.run.metrics import Metrics
+from train.run.progress import Display, Status
+from train.run.rates import RecentRates
+from train.run.signals import StopRequest
+from train.settings.run import RunSettings
+
+log = logging.getLogger("train")
+
+_SHOW_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: its budget, its cadences and the names of its checkpoints count what is `done`, in `unit`."""
+
+    done: int
+    unit: str
+    env_steps: int
+    updates: int | None = None  # None where every decision is one
+
+    def __str__(self) -> str:
+        updates = "" if self.updates is None else f", {self.updates:,} updates"
+        return f"{self.done:,} {self.unit}{updates}"
+
+
+class Trainer(Protocol):
+    """What learns. Its settings, its budget and what it has learned are its own; all else of a run is the runner's."""
+
+    @property
+    def settings(self) -> RunSettings:
+        """Of the run."""
+
+    @property
+    def budget(self) -> Budget:
+        """How much it may learn, and how much of that is spent."""
+
+    @property
+    def cadences(self) -> Mapping[str, Cadence]:
+        """When "log" and "checkpoint" are due; the runner leaves others to the trainer."""
+
+    @property
+    def keep(self) -> int:
+        """How many checkpoints stay."""
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what a checkpoint holds. Raises ValueError, KeyError or their like if it does not fit."""
+
+    def describe(self) -> str:
+        """What learns, and where."""
+
+    def open_metrics(self, folder: Path) -> Metrics:
+        """The curves of the run, opened where this start goes on."""
+
+    def begin(self, runner: Runner) -> None:
+        """Once before the first step. What a trainer wants from the runner it may use from now on."""
+
+    def step(self) -> None:
+        """Learn for a short while: stop requests wait for it."""
+
+    def log_row(self) -> dict[str, float]:
+        """What a row of the curves says of the time since the last one."""
+
+    def complete(self) -> bool:
+        """Whether nothing is left to do: all is learned, or the time is up, and what was learned is evaluated."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the rest of the run depends on, "settings" too; also after a step that failed."""
+
+    def worth_another_start(self) -> bool:
+        """Whether the same job again might get further than this one did."""
+
+    def report(self) -> None:
+        """Say what came of a complete run, and write its results."""
+
+
+class Runner:
+    """One start of a run. To its trainer it offers `metrics`, `display`, `stop_requested` and `save_checkpoint`."""
+
+    metrics: Metrics
+    display: Display
+
+    def __init__(self, trainer: Trainer, folder: RunFolder, stop_requested: Callable[[], bool]) -> None:
+        self.stop_requested = stop_requested
+        self._trainer = trainer
+        self._folder = folder
+        self._rates = RecentRates()
+        self._shown = 0.0
+        self.resumed_from = folder.resume(trainer.load_state_dict)
+
+    def run(self) -> bool:
+        """Step until the trainer is complete or a stop is asked for; returns whether it is complete.
+
+        Leaves a checkpoint either way, and on an error.
+        """
+        settings = self._trainer.settings
+        if self._trainer.complete():
+            more = " or ".join(key for key in BUDGET_KEYS if hasattr(settings, key))
+            text = f"{settings.folder} is complete: raise {more} to go on with it"
+            log.info(text)
+            print(text, file=sys.stderr)
+            return True
+        self._folder.write_settings()
+        with Display(f"{settings.game_name}/{settings.name}") as self.display:
+            self._greet()
+            with closing(self._trainer.open_metrics(self._folder.path)) as self.metrics:
+                self._learn()
+        return self._trainer.complete()
+
+    def save_checkpoint(self) -> None:
+        """Write one in the background. Raises CheckpointError when an earlier one could not be written."""
+        trainer = self._trainer
+        self._folder.save_checkpoint(trainer.progress.done, trainer.state_dict(), trainer.keep)
+
+    def _greet(self) -> None:
+        settings = self._trainer.settings
+        self.display.say(f"run {settings.folder}, {self._trainer.describe()}")
+        if self.resumed_from is not None:
+            self.display.say(f"resumed from {self.resumed_from}: {self._trainer.progress}")
+        self.display.say(f"watch it: tensorboard --logdir {settings.runs}")
+
+    def _learn(self) -> None:
+        before, something_to_keep = self._trainer.progress, True
+        try:
+            self._trainer.begin(self)
+            while not self._trainer.complete() and not self.stop_requested():
+                self._step()
+        except SettingsError:
+            something_to_keep = self._trainer.progress != before  # else nothing keeps the folder from other settings
+            raise
+        finally:
+            try:
+                if something_to_keep:  # whatever went wrong, what was learned is kept
+                    self.save_checkpoint()
+            finally:
+                self._folder.writer.wait()
+
+    def _step(self) -> None:
+        trainer, before = self._trainer, self._trainer.progress
+        trainer.step()
+        if trainer.progress != before:
+            if self._due("log"):
+                self.metrics.write(trainer.progress.env_steps, trainer.log_row())
+            if self._due("checkpoint"):
+                self.save_checkpoint()
+        self._show()
+
+    def _due(self, what: str) -> bool:
+        return self._trainer.cadences[what].take(self._trainer.progress.done)
+
+    def _show(self) -> None:
+        now = time.perf_counter()
+        if now - self._shown < _SHOW_SECONDS:
+            return
+        self._shown = now
+        at, budget = self._trainer.progress, self._trainer.budget
+        rates = self._rates.per_second(at.env_steps, at.updates or 0)
+        share, left = budget.spent(at.done), budget.seconds_left(at.done)
+        self.display.show(Status(share, at.done, at.env_steps, at.updates, *rates, left, at.unit))
+
+
+def run(open_trainer: Callable[[], AbstractContextManager[Trainer]], folder: RunFolder) -> int:
+    """Start or resume the run in the folder; returns the exit code.
+
+    The trainer's context, with whatever plays for it, ends before the results are made.
+    """
+    with StopRequest() as stop:  # to the very end: a signal that nobody handles would end the process without a word
+        with open_trainer() as trainer:
+            complete = Runner(trainer, folder, lambda: stop.signal is not None).run()
+        if complete:
+            trainer.report()
+            return 0
+        return _interrupted(trainer, folder, stop)
+
+
+def _interrupted(trainer: Trainer, folder: RunFolder, stop: StopRequest) -> int:
+    assert stop.signal is not None  # nothing else ends a run before it is complete
+    at = trainer.progress
+    print(
+        f"stopped by {signal.Signals(stop.signal).name} after {at.done:,} {at.unit}; a checkpoint is in "
+        f"{folder.checkpoints}; the same command goes on from there",
+        file=sys.stderr,
+    )
+    return stop.exit_code(again=trainer.worth_another_start())
