@@ -20,7 +20,7 @@ from cards.play import RandomPlayer, play
 from cards.splitmix import stream
 from command.compose import compose
 from tests.bench.timing import report, seconds
-from tests.chips import forced
+from tests.chips import emulated_chip
 from train.dqn.learner import Learner
 from train.dqn.network import Linear, QNetwork, prefers_one_dnn
 from train.dqn.precision import fastest_format, learner_format
@@ -168,7 +168,7 @@ def kernels() -> None:
     layer, plain = Linear(256, 256), torch.nn.Linear(256, 256)
 
     def by_one_dnn() -> None:
-        with forced("float32_one_dnn"):
+        with emulated_chip("float32_one_dnn"):
             layer(x).sum().backward()
 
     def by_pytorch(dtype: torch.dtype) -> None:

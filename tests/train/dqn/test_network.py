@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cards.bits import unpack
 from cards.play import Decisions
 from cards.splitmix import stream
-from tests.chips import Chip, forced
+from tests.chips import Chip, emulated_chip
 from train.dqn.network import Linear, NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
 from train.dqn.packed_linear import PackedLinear
 from tressette import GAME
@@ -21,7 +21,7 @@ def test_one_dnn_layer_equals_the_plain_one() -> None:
     plain.load_state_dict(ours.state_dict())
     x = torch.randn(23, 37, requires_grad=True)
     y = x.detach().clone().requires_grad_()
-    with forced("float32_one_dnn"):
+    with emulated_chip("float32_one_dnn"):
         ours(x).square().sum().backward()
     plain(y).square().sum().backward()
     for a, b in ((x.grad, y.grad), (ours.weight.grad, plain.weight.grad), (ours.bias.grad, plain.bias.grad)):
