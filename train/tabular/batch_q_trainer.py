@@ -102,17 +102,15 @@ class BatchQTrainer:
         return Metrics(folder, (), as_yaml(self.settings), self.counters.env_steps, scalars=SCALARS)
 
     def begin(self, runner: Runner) -> None:
-        """Keep the policy before any learning."""
+        """Keep the policy before any learning, or the one that a start which failed could not write."""
         self._runner = runner
         self._began = self.counters.iteration
-        if not self.counters.iteration:
-            self._save_policy()
+        self._save_policy_if_due()
 
     def step(self) -> None:
         """One iteration."""
         self._row = self._iterate()
-        if self.counters.iteration % self.settings.save_every == 0:
-            self._save_policy()
+        self._save_policy_if_due()
 
     def log_row(self) -> dict[str, float]:
         """Of the iteration that was just made."""
@@ -168,6 +166,10 @@ class BatchQTrainer:
             "table/unvisited": int((~seen[self._numbering.listed]).sum()),
             "table/changed": int((self.policy != before).sum()),
         }
+
+    def _save_policy_if_due(self) -> None:
+        if self.counters.iteration % self.settings.save_every == 0:
+            self._save_policy()
 
     def _save_policy(self) -> None:
         path = policy_path(self._folder.path, self.counters.iteration)
