@@ -30,6 +30,9 @@ def connect(rollout: RolloutSettings) -> None:
     address = os.environ.get("RAY_ADDRESS")
     if address:
         _probe(address)
+    # Ray's own choice is the lowest priority but four: beside any other busy process of a node a worker then gets about
+    # a hundredth of a core, and takes minutes to start. As much as the learner gets is what a job's CPUs are for.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     # Workers without a share of a GPU shall not have it hidden from them: the learner's settings decide.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     started = {} if address else _own_cluster(rollout)

@@ -120,6 +120,13 @@ def test_a_second_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None
         until("everybody has ended", lambda: not alive(everybody), 60)
 
 
+def test_workers_have_the_priority_of_their_learner(tmp_path: Path) -> None:
+    """Ray would make them nice: beside two busy programs of others a worker then took five minutes to start."""
+    with trainer(tmp_path, *RUN) as process:
+        (worker,) = named(process.pid, "ray::WorkerActor")
+        assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, process.pid)
+
+
 def test_the_learner_knows_no_ray(tmp_path: Path) -> None:
     """Neither imported nor in its memory."""
     with trainer(tmp_path, *RUN) as process:
