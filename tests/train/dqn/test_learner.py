@@ -282,3 +282,4 @@ def test_learns_on_cuda(precision: str) -> None:
         it.update()
     values = it.online(torch.arange(256, device=device).unsqueeze(1))
     assert torch.equal(values.argmax(dim=1).cpu(), torch.arange(256) % 4)
+    assert {weight.device.type for weight in it.acting_weights().values()} == {"cuda"}  # a local run plays from there
