@@ -21,4 +21,5 @@ def main(names: list[str]) -> int:
     return 0
 
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
