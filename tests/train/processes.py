@@ -96,11 +96,11 @@ sys.stdin.read()
 
 
 @contextmanager
-def outside_cluster() -> Iterator[tuple[str, int]]:
+def outside_cluster(**environment: str) -> Iterator[tuple[str, int]]:
     """Address of a cluster that others have started, and the process whose descendants are its processes."""
     process = subprocess.Popen(
         [sys.executable, "-c", _HEAD],
-        env=os.environ | {"RAY_worker_niceness": "0"},
+        env=os.environ | {"RAY_worker_niceness": "0"} | environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -40,7 +40,9 @@ def connect(rollout: RolloutSettings) -> None:
         ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
     except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         text = (str(error).splitlines() or [type(error).__name__])[0]
-        raise SettingsError(f"rollout=ray: Ray did not start: {text}; try rollout=local") from None
+        wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray does not say so itself
+        way_out = "if it was started with a token, set RAY_AUTH_MODE=token" if wants_token else "try rollout=local"
+        raise SettingsError(f"rollout=ray: Ray did not start: {text}; {way_out}") from None
     _await_nodes(rollout)
     _check_resource("CPU", "rollout.workers", rollout.workers or 1)
     _check_resource("GPU", "rollout.gpus_per_worker", (rollout.workers or 1) * rollout.gpus_per_worker)

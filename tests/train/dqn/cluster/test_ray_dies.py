@@ -120,6 +120,20 @@ def test_a_second_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None
         until("everybody has ended", lambda: not alive(everybody), 60)
 
 
+@pytest.mark.slow  # Ray tries for half a minute
+@pytest.mark.timeout(300)
+def test_a_cluster_that_wants_a_token(tmp_path: Path) -> None:
+    """Ray itself says only that it cannot connect."""
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
+    with outside_cluster(**token) as (address, _):
+        command = [sys.executable, "-m", "train", *small(tmp_path, *RUN, "episodes=64")]
+        given = os.environ | {"RAY_ADDRESS": address}
+        found = subprocess.run(command, check=False, capture_output=True, text=True, env=given)
+        assert found.returncode == 2 and "set RAY_AUTH_MODE=token" in error_of(found.stderr)
+        found = subprocess.run(command, check=False, capture_output=True, text=True, env=given | token)
+        assert found.returncode == 0, found.stderr
+
+
 def test_workers_have_the_priority_of_their_learner(tmp_path: Path) -> None:
     """Ray would make them nice: beside two busy programs of others a worker then took five minutes to start."""
     with trainer(tmp_path, *RUN) as process:
