@@ -151,7 +151,7 @@ class Trainer:
         played_out = self.budget.episodes_left(self.counters.episodes) == 0 and self._updates_due() == 0
         return played_out or self.budget.time_is_up()
 
-    def share(self) -> float:
+    def spent_budget(self) -> float:
         """How much of the budget is spent, 0 to 1."""
         return self.budget.spent(self.counters.episodes)
 
@@ -187,7 +187,7 @@ class Trainer:
 
     def _epsilon(self) -> float:
         explore = self.settings.exploration
-        return epsilon(self.share(), explore.start, explore.end, explore.share)
+        return epsilon(self.spent_budget(), explore.start, explore.end, explore.share)
 
     def _insert(self, rollout: Rollout) -> None:
         self.budget.start_clock()
@@ -206,8 +206,8 @@ class Trainer:
 
     def _update(self) -> None:
         learner = self.settings.learner
-        self.learner.lr = linear(learner.lr, learner.lr_end, self.share())
-        self.replay.beta = linear(self.settings.replay.beta, self.settings.replay.beta_end, self.share())
+        self.learner.lr = linear(learner.lr, learner.lr_end, self.spent_budget())
+        self.replay.beta = linear(self.settings.replay.beta, self.settings.replay.beta_end, self.spent_budget())
         self.learner.update()
         if self.learner.updates == 1:
             log.info("first update")
@@ -251,9 +251,9 @@ class Trainer:
         It takes a while, and may be stopped: what was learned is saved before, and the next start evaluates.
         """
         if not self.learner.updates:
-            least = self.settings.learner.learning_starts
+            minimum = self.settings.learner.learning_starts
             log.warning(
-                "nothing was learned: %d transitions, learner.learning_starts is %d", self.replay.inserted, least
+                "nothing was learned: %d transitions, learner.learning_starts is %d", self.replay.inserted, minimum
             )
         self._runner.save_checkpoint()
         while not self._runner.stop_requested() and (self._evaluating or not self.complete()):

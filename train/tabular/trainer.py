@@ -165,10 +165,10 @@ class TabularTrainer:
         """A batch of episodes. The table is left as it was when something goes wrong in the middle of one."""
         counters, settings = self.counters, self.settings
         # Never past a log row or a checkpoint, so that they fall on the same episodes in every run.
-        room = [settings.episodes - counters.episodes, BATCH]
-        room += [n - counters.episodes % n for n in (settings.log_every_episodes, settings.checkpoint.every_episodes)]
+        sizes = [settings.episodes - counters.episodes, BATCH]
+        sizes += [n - counters.episodes % n for n in (settings.log_every_episodes, settings.checkpoint.every_episodes)]
         started = time.perf_counter()
-        seeds = stream(settings.seed, "episodes", counters.episodes, min(room))
+        seeds = stream(settings.seed, "episodes", counters.episodes, min(sizes))
         values, visits = self.values.copy(), self.visits.copy()
         decisions = learn(settings.algo, self._simulator, seeds, values, visits, self._method)
         self.values, self.visits = values, visits

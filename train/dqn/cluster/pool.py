@@ -19,7 +19,7 @@ from train.dqn.cluster.messages import Arrays, Order, RequestFields, WeightArray
 
 HEALTH = "health"  # the concurrency group that answers while an actor plays
 LOOK_SECONDS = 0.5  # between two looks at the workers, at most
-_LEAST_LOOK_SECONDS = 0.1
+_MIN_LOOK_SECONDS = 0.1
 START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
 DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run
 
@@ -47,7 +47,7 @@ class _Member:
     actor: Any
     requests: dict[int, RequestFields] = field(default_factory=dict)  # by first episode
     heard: float = field(default_factory=time.monotonic)  # when it last got on with something, or had nothing to do
-    asked: bool = False  # owes an answer
+    asked: bool = False  # and has not answered yet
     rounds: int = -1
     ready: bool = False  # has answered once
     useful: bool = False  # has done something
@@ -68,7 +68,7 @@ class _Loads:
         if not there:
             self._workers.pop(len(worker.requests), None)
 
-    def least(self) -> _Member | None:
+    def with_fewest_requests(self) -> _Member | None:
         return next(iter(self._workers[min(self._workers)])) if self._workers else None
 
 
@@ -97,7 +97,7 @@ class WorkerPool:
         self._evaluations: dict[int, Any] = {}  # references to weights by tag
         self._fruitless = 0  # actors that died without having done anything, since one did
         self._looked = time.monotonic()
-        self.look_seconds = max(_LEAST_LOOK_SECONDS, min(LOOK_SECONDS, self._rollout.publish_ms / 1000))
+        self.look_seconds = max(_MIN_LOOK_SECONDS, min(LOOK_SECONDS, self._rollout.publish_ms / 1000))
         self._workers = {self._start(self._worker_class): None for _ in range(self._wanted())}
         self._evaluator = self._start(self._evaluator_class)
 
@@ -136,7 +136,7 @@ class WorkerPool:
 
     def submit(self, request: RequestFields) -> None:
         """Give a request to the worker with the fewest; it waits if the last of them has just died."""
-        worker = self._loads.least()
+        worker = self._loads.with_fewest_requests()
         if worker is None:
             self._lost.append(request)
             return

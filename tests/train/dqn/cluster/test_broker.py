@@ -64,7 +64,7 @@ def test_the_worker_with_the_fewest_requests() -> None:
         elif what < 0.08:
             loads.leave(workers.pop(choose.randrange(len(workers))))
         else:
-            worker = loads.least() if what < 0.6 else choose.choice(workers)
+            worker = loads.with_fewest_requests() if what < 0.6 else choose.choice(workers)
             assert worker is not None
             loads.leave(worker)
             if what < 0.6:
@@ -72,10 +72,10 @@ def test_the_worker_with_the_fewest_requests() -> None:
             elif worker.requests:
                 worker.requests.popitem()
             loads.enter(worker)
-        least = loads.least()
-        assert (least is None) == (not workers)
-        if least is not None:
-            assert len(least.requests) == min(len(worker.requests) for worker in workers)
+        fewest = loads.with_fewest_requests()
+        assert (fewest is None) == (not workers)
+        if fewest is not None:
+            assert len(fewest.requests) == min(len(worker.requests) for worker in workers)
 
 
 class Gone:
