@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from tests.train.rows import rows
 from tests.train.runs import equal, save_format_1, whole
 from train.dqn.replay import ReplayBuffer
 from train.dqn.transitions import Transitions
@@ -229,20 +229,6 @@ def test_background_writer_reports_a_failure_once(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="could not be written"):
         writer.wait()
     writer.wait()
-
-
-def rows(first: int, count: int) -> Transitions:
-    """Row k carries k everywhere."""
-    numbers = np.arange(first, first + count)
-    words = np.stack([numbers, numbers + 1000], axis=1).astype(np.uint64)
-    return Transitions(
-        words,
-        (numbers % 40).astype(np.uint8),
-        numbers.astype(np.float32),
-        np.full(count, 0.5, np.float32),
-        words,
-        numbers.astype(np.uint64),
-    )
 
 
 def filled(inserted: int, alpha: float = 0.0) -> ReplayBuffer:
