@@ -88,7 +88,7 @@ def begin(state: Any, leader: int) -> None:
 
 @njit
 def _swap(deck: NDArray[np.uint64], k: int, other: int) -> np.uint64:
-    """Put the card at `k` in the place of the one at `other` and return that one, which would lie at `k` now."""
+    """Swap the cards at two places, but for what `k` gets: that card is returned, and `k` is not looked at again."""
     # Unsigned: a division by a constant is dearer with a sign.
     word = np.uint64(other) // _CARDS_IN_WORD
     shift = _CARD_BITS * (np.uint64(other) - _CARDS_IN_WORD * word)
