@@ -3,6 +3,13 @@
 import torch
 
 from command.checks import SettingsError
+from train.run import resources
+from train.settings.door import Machine
+
+
+def this_machine() -> Machine:
+    """What this process may train on."""
+    return Machine(torch.cuda.is_available(), resources.cpus())
 
 
 def choose_device(setting: str) -> torch.device:

@@ -100,6 +100,10 @@ class RayBackend:
         """Workers that have started."""
         return self._workers
 
+    def games(self) -> int:
+        """See `RolloutBackend`."""
+        return self._rollout.games_on(gpu=False)
+
     def free_slots(self) -> int:
         """Requests that still fit, `in_flight` for each worker that has started."""
         return 0 if self._process.failure else self._rollout.in_flight * self._workers - self._out
