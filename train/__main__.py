@@ -19,10 +19,11 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from command.console import result_console
 from command.line import parse, run_command
+from train.dqn.gpu_memory import check_gpu_memory
 from train.dqn.rollout import LocalBackend, RolloutBackend
 from train.dqn.threads import ThreadsBackend
 from train.dqn.trainer import Trainer as DqnTrainer
-from train.run.device import choose_device, this_machine
+from train.run.device import choose_device, gpu_names, other_gpus, this_machine
 from train.run.folder import RunFolder
 from train.run.metrics import logged
 from train.run.runner import Trainer, run
@@ -82,8 +83,18 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
     else:
         torch.set_num_threads(settings.learner.threads)
         device = choose_device(settings.device)
+        if device.type == "cuda":
+            look_at_gpus(settings, device)
         with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
             yield DqnTrainer(settings, folder, device, rollouts)
+
+
+def look_at_gpus(settings: TrainSettings, device: torch.device) -> None:
+    """Say which of several is used. Raises SettingsError if the run will not fit into it."""
+    index = device.index or 0
+    if line := other_gpus(settings.device, gpu_names(), index):
+        log.warning(line)
+    check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{index}")
 
 
 def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:

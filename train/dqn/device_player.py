@@ -31,7 +31,7 @@ class Uploader:
         self._device = device
         self._on_gpu = device.type == "cuda"
         self._host = torch.empty(0, dtype=torch.int64)
-        self._copied = torch.cuda.Event(blocking=True) if self._on_gpu else None
+        self._copied = _event() if self._on_gpu else None
 
     def upload(self, decisions: Decisions) -> OnDevice:
         """The decisions there, in memory of their own. What is asked of the device next on this stream sees them."""
@@ -44,8 +44,8 @@ class Uploader:
         there = host.to(self._device, non_blocking=True, copy=True)
         if self._copied is not None:
             self._copied.record()
-        observation, legal, games = there.split((rows * words, rows, rows))
-        return OnDevice(observation.view(rows, words), legal, games)
+        legal, games = there[rows * words :].view(2, rows)
+        return OnDevice(there[: rows * words].view(rows, words), legal, games)
 
     def _staging(self, size: int) -> Tensor:
         """Memory that a GPU can read by itself, once it has read what was put there before."""
@@ -54,6 +54,11 @@ class Uploader:
         if len(self._host) < size:
             self._host = torch.empty(size, dtype=torch.int64, pin_memory=self._on_gpu)
         return self._host[:size]
+
+
+def _event() -> torch.cuda.Event:
+    """One that is waited for without a CPU: it steps the games of other blocks meanwhile."""
+    return torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
 
 
 class DevicePlayer:
@@ -103,7 +108,7 @@ class _Downloader:
 
     def __init__(self, device: torch.device) -> None:
         self._host = torch.empty(0, dtype=torch.uint8)
-        self._copied = torch.cuda.Event(blocking=True) if device.type == "cuda" else None
+        self._copied = _event() if device.type == "cuda" else None
 
     def download(self, values: Tensor) -> NDArray[np.uint8]:
         """Waits for them; they may be overwritten by the next call."""

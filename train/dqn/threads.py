@@ -152,7 +152,8 @@ class ThreadsBackend:
         done = self._taken(self._rollouts, wait)
         self._out -= len(done)
         for rollout in done:
-            keep_for_this_stream([column for column in rollout.transitions if isinstance(column, Tensor)])
+            columns: Sequence[object] = rollout.transitions
+            keep_for_this_stream([column for column in columns if isinstance(column, Tensor)])
         return done
 
     def evaluate(self, tag: int, weights: Weights) -> None:
@@ -199,7 +200,9 @@ class ThreadsBackend:
 
 def own_stream(device: torch.device) -> AbstractContextManager[object]:
     """A stream for all that this thread asks of a GPU until the context ends; nothing on a CPU."""
-    return torch.cuda.stream(torch.cuda.Stream(device)) if device.type == "cuda" else nullcontext()
+    if device.type != "cuda":
+        return nullcontext()
+    return torch.cuda.stream(torch.cuda.Stream(device))  # type: ignore[no-untyped-call]
 
 
 def keep_for_this_stream(tensors: Sequence[Tensor]) -> None:

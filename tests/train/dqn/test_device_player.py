@@ -1,4 +1,4 @@
-"""The player whose values are computed elsewhere than its games, on CPU tensors; and on a GPU where there is one."""
+"""The player whose values are computed elsewhere than its games, on CPU tensors; on a GPU where there is one."""
 
 from itertools import pairwise
 from pathlib import Path
