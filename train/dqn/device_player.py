@@ -1,4 +1,4 @@
-"""The player whose network lies on another device than its games: packed words go up, one byte a decision comes back."""
+"""The player whose network lies on another device than its games: packed words go up, one byte each comes back."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class DevicePlayer:
 
     def __init__(self, network: QNetwork, epsilon: float = 0.0) -> None:
         self._network = network
-        self._device = network.head.weight.device
-        self._uploader = Uploader(self._device)
-        self._downloader = _Downloader(self._device)
+        self.device = network.head.weight.device
+        self._uploader = Uploader(self.device)
+        self._downloader = _Downloader(self.device)
         self._generators = torch.zeros(0, dtype=torch.int64)
         self.epsilon = epsilon
         self.greedy = np.ones(0, np.bool_)
@@ -80,7 +80,7 @@ class DevicePlayer:
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         """Start a batch of games; exploration follows from `seeds`."""
-        self._generators = torch.from_numpy(seeds.view(np.int64)).to(self._device, copy=True)
+        self._generators = torch.from_numpy(seeds.view(np.int64)).to(self.device, copy=True)
         self.greedy = np.ones(seeds.size, np.bool_)
         self.uploaded = None
 

@@ -18,8 +18,10 @@ from cards.play import Actions, Decisions, Player, named_player, play
 from cards.splitmix import stream
 from command.errors import UserError
 from train.dqn.device_player import DevicePlayer
+from train.dqn.device_recorder import DeviceRecorder
 from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.precision import player_format
+from train.dqn.replay import TransitionTensors
 from train.dqn.seating import player_names, seating
 from train.dqn.transitions import Recorder, Transitions
 from train.run.signals import EXIT_REQUEUE
@@ -58,7 +60,7 @@ class Rollout:
     """What came of a request."""
 
     request: RolloutRequest
-    transitions: Transitions
+    transitions: Transitions | TransitionTensors
     weights_version: int
     episode_return: EpisodeReturn
 
@@ -133,7 +135,7 @@ class RolloutWorker:
         seats = seating(settings.behaviour, self._names, request.first, seeds, self._game.seats)
         self._player.epsilon = request.epsilon
         own = seats == 0
-        recorder = Recorder(self._game)
+        recorder = self._recorder()
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
             self._look()
@@ -147,6 +149,11 @@ class RolloutWorker:
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
         earned = episode_return(totals, own, self._game.taken(states))
         return Rollout(request, transitions, self.version, earned)
+
+    def _recorder(self) -> Recorder | DeviceRecorder:
+        if isinstance(self._player, DevicePlayer):
+            return DeviceRecorder(self._game, self._player)
+        return Recorder(self._game)
 
 
 class _Watched:

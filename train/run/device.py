@@ -34,7 +34,8 @@ def other_gpus(setting: str, names: Sequence[str], index: int) -> str:
     if len(set(names)) < 2:
         return ""
     others = ", ".join(f"device=cuda:{k} is {name}" for k, name in enumerate(names) if k != index)
-    return f"device={setting}: of {len(names)} GPUs of different kinds this run uses cuda:{index}, {names[index]}; {others}"
+    used = f"of {len(names)} GPUs of different kinds this run uses cuda:{index}, {names[index]}"
+    return f"device={setting}: {used}; {others}"
 
 
 def gpu_names() -> list[str]:

@@ -176,7 +176,8 @@ def _arrays(weights: Weights) -> WeightArrays:
 
 
 def _copied(rollout: Rollout) -> Rollout:
-    return replace(rollout, transitions=Transitions._make(array.copy() for array in rollout.transitions))
+    arrays: Any = rollout.transitions  # views of NumPy into a slot
+    return replace(rollout, transitions=Transitions._make(array.copy() for array in arrays))
 
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:
