@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.bench.timing import report
 from tests.train.memory import over_buffer
 
-ROWS = 10_000_000  # of Tressette, 145 bytes each
+ROWS = 10_000_000  # of Tressette, 85 bytes each
 LIMIT = 1.3
 
 
