@@ -103,6 +103,10 @@ def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBacken
         return LocalBackend(settings, device)
     if settings.rollout.kind == "threads":
         return ThreadsBackend(settings, device)
+    if settings.rollout.kind == "device":
+        from train.dqn.device_rollout import DeviceBackend
+
+        return DeviceBackend(settings, device)
     from train.dqn.cluster.rollouts import RayBackend
 
     return RayBackend(settings)

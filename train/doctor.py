@@ -111,7 +111,7 @@ def _cpus(settings: TrainSettings) -> Finding:
 
 
 def _workers_here(settings: TrainSettings) -> int:
-    if settings.rollout.kind == "local":
+    if settings.rollout.kind in ("local", "device"):
         return 0
     if settings.rollout.kind == "threads":
         return settings.rollout.blocks or 1

@@ -23,7 +23,7 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     """
     game = settings.load_game()
     rollout, capacity = settings.rollout, settings.replay.capacity
-    blocks = (rollout.blocks or 1) * block_bytes(game, settings) if rollout.kind == "threads" else 0
+    blocks = (rollout.blocks or 1) * block_bytes(game, settings) if rollout.kind in ("threads", "device") else 0
     rest = blocks + learner_bytes(game, settings) + _LIBRARIES
     each = buffer_bytes(game, settings)
     if capacity * each + rest <= free:

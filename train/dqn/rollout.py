@@ -167,6 +167,16 @@ class _Watched:
         return self._act(decisions)
 
 
+class Worker(Protocol):
+    """Who plays requests: `RolloutWorker`, or one on a device."""
+
+    def load(self, version: int, weights: Weights) -> None:
+        """Play with these weights from now on."""
+
+    def play(self, request: RolloutRequest) -> Rollout:
+        """Play a request to the end."""
+
+
 class Evaluator:
     """Plays the network on duplicate deals against players without one. `look` as of `RolloutWorker`."""
 
@@ -237,8 +247,8 @@ class RolloutBackend(Protocol):
 class LocalBackend:
     """Plays every request at once in the learner's process: no Ray, and the same bits for the same seed."""
 
-    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
-        self._worker = RolloutWorker(settings, device)
+    def __init__(self, settings: TrainSettings, device: torch.device, worker: Worker | None = None) -> None:
+        self._worker = worker or RolloutWorker(settings, device)
         self._evaluator = Evaluator(settings, device)
         self._deals, self._games = settings.evaluation.deals, settings.rollout.games_on(gpu=False)
         self._done: list[Rollout] = []

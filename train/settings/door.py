@@ -107,6 +107,8 @@ def _rollout(settings: TrainSettings, machine: Machine) -> tuple[RolloutSettings
     if rollout.kind == "threads":
         blocks = rollout.blocks_on(on_gpu, machine.cpus - settings.learner.threads)
         return replace(rollout, blocks=blocks, games=rollout.games_on(on_gpu)), notes
+    if rollout.kind == "device":
+        return replace(rollout, games=rollout.games_on_device()), notes
     return replace(rollout, games=rollout.games_on(gpu=False)), notes
 
 

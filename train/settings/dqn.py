@@ -21,8 +21,9 @@ from command.checks import (
 from train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
 DEFAULT_MINUTES = 9.0  # of a run without a budget
-ROLLOUT_KINDS = ("local", "ray", "threads", "auto")
+ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
+DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
 
 
 @dataclass
@@ -150,6 +151,10 @@ class RolloutSettings:
     def games_on(self, gpu: bool) -> int:
         """Games of one rollout whose forward passes are computed on a GPU, or on CPUs."""
         return self.games or (GPU_GAMES if gpu else CPU_GAMES)
+
+    def games_on_device(self) -> int:
+        """Games of one rollout that is played on a GPU itself."""
+        return self.games or DEVICE_GAMES
 
     def blocks_on(self, gpu: bool, cpus: int) -> int:
         """Rollouts that threads play at a time on so many CPUs; at least two where a GPU computes for one meanwhile."""

@@ -20,7 +20,7 @@ def test_every_experiment_composes(experiment: str) -> None:
 
 
 @pytest.mark.parametrize("game", sorted(path.stem for path in (CONF / "game").glob("*.yaml")))
-@pytest.mark.parametrize("rollout", ["local", "ray", "threads", "auto"])
+@pytest.mark.parametrize("rollout", ["local", "ray", "threads", "device", "auto"])
 def test_every_game_composes(game: str, rollout: str) -> None:
     assert compose(TrainSettings, "train", [f"game={game}", f"rollout={rollout}"]).game_name == game
 
@@ -151,7 +151,7 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     assert {group: settings[group] for group in plain} == {group: asdict(each) for group, each in plain.items()}
     assert compose(TrainSettings, "train", ["rollout=local"]).rollout == RolloutSettings()
     assert compose(TrainSettings, "train", ["rollout=ray"]).rollout == RolloutSettings(kind="ray")
-    for kind in ("threads", "auto"):
+    for kind in ("threads", "device", "auto"):
         assert compose(TrainSettings, "train", [f"rollout={kind}"]).rollout == RolloutSettings(kind=kind, games=None)
 
 

@@ -1,0 +1,183 @@
+"""A block of games on a CUDA device, played round by round without leaving it.
+
+One round: what the seats to move see, values, choices, those of players without a network, one action in every game,
+and all of it written down. On a GPU ROUNDS rounds are one CUDA graph; in Numba's simulator the same code runs step by
+step on the CPU, where tensors and the simulator's arrays are the same memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cards.game import Game
+from cards.gpu import DeviceGames
+from cards.splitmix import derive
+from train.dqn.choice import choose, exploration_threshold
+from train.dqn.network import QNetwork
+
+ROUNDS = 8  # of one graph; then the CPU looks whether there is a game left
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What was written down in some rounds of all games, as tensors `[rounds, games]`; `observation` has words too.
+
+    `legal` is 0 in games that were over, and then nothing else of that game and round means anything.
+    """
+
+    observation: Tensor  # int64
+    legal: Tensor  # int64
+    seat: Tensor  # uint8
+    action: Tensor  # uint8
+    earned: Tensor  # float32: by the seat, before its action
+    greedy: Tensor  # bool
+
+
+def _rounds(rounds: int, games: int, words: int, device: torch.device) -> Rounds:
+    def zeros(dtype: torch.dtype, *more: int) -> Tensor:
+        return torch.zeros(rounds, games, *more, dtype=dtype, device=device)
+
+    return Rounds(
+        zeros(torch.int64, words),
+        zeros(torch.int64),
+        zeros(torch.uint8),
+        zeros(torch.uint8),
+        zeros(torch.float32),
+        zeros(torch.bool),
+    )
+
+
+class DeviceBlock:
+    """At most `count` games at a time, with the network as player 0 and `others` by name as 1, 2, ...
+
+    With `cut`, `Rounds.greedy` says which actions the network would have chosen without exploring; see `Recorder`.
+    Raises NoDeviceError where no GPU can play.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        count: int,
+        network: QNetwork,
+        others: Sequence[str] = (),
+        reward: Callable[..., None] | None = None,
+        cut: bool = False,
+    ) -> None:
+        self._network, self._others, self._cut = network, others, cut
+        self.device = network.head.weight.device
+        self.count = count
+        self.games = DeviceGames(game, count, reward, self.device.index or 0)
+        self.totals = self._zeros(torch.float32, game.seats)  # what every seat has earned
+        self.rounds = _rounds(ROUNDS, count, game.words, self.device)
+        self.running = self._zeros(torch.int64)  # the masks of what comes next, 0 where a game is over
+        self._there = self._zeros(torch.int64)  # -1 for the games of this batch, 0 for places without one
+        self._seeds = self._zeros(torch.int64)
+        self._who = self._zeros(torch.uint8, game.seats)
+        self._generators = [self._zeros(torch.int64) for _ in range(1 + len(others))]
+        self._threshold = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def deal(self, seeds: NDArray[np.uint64], who: NDArray[np.uint8], epsilon: float) -> None:
+        """New games, one for each seed; `who[games, seats]` are the players' numbers."""
+        if self.device.type == "cuda" and self._graph is None:
+            self._graph = self._captured()
+        self._put(self._seeds, seeds.view(np.int64))
+        self._put(self._who, who)
+        self._put(self._there, np.full(seeds.size, -1))
+        for index, generators in enumerate(self._generators):
+            self._put(generators, derive(seeds, index).view(np.int64))
+        self._threshold.fill_(exploration_threshold(epsilon))
+        self._begin()
+
+    @torch.inference_mode()
+    def play(self) -> None:
+        """`ROUNDS` more rounds in every game that is not over; they are in `rounds` until the next."""
+        if self._graph is None:
+            self._play()
+        else:
+            self._graph.replay()
+
+    def check(self) -> None:
+        """Wait for the device. Raises ValueError if an action was not legal."""
+        if self.device.type == "cuda":
+            torch.cuda.current_stream(self.device).synchronize()
+        self.games.check()
+
+    def _zeros(self, dtype: torch.dtype, *more: int) -> Tensor:
+        return torch.zeros(self.count, *more, dtype=dtype, device=self.device)
+
+    def _put(self, tensor: Tensor, values: NDArray[Any]) -> None:
+        tensor.zero_()
+        tensor[: len(values)].copy_(torch.from_numpy(values))
+
+    def _begin(self) -> None:
+        self.games.use_stream(self._stream())
+        self.games.deal(self._seeds)
+        self.totals.zero_()
+
+    def _stream(self) -> int:
+        return torch.cuda.current_stream(self.device).cuda_stream if self.device.type == "cuda" else 0
+
+    def _captured(self) -> torch.cuda.CUDAGraph:
+        """The graph of `_play`. Everything is compiled and every library started before, which may not be captured."""
+        stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(stream), torch.inference_mode():
+            self._there.fill_(-1)
+            self._begin()
+            self._play()
+            stream.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            # Relaxed: Numba asks the driver about every pointer it is given.
+            with torch.cuda.graph(graph, stream=stream, capture_error_mode="relaxed"):
+                self.games.use_stream(self._stream())
+                self._play()
+        torch.cuda.current_stream(self.device).wait_stream(stream)
+        return graph
+
+    def _play(self) -> None:
+        for k in range(ROUNDS):
+            self._round(k)
+        self._look(self.running)
+
+    def _look(self, legal: Tensor) -> None:
+        self.games.legal(legal)
+        legal &= self._there
+
+    def _round(self, k: int) -> None:
+        """The order is that of `cards.play.play`: look, decide, write down, apply."""
+        rounds, games = self.rounds, self.games
+        legal, seat, action = rounds.legal[k], rounds.seat[k], rounds.action[k]
+        self._look(legal)
+        games.turn(seat)
+        games.observe(rounds.observation[k])
+        column = seat.long().unsqueeze(1)
+        who = self._who.gather(1, column).squeeze(1)
+        rounds.earned[k].copy_(self.totals.gather(1, column).squeeze(1))
+        mine = who == 0
+        choice = choose(self._network(rounds.observation[k]), legal * mine, self._generators[0], self._threshold)
+        self._generators[0].copy_(choice.generators)
+        action.copy_(choice.action)
+        rounds.greedy[k].copy_((mine & ~choice.explored | _single(legal)) if self._cut else torch.ones_like(mine))
+        for index, name in enumerate(self._others, start=1):
+            self._decide(name, legal * (who == index), self._generators[index], action)
+        games.apply(legal, action, self.totals)
+
+    def _decide(self, name: str, legal: Tensor, generators: Tensor, action: Tensor) -> None:
+        """Write the actions of a player without a network, where `legal` is not 0."""
+        if name == "random":
+            self.games.random(legal, generators, action)
+        else:
+            self.games.policy(self.games.game.policies[name], legal, generators, action)
+
+
+def _single(legal: Tensor) -> Tensor:
+    """Whether no more than one action is legal."""
+    return (legal & (legal - 1)) == 0
