@@ -1,6 +1,8 @@
 """Duplicate deals: players play the same deals in each other's seats, so that the luck of the cards cancels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,22 +157,40 @@ def duel(game: Game, first: Player, second: Player, seeds: NDArray[np.uint64], s
 
     Raises ValueError when there are no deals, or the game has no such seating.
     """
+    return duel_of(game, partial(_played, game, first, second), seeds, seating)
+
+
+Outcome = tuple[NDArray[np.float32], NDArray[np.bool_]]  # results of games, and which seats are taken, `[games, seats]`
+
+
+def _played(game: Game, first: Player, second: Player, plays: Plays) -> Outcome:
+    states, _ = play(game, plays.seeds, [first, second], plays.sides)
+    return game.returns(states), game.taken(states)
+
+
+def duel_of(
+    game: Game,
+    played: Callable[[Plays], Outcome],
+    seeds: NDArray[np.uint64],
+    seating: str = ALTERNATE,
+    batch: int = BATCH,
+) -> Duel:
+    """A duel whose games are `played` elsewhere, those of so many deals at a time; see `duel`."""
     if not seeds.size:
         raise ValueError("a duel needs at least one deal")
-    batches = (seeds[k : k + BATCH] for k in range(0, seeds.size, BATCH))
-    parts = [_duel_batch(game, first, second, batch, seating) for batch in batches]
+    batches = (plays_of(game, seeds[k : k + batch], seating) for k in range(0, seeds.size, batch))
+    parts = [_scores(game, plays, *played(plays), seating) for plays in batches]
     wins, own, other, even = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return Duel(wins, own, other, float(even.mean()))
 
 
-def _duel_batch(
-    game: Game, first: Player, second: Player, seeds: NDArray[np.uint64], seating: str
+def _scores(
+    game: Game, plays: Plays, results: NDArray[np.float32], seats: NDArray[np.bool_], seating: str
 ) -> tuple[NDArray[np.float64], ...]:
-    plays = plays_of(game, seeds, seating)
-    states, _ = play(game, plays.seeds, [first, second], plays.sides)
+    deals = plays.counted.shape[1]
     returns = np.zeros((*plays.counted.shape, game.seats))
     taken = np.zeros(returns.shape, np.bool_)
-    returns[plays.counted], taken[plays.counted] = game.returns(states), game.taken(states)
+    returns[plays.counted], taken[plays.counted] = results, seats
     mine = (plays.seating == 0)[:, None] & taken
     own, other = _mean_of_side(returns, mine), _mean_of_side(returns, ~mine & taken)
     if seating == ONE_AGAINST_MANY:
@@ -179,7 +199,7 @@ def _duel_batch(
         if len(game.teams) == 1:
             # Nobody sits on the other side: what the two made of the same deal is compared.
             own, other = own[:1], other[1:]
-        wins, even = (np.sign(own - other) + 1) / 2, np.full(seeds.size, 0.5)
+        wins, even = (np.sign(own - other) + 1) / 2, np.full(deals, 0.5)
     number = plays.counted.sum(axis=0) if len(own) == len(plays.counted) else len(own)
     return *(column.sum(axis=0) / number for column in (wins, own, other)), even
 

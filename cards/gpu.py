@@ -13,6 +13,7 @@ little beside the arithmetic; not measured.
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -32,6 +33,9 @@ THREADS = 4 if SIMULATED else 128
 _NOTHING_ILLEGAL = np.iinfo(np.int64).max
 _OVER = np.uint64(0)  # the mask of a game that is over, in which nobody moves
 _ACTIONS = 256  # what an action may be as a byte
+
+# Numba says so at every launch of a small grid; the last games of a run are few.
+warnings.filterwarnings("ignore", "Grid size .* will likely result in GPU under-utilization")
 
 
 class NoDeviceError(RuntimeError):

@@ -7,7 +7,7 @@ step on the CPU, where tensors and the simulator's arrays are the same memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,13 +70,13 @@ class DeviceBlock:
         reward: Callable[..., None] | None = None,
         cut: bool = False,
     ) -> None:
-        self._network, self._others, self._cut = network, others, cut
+        self._network, self._others, self._rewarded, self._cut = network, others, reward is not None, cut
         self.device = network.head.weight.device
         self.count = count
         self.games = DeviceGames(game, count, reward, self.device.index or 0)
         self.totals = self._zeros(torch.float32, game.seats)  # what every seat has earned
         self.rounds = _rounds(ROUNDS, count, game.words, self.device)
-        self.running = self._zeros(torch.int64)  # the masks of what comes next, 0 where a game is over
+        self._running = self._zeros(torch.int64)  # the masks of what comes next, 0 where a game is over
         self._there = self._zeros(torch.int64)  # -1 for the games of this batch, 0 for places without one
         self._seeds = self._zeros(torch.int64)
         self._who = self._zeros(torch.uint8, game.seats)
@@ -84,31 +84,51 @@ class DeviceBlock:
         self._threshold = torch.zeros((), dtype=torch.int64, device=self.device)
         self._graph: torch.cuda.CUDAGraph | None = None
 
-    def deal(self, seeds: NDArray[np.uint64], who: NDArray[np.uint8], epsilon: float) -> None:
-        """New games, one for each seed; `who[games, seats]` are the players' numbers."""
+    def deal(
+        self,
+        seeds: NDArray[np.uint64],
+        who: NDArray[np.uint8],
+        epsilon: float,
+        salts: Sequence[int] | None = None,
+    ) -> None:
+        """New games, one for each seed; `who[games, seats]` are the players' numbers.
+
+        Their draws follow from the seed and their number, as in `cards.play.play`, or that in `salts`.
+        """
         if self.device.type == "cuda" and self._graph is None:
             self._graph = self._captured()
         self._put(self._seeds, seeds.view(np.int64))
         self._put(self._who, who)
         self._put(self._there, np.full(seeds.size, -1))
-        for index, generators in enumerate(self._generators):
-            self._put(generators, derive(seeds, index).view(np.int64))
+        for salt, generators in zip(salts or range(len(self._generators)), self._generators, strict=True):
+            self._put(generators, derive(seeds, salt).view(np.int64))
         self._threshold.fill_(exploration_threshold(epsilon))
         self._begin()
 
+    def played(self) -> Iterator[Rounds]:
+        """Play all games to their end, some rounds at a time; what is written down of them is gone with the next.
+
+        Raises ValueError for an illegal action.
+        """
+        running = True
+        while running:
+            self._advance()
+            yield self.rounds
+            running = bool(self._running.any())
+            self.games.check()
+
+    def returns(self) -> Tensor:
+        """Results of all games, which are over: `[games, seats]`."""
+        out = torch.zeros_like(self.totals)
+        self.games.returns(out)
+        return out
+
     @torch.inference_mode()
-    def play(self) -> None:
-        """`ROUNDS` more rounds in every game that is not over; they are in `rounds` until the next."""
+    def _advance(self) -> None:
         if self._graph is None:
             self._play()
         else:
             self._graph.replay()
-
-    def check(self) -> None:
-        """Wait for the device. Raises ValueError if an action was not legal."""
-        if self.device.type == "cuda":
-            torch.cuda.current_stream(self.device).synchronize()
-        self.games.check()
 
     def _zeros(self, dtype: torch.dtype, *more: int) -> Tensor:
         return torch.zeros(self.count, *more, dtype=dtype, device=self.device)
@@ -135,7 +155,7 @@ class DeviceBlock:
             self._play()
             stream.synchronize()
             graph = torch.cuda.CUDAGraph()
-            # Relaxed: Numba asks the driver about every pointer it is given.
+            # Relaxed: what other threads and Numba allocate or free meanwhile is no concern of the graph.
             with torch.cuda.graph(graph, stream=stream, capture_error_mode="relaxed"):
                 self.games.use_stream(self._stream())
                 self._play()
@@ -145,7 +165,7 @@ class DeviceBlock:
     def _play(self) -> None:
         for k in range(ROUNDS):
             self._round(k)
-        self._look(self.running)
+        self._look(self._running)
 
     def _look(self, legal: Tensor) -> None:
         self.games.legal(legal)
@@ -168,7 +188,7 @@ class DeviceBlock:
         rounds.greedy[k].copy_((mine & ~choice.explored | _single(legal)) if self._cut else torch.ones_like(mine))
         for index, name in enumerate(self._others, start=1):
             self._decide(name, legal * (who == index), self._generators[index], action)
-        games.apply(legal, action, self.totals)
+        games.apply(legal, action, self.totals if self._rewarded else None)
 
     def _decide(self, name: str, legal: Tensor, generators: Tensor, action: Tensor) -> None:
         """Write the actions of a player without a network, where `legal` is not 0."""

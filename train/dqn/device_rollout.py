@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cards.duplicate import Duel, Outcome, Plays, duel_of, seatings
+from cards.game import Game
 from cards.gpu import SIMULATED, NoDeviceError, on_host
 from cards.splitmix import stream
 from command.checks import SettingsError
@@ -16,7 +19,7 @@ from train.dqn.device_block import DeviceBlock
 from train.dqn.device_returns import DeviceRounds
 from train.dqn.rollout import LocalBackend, Rollout, RolloutRequest, Weights, acting_network, episode_return
 from train.dqn.seating import player_names, seating
-from train.settings.dqn import TrainSettings
+from train.settings.dqn import GPU_GAMES, TrainSettings
 
 
 class DeviceWorker:
@@ -26,13 +29,16 @@ class DeviceWorker:
     """
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        if device.type != "cuda" and not SIMULATED:
+            raise SettingsError(
+                "rollout: kind=device plays on the learner's GPU, and the learner is on a CPU; "
+                "say rollout=threads, or device=cuda where there is one"
+            )
         self._settings = settings
         self._game = settings.load_game()
-        self._device = device
         self._names = player_names(settings.behaviour)
         self.network = acting_network(self._game, settings, device)
         self._version = -1
-        self.rounds = 0
         self._block = self._new_block(settings.rollout.games_on_device())
 
     def load(self, version: int, weights: Weights) -> None:
@@ -50,55 +56,80 @@ class DeviceWorker:
         if request.count > self._block.count:  # of a run that was begun with more
             self._block = self._new_block(request.count)
         block, recorded = self._block, DeviceRounds()
-        with _room(request.count):
+        with _on_the_device(block.count):
             block.deal(seeds, seats, request.epsilon)
-            running = True
-            while running:
-                block.play()
-                recorded.add(block.rounds)
-                running = bool(block.running.any())
-            block.check()
+            for rounds in block.played():
+                recorded.add(rounds)
             transitions = recorded.transitions(block.totals, learner.gamma, learner.n_step, block.games.stream)
-        totals = block.totals[: request.count].cpu().numpy()
-        earned = episode_return(totals, seats == 0, self._taken(request.count))
+            totals = block.totals[: request.count].cpu().numpy()
+        earned = episode_return(totals, seats == 0, _taken(self._game, block, request.count))
         return Rollout(request, transitions, self._version, earned)
 
-    def _taken(self, count: int) -> NDArray[np.bool_]:
-        varies = "players" in (self._game.dtype.names or ())
-        states = on_host(self._block.games.states[:count]) if varies else np.zeros(count, self._game.dtype)
-        return self._game.taken(states)
-
     def _new_block(self, count: int) -> DeviceBlock:
-        settings = self._settings
-        if self._device.type != "cuda" and not SIMULATED:
-            raise SettingsError(
-                "rollout: kind=device plays on the learner's GPU, and the learner is on a CPU; "
-                "say rollout=threads, or device=cuda where there is one"
-            )
-        reward = self._game.rewards[settings.reward_name(self._game)]
-        with _room(count):
-            return DeviceBlock(self._game, count, self.network, self._names[1:], reward, settings.learner.n_step_cut)
+        settings, game = self._settings, self._game
+        reward = game.rewards[settings.reward_name(game)]
+        with _on_the_device(count):
+            return DeviceBlock(game, count, self.network, self._names[1:], reward, settings.learner.n_step_cut)
+
+
+class DeviceEvaluator:
+    """As `Evaluator`, with the same duels, all of it on the device."""
+
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        self._seed, self._opponents = settings.seed, settings.evaluation.opponents
+        self._game = settings.load_game()
+        self._plays = len(seatings(self._game))
+        self._network = acting_network(self._game, settings, device)
+        count = min(GPU_GAMES, settings.evaluation.deals * self._plays)
+        with _on_the_device(count):
+            self._block = DeviceBlock(self._game, count, self._network, self._opponents)
+
+    def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
+        """See `Evaluator`."""
+        self._network.load_state_dict(weights)
+        seeds, batch = stream(self._seed, stream_name, 0, deals), self._block.count // self._plays
+        return {
+            name: duel_of(self._game, partial(self._played, number), seeds, batch=batch)
+            for number, name in enumerate(self._opponents, start=1)
+        }
+
+    def _played(self, number: int, plays: Plays) -> Outcome:
+        """The games of a duel with this one of the opponents; the second player of each has the second generator."""
+        block, count = self._block, len(plays.seeds)
+        with _on_the_device(block.count):
+            block.deal(plays.seeds, plays.sides * np.uint8(number), 0.0, salts=[0] + [1] * len(self._opponents))
+            for _ in block.played():
+                pass
+            return block.returns()[:count].cpu().numpy(), _taken(self._game, block, count)
+
+
+def _taken(game: Game, block: DeviceBlock, count: int) -> NDArray[np.bool_]:
+    """Which seats are taken in the first so many games of a block."""
+    varies = "players" in (game.dtype.names or ())
+    return game.taken(on_host(block.games.states[:count]) if varies else np.zeros(count, game.dtype))
 
 
 @contextmanager
-def _room(games: int) -> Iterator[None]:
-    """Raise SettingsError for want of memory or of a GPU that plays."""
+def _on_the_device(games: int) -> Iterator[None]:
+    """Raise SettingsError for want of a GPU that plays, or of memory there."""
     try:
         yield
     except NoDeviceError as error:
         raise SettingsError(f"rollout: kind=device: {error}; rollout=threads plays on the CPUs") from None
-    except torch.cuda.OutOfMemoryError:
+    except Exception as error:
+        if "out of memory" not in str(error).lower().replace("_", " "):  # PyTorch's words, or Numba's
+            raise
         raise SettingsError(
             f"rollout.games: {games:,} games at a time do not fit on the GPU beside what is there; lower it, or "
             "replay.capacity"
-        ) from None
+        ) from error
 
 
 class DeviceBackend(LocalBackend):
-    """Plays every request at once on the learner's device; evaluations on the CPU, with values from there."""
+    """Plays every request at once on the learner's device, and evaluations too."""
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
-        super().__init__(settings, device, DeviceWorker(settings, device))
+        super().__init__(settings, device, DeviceWorker(settings, device), DeviceEvaluator(settings, device))
         self._games = settings.rollout.games_on_device()
 
     def describe(self, stop_requested: Callable[[], bool]) -> str:

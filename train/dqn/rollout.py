@@ -156,6 +156,13 @@ class RolloutWorker:
         return Recorder(self._game)
 
 
+class Judge(Protocol):
+    """Who plays evaluations: `Evaluator`, or one on a device."""
+
+    def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
+        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
+
+
 class _Watched:
     """A player before each of whose decisions something is called."""
 
@@ -247,9 +254,15 @@ class RolloutBackend(Protocol):
 class LocalBackend:
     """Plays every request at once in the learner's process: no Ray, and the same bits for the same seed."""
 
-    def __init__(self, settings: TrainSettings, device: torch.device, worker: Worker | None = None) -> None:
+    def __init__(
+        self,
+        settings: TrainSettings,
+        device: torch.device,
+        worker: Worker | None = None,
+        evaluator: Judge | None = None,
+    ) -> None:
         self._worker = worker or RolloutWorker(settings, device)
-        self._evaluator = Evaluator(settings, device)
+        self._evaluator = evaluator or Evaluator(settings, device)
         self._deals, self._games = settings.evaluation.deals, settings.rollout.games_on(gpu=False)
         self._done: list[Rollout] = []
         self._evaluations: list[tuple[int, dict[str, Duel]]] = []

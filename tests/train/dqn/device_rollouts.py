@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from cards.game import load_game
 from tests.train.runs import settings
-from train.dqn.device_rollout import DeviceWorker
-from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.device_rollout import DeviceEvaluator, DeviceWorker
+from train.dqn.rollout import Evaluator, Rollout, RolloutRequest, RolloutWorker, Weights
 
 MIXTURE = "behaviour=[{until: null, mix: {network: 0.6, OTHER: 0.2, random: 0.2}}]"
 VARIANTS = {
@@ -49,6 +50,24 @@ def compare(runs: Path, game: str, games: int, device: torch.device) -> list[str
     return done
 
 
+def compare_duels(runs: Path, game: str, deals: int, device: torch.device) -> list[str]:
+    """With every player as opponent, more deals than are played at a time."""
+    others = ",".join(["random", *load_game(game).policies])
+    for overrides in VARIANTS[game][:1]:
+        chosen = settings(
+            runs, f"game={game}", "rollout=device", f"evaluation.deals={deals}", f"evaluation.opponents=[{others}]",
+            *overrides,
+        )  # fmt: skip
+        there, here = DeviceEvaluator(chosen, device), Evaluator(chosen, torch.device("cpu"))
+        weights = whole_numbers(there._network.state_dict(), 5)
+        found, expected = (each.duels(weights, "duels", deals + 1) for each in (there, here))
+        assert found.keys() == expected.keys()
+        for name, duel in expected.items():
+            for column in ("wins", "own", "other", "even"):
+                np.testing.assert_array_equal(getattr(found[name], column), getattr(duel, column), err_msg=column)
+    return [f"{game}: duels with {others} are the same"]
+
+
 def whole_numbers(weights: Weights, seed: int) -> Weights:
     """Small ones in the place of weights: their sums are exact, so that every device computes the same values."""
     random = torch.Generator().manual_seed(seed)
@@ -68,4 +87,5 @@ def expect_same(found: Rollout, expected: Rollout) -> None:
 
 
 if __name__ == "__main__":
-    print(*compare(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), torch.device("cpu")), sep="\n")
+    for compared in (compare, compare_duels):
+        print(*compared(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), torch.device("cpu")), sep="\n")

@@ -12,7 +12,7 @@ from numba import types
 
 from tests.limits import seconds
 from tests.ptx import CHIPS, array, compiled, needs_compiler
-from tests.train.dqn.device_rollouts import VARIANTS, compare
+from tests.train.dqn.device_rollouts import VARIANTS, compare, compare_duels
 from tests.train.runs import small
 from train.__main__ import main
 from train.dqn.device_returns import decision_returns, link_games
@@ -27,7 +27,8 @@ def test_a_simulated_gpu_records_what_a_worker_does(name: str, tmp_path: Path) -
     command = [sys.executable, "-m", "tests.train.dqn.device_rollouts", str(tmp_path), name, "4"]
     done = subprocess.run(command, env=SIMULATOR, capture_output=True, text=True, timeout=seconds(90), check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count(" are the same") == 3 * len(VARIANTS[name])
+    assert done.stdout.count(" games are the same") == 3 * len(VARIANTS[name])
+    assert "duels with random" in done.stdout
 
 
 def test_a_run_learns_from_a_simulated_gpu(tmp_path: Path) -> None:
@@ -64,3 +65,4 @@ def test_returns_compile(chip: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_gpu_records_what_a_worker_does(name: str, tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install 'busso[gpu]'")
     compare(tmp_path, name, 4096, torch.device("cuda"))
+    compare_duels(tmp_path, name, 4096, torch.device("cuda"))
