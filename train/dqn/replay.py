@@ -52,7 +52,7 @@ class ReplayBuffer:
         self.inserted = 0
         self.bootstraps = False
         self._alpha, self.beta = alpha, beta
-        self._generator = torch.Generator(device).manual_seed(seed)
+        self.generator = torch.Generator(device).manual_seed(seed)
         self._data = _allocate(capacity, words, device)
         self._guard = RingGuard()
         self._tree = SumTree(capacity, device) if alpha > 0 else None
@@ -89,9 +89,9 @@ class ReplayBuffer:
             raise ValueError("the replay buffer is empty")
         device = self._greatest.device
         if self._tree is None:
-            index = torch.randint(self.size, (rows,), generator=self._generator, device=device)
+            index = torch.randint(self.size, (rows,), generator=self.generator, device=device)
             return Sample(self._rows(index), index, None)
-        draws = torch.rand(rows, generator=self._generator, device=device, dtype=torch.float64)
+        draws = torch.rand(rows, generator=self.generator, device=device, dtype=torch.float64)
         index, probability = self._tree.sample(draws)
         index = index.clamp_(max=self.size - 1)
         weight = (self.size * probability).pow(-self.beta)
@@ -111,7 +111,7 @@ class ReplayBuffer:
             "capacity": self.capacity,
             "inserted": self.inserted,
             "bootstraps": self.bootstraps,
-            "generator": self._generator.get_state(),
+            "generator": self.generator.get_state(),
             "greatest": self._greatest,
             "rows": RingColumns([column[: self.size] for column in self._data], self.inserted, self._guard),
             "tree": self._tree.leaves[: self.size] if self._tree is not None else None,
@@ -135,10 +135,10 @@ class ReplayBuffer:
             self._tree.fill(state["tree"])
 
     def _restore_generator(self, state: Tensor) -> None:
-        if state.shape == self._generator.get_state().shape:
-            self._generator.set_state(state)
+        if state.shape == self.generator.get_state().shape:
+            self.generator.set_state(state)
         else:  # of another kind of device, whose draws cannot be gone on with
-            self._generator.manual_seed(self._generator.initial_seed() + self.inserted)
+            self.generator.manual_seed(self.generator.initial_seed() + self.inserted)
 
     def _rows(self, index: Tensor) -> Batch:
         return Batch(*(column[index] for column in self._data))

@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.chips import Chip
 from train.dqn.learner import Learner, masked_argmax, td_target
+from train.dqn.mixed import MixedNetwork
 from train.dqn.network import QNetwork
 from train.dqn.replay import Batch, ReplayBuffer
 from train.dqn.transitions import Transitions
@@ -66,8 +67,9 @@ def test_next_value_uses_target_network_and_the_seats_own_mask(double: bool, chi
     with torch.no_grad():
         for parameter in it.target.parameters():
             parameter.add_(torch.randn_like(parameter))
+    it.load_state_dict(it.state_dict())  # the weights that multiply follow
     inputs = torch.tensor([[3], [4]])
-    of_target, of_online = it.target(inputs), it.online(inputs)
+    of_target, of_online = it._target.working(inputs), it._online.working(inputs)
     masks = [0b1010, 0b0101]
     expected = []
     for row, mask in enumerate(masks):
@@ -75,7 +77,7 @@ def test_next_value_uses_target_network_and_the_seats_own_mask(double: bool, chi
         chooser = of_online if double else of_target
         best = max(actions, key=lambda a: float(chooser[row, a].detach()))
         expected.append(float(of_target[row, best]))
-    assert it.next_value(batch(masks)).tolist() == pytest.approx(expected, abs=1e-6)
+    assert it._forward(batch(masks))[1].tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def filled(it: Learner, discount: float = 0.0) -> Learner:
@@ -145,20 +147,28 @@ def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool, 
 
 @pytest.mark.parametrize("loss", ["huber", "mse"])
 def test_one_update_is_one_adam_step_on_the_sampled_batch(loss: str, chip: Chip) -> None:
-    """The same step written out with an optimizer of its own; the network multiplies in the same format."""
+    """The same step written out: autograd for the loss, PyTorch's clipping, and its Adam on each parameter."""
     it = filled(learner(formatted(chip, lr=1e-2, loss=loss, batch_size=32, grad_clip=0.01)))
-    network = copy.deepcopy(it.online)
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    mixed = MixedNetwork(copy.deepcopy(it.online), it.precision)
+    parameters, gradient = list(mixed.masters.parameters()), mixed.twin()
+    optimizer = torch.optim.Adam(parameters, lr=1e-2)
     twin = ReplayBuffer(1000, 1, CPU, seed=5)
     twin.load_state_dict(it.replay.state_dict())
     rows = twin.sample(32).batch
-    error = network(rows.observation)[torch.arange(32), rows.action.long()] - rows.n_step_return
+    trace = mixed.working.trace(rows.observation)
+    values = trace.values.requires_grad_()
+    error = values[torch.arange(32), rows.action.long()] - rows.n_step_return
     each = error**2 if loss == "mse" else torch.where(error.abs() < 1, 0.5 * error**2, error.abs() - 0.5)
-    each.mean().backward()
-    torch.nn.utils.clip_grad_norm_(network.parameters(), 0.01)
+    each.mean().backward()  # type: ignore[no-untyped-call]
+    assert values.grad is not None
+    mixed.working.backward(trace, values.grad, gradient.working)
+    gradient.collect()
+    for parameter, own in zip(parameters, gradient.masters.parameters(), strict=True):
+        parameter.grad = own.data
+    torch.nn.utils.clip_grad_norm_(parameters, 0.01)
     optimizer.step()
     it.update()
-    for a, b in zip(network.parameters(), it.online.parameters(), strict=True):
+    for a, b in zip(parameters, it.online.parameters(), strict=True):
         assert torch.allclose(a, b, atol=1e-6)
 
 
