@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.chips import Chip
-from train.dqn.learner import Learner, masked_argmax, td_target
+from train.dqn.learner import Learner, clip_, loss_and_slope, masked_argmax, td_target
 from train.dqn.mixed import MixedNetwork
 from train.dqn.network import QNetwork
 from train.dqn.replay import Batch, ReplayBuffer
@@ -138,7 +138,8 @@ def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool, 
     update = {"lr": 5e-3, "batch_size": 32, "target_tau": 0.0, "target_update_interval": 20}
     settings = LearnerSettings(loss="mse", double=double, precision=precision, ema_decay=0.0, **update)
     it = Learner(QNetwork(4, 2, hidden, dueling), replay, settings, CPU, 2)
-    for _ in range(3000):
+    for k in range(3000):
+        it.lr = 5e-3 * (1 - k / 3000)  # else the values of the last update may be off by more, by chance
         it.update()
     values = it.online(torch.tensor([[1], [2], [4], [8]]))
     assert values[:, 1].tolist() == pytest.approx([0.9**3, 0.9**2, 0.9, 1.0], abs=0.03)
@@ -293,3 +294,51 @@ def test_learns_on_cuda(precision: str) -> None:
     values = it.online(torch.arange(256, device=device).unsqueeze(1))
     assert torch.equal(values.argmax(dim=1).cpu(), torch.arange(256) % 4)
     assert {weight.device.type for weight in it.acting_weights().values()} == {"cuda"}  # a local run plays from there
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", ["huber", "mse"])
+def test_slope_of_the_loss_equals_autograd(loss: str, weighted: bool) -> None:
+    torch.manual_seed(0)
+    value, target = (3 * torch.randn(50)).requires_grad_(), torch.randn(50)
+    weight = torch.rand(50) if weighted else None
+    mean, slope = loss_and_slope(loss, value, target, weight)
+    function = torch.nn.functional.huber_loss if loss == "huber" else torch.nn.functional.mse_loss
+    expected = (function(value, target, reduction="none") * (1 if weight is None else weight)).mean()
+    expected.backward()  # type: ignore[no-untyped-call]
+    assert value.grad is not None
+    assert torch.allclose(mean, expected) and torch.allclose(slope, value.grad, atol=1e-7)
+
+
+def test_clipping_by_hand() -> None:
+    gradient = torch.tensor([3.0, 0.0, 4.0])
+    assert clip_(gradient, 1.0).item() == 5 and gradient.tolist() == pytest.approx([0.6, 0.0, 0.8])
+    assert clip_(gradient, 10.0).item() == pytest.approx(1) and gradient.tolist() == pytest.approx([0.6, 0.0, 0.8])
+    for bad in (torch.nan, torch.inf):  # what is between the weights in their tensor stays 0
+        gradient = torch.tensor([bad, 0.0])
+        assert not clip_(gradient, 1.0).isfinite() and not gradient[0].isfinite() and gradient[1] == 0
+
+
+def test_a_state_with_an_optimizer_over_each_parameter_is_gone_on_with() -> None:
+    """As older versions, and PyTorch's Adam itself, write it."""
+    it = filled(learner(LearnerSettings(batch_size=8, precision="float32")))
+    parameters = [parameter.clone() for parameter in it.online.parameters()]
+    adam = torch.optim.Adam(parameters, lr=0.25, fused=True)
+    it.update()
+    for parameter, gradient in zip(parameters, it._gradient.masters.parameters(), strict=True):
+        parameter.grad = gradient.data.clone()
+    adam.step()
+    state = it.state_dict()
+    own = state["optimizer"]
+    assert own["state"].keys() == adam.state_dict()["state"].keys()
+    for key, moments in adam.state_dict()["state"].items():
+        for name in ("step", "exp_avg", "exp_avg_sq"):
+            assert torch.allclose(own["state"][key][name], moments[name])
+    other = learner(it.settings)
+    other.load_state_dict(state | {"optimizer": copy.deepcopy(adam.state_dict())})
+    other.replay.load_state_dict(it.replay.state_dict())
+    assert other.lr == 0.25
+    it.lr = 0.25
+    it.update()
+    other.update()
+    assert same(it.online, other.online)
