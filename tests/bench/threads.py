@@ -22,7 +22,7 @@ CPU = torch.device("cpu")
 
 
 def threads_over_local() -> None:
-    """Decisions/s that are played and learned from, end to end, evaluations left out: `rollout=threads` over `local`."""
+    """Decisions/s that are played and learned from, end to end but for evaluations: `rollout=threads` over `local`."""
     torch.set_num_threads(1)
     rates: dict[str, list[float]] = {"local": [], "threads": []}
     for _ in range(ROUNDS):
