@@ -113,6 +113,8 @@ def _cpus(settings: TrainSettings) -> Finding:
 def _workers_here(settings: TrainSettings) -> int:
     if settings.rollout.kind == "local":
         return 0
+    if settings.rollout.kind == "threads":
+        return settings.rollout.blocks or 1
     return settings.rollout.workers or max(1, resources.cpus() - settings.learner.threads)
 
 
@@ -182,7 +184,7 @@ def rates(settings: TrainSettings) -> list[Rate]:
     torch.set_num_threads(settings.rollout.threads)
     on_cpu = settings.rollout.kind == "ray" and settings.rollout.gpus_per_worker == 0
     worker = RolloutWorker(settings, torch.device("cpu") if on_cpu else device)
-    request = RolloutRequest(0, settings.rollout.games, settings.exploration.end)
+    request = RolloutRequest(0, settings.rollout.games_on(device.type == "cuda"), settings.exploration.end)
     transitions = worker.play(request).transitions
     decisions = len(transitions.action)
     playing = decisions / _seconds(lambda: worker.play(request), device)

@@ -4,13 +4,13 @@ import sys
 
 import torch
 
-from tests.bench import cluster, memory, small_games, spike, tressette
+from tests.bench import cluster, memory, small_games, spike, threads, tressette
 
 
 def main(names: list[str]) -> int:
     """Measure all figures, or those whose function is named."""
     torch.set_num_threads(1)
-    modules = (tressette, spike, small_games, cluster, memory)
+    modules = (tressette, spike, small_games, cluster, memory, threads)
     figures = {function.__name__: function for module in modules for function in module.FIGURES}
     unknown = [name for name in names if name not in figures]
     if unknown:

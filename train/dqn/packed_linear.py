@@ -110,7 +110,7 @@ def _sum_row(
             total[column] += a[column]
 
 
-@njit
+@njit(nogil=True)
 def _sums(
     words: NDArray[np.uint64], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
 ) -> None:
@@ -123,7 +123,7 @@ def _sums(
             total[column] = zero if total[column] < zero else total[column]  # what is no number stays none
 
 
-@njit
+@njit(nogil=True)
 def _sums_in_bfloat16(
     words: NDArray[np.uint64], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.uint16]
 ) -> None:
@@ -148,14 +148,14 @@ def _add_row(found: NDArray[np.int64], count: int, own: NDArray[np.float32], out
             total[column] += own[column]
 
 
-@njit
+@njit(nogil=True)
 def _add(words: NDArray[np.uint64], gradient: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     found = np.empty(WORD * words.shape[1], np.int64)
     for row in range(words.shape[0]):
         _add_row(found, _set_bits(words[row], found), gradient[row], out)
 
 
-@njit
+@njit(nogil=True)
 def _add_bfloat16(words: NDArray[np.uint64], gradient: NDArray[np.uint16], out: NDArray[np.float32]) -> None:
     found = np.empty(WORD * words.shape[1], np.int64)
     own = np.empty(gradient.shape[1], np.float32)
