@@ -129,7 +129,10 @@ def _filled_replay(rows: int, capacity: int) -> ReplayBuffer:
     ones = np.ones(rows, np.float32)
     legal = np.full(rows, (1 << 40) - 1, np.uint64)
     replay = ReplayBuffer(capacity, GAME.words, CPU, seed=1)
-    replay.add(Transitions(words, random.integers(0, 40, rows).astype(np.uint8), ones, 0.9 * ones, words, legal))
+    successor = np.ones(rows, np.int32)
+    successor[-1] = 0
+    action = random.integers(0, 40, rows).astype(np.uint8)
+    replay.add(Transitions(words, legal, action, ones, np.float32(0.9) * successor.astype(np.float32), successor))
     return replay
 
 
@@ -185,7 +188,7 @@ def kernels() -> None:
 
 def replay_size() -> None:
     """Bytes of a buffer of a million transitions."""
-    report("replay_of_a_million", ReplayBuffer(1_000_000, GAME.words, CPU, 1).nbytes / 1e6, "MB", target=250)
+    report("replay_of_a_million", ReplayBuffer(1_000_000, GAME.words, CPU, 1).nbytes / 1e6, "MB", target=100)
 
 
 def first_update() -> None:

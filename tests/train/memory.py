@@ -30,7 +30,7 @@ def peak() -> int:
 
 
 def transitions(words: int) -> Transitions:
-    """Random transitions, of no game in particular."""
+    """Random transitions, of no game in particular; each but the last goes on with the next."""
     draws = np.random.default_rng(1)
 
     def packed(*shape: int) -> Any:
@@ -38,13 +38,15 @@ def transitions(words: int) -> Transitions:
 
     action = draws.integers(0, 40, ROWS, np.uint8)
     number = draws.random((2, ROWS), np.float32)
-    return Transitions(packed(ROWS, words), action, number[0], number[1], packed(ROWS, words), packed(ROWS))
+    successor = np.ones(ROWS, np.int32)
+    number[1, -1] = successor[-1] = 0
+    return Transitions(packed(ROWS, words), packed(ROWS), action, number[0], number[1], successor)
 
 
 def seen(trainer: Trainer) -> dict[str, Any]:
     """What a restored buffer has in common with the one that was saved."""
     replay = trainer.replay
-    total = sum(float(column.numpy().sum(dtype=np.float64)) for column in replay._data[1:4])  # with no copy of them
+    total = sum(float(column.numpy().sum(dtype=np.float64)) for column in replay._data[2:5])  # with no copy of them
     priorities = float(replay._tree.total) if replay._tree else 0.0
     return {"peak": peak(), "buffer": replay.nbytes, "inserted": replay.inserted, "total": total + priorities}
 

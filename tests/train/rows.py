@@ -6,14 +6,19 @@ from train.dqn.transitions import Transitions
 
 
 def rows(first: int, count: int, discount: float = 0.5) -> Transitions:
-    """Row k carries k everywhere, so that a mix-up between columns shows."""
+    """Row k carries k everywhere, so that a mix-up between columns shows.
+
+    Its successor is k + 1 + k % 3, or none if that is not among these rows or the discount is 0.
+    """
     numbers = np.arange(first, first + count)
     words = np.stack([numbers, numbers + 1000], axis=1).astype(np.uint64)
+    distance = 1 + numbers % 3
+    has_one = (numbers + distance < first + count) & (discount > 0)
     return Transitions(
         words,
+        numbers.astype(np.uint64) | np.uint64(1 << 63),
         (numbers % 40).astype(np.uint8),
         numbers.astype(np.float32),
-        np.full(count, discount, np.float32),
-        words + np.uint64(7),
-        numbers.astype(np.uint64) | np.uint64(1 << 63),
+        np.where(has_one, discount, 0).astype(np.float32),
+        np.where(has_one, distance, 0).astype(np.int32),
     )

@@ -17,9 +17,12 @@ class Pace:
     learner: LearnerSettings
     capacity: int
 
-    def due(self, inserted: int, updates: int) -> int:
-        """Updates that the transitions inserted so far pay for, less those that were made."""
-        if inserted < min(self.learner.learning_starts, self.capacity):
+    def due(self, inserted: int, held: int, updates: int) -> int:
+        """Updates that the transitions inserted so far pay for, less those that were made.
+
+        None until the buffer has `held` learning_starts: a run may go on with one that is empty again.
+        """
+        if held < min(self.learner.learning_starts, self.capacity):
             return 0
         return max(0, int(inserted * self._per_insert()) - updates)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,27 @@ from train.dqn.sum_tree import SumTree
 from train.dqn.transitions import Transitions
 from train.run.columns import as_columns
 
+log = logging.getLogger("train")
+
 _PRIORITY_DECAY = 0.99  # of the greatest priority, with every update
 
 
+class TransitionTensors(NamedTuple):
+    """`Transitions` as tensors, packed words as int64 with the same bits."""
+
+    observation: Tensor
+    legal: Tensor
+    action: Tensor
+    n_step_return: Tensor
+    discount: Tensor
+    successor: Tensor
+
+
 class Batch(NamedTuple):
-    """A sample of transitions on the learner's device; see `Transitions`. Packed words are int64."""
+    """A sample of transitions on the learner's device, each with what its successor saw and was allowed.
+
+    Packed words are int64. Where a row has no successor, `next_observation` and `next_legal` are zero.
+    """
 
     observation: Tensor
     action: Tensor
@@ -42,6 +59,9 @@ class ReplayBuffer:
     Prioritised replay: Schaul et al. (2016), proportional variant; importance weights are divided by their greatest
     in the batch. `beta` is the trainer's to raise (section 3.4). New rows get the greatest priority of late, which
     falls by 1% with every update unless the batch has a greater one: an outlier is forgotten after some hundreds.
+
+    `sample` and `set_priorities` may be captured in a CUDA graph: what changes between two calls lies on the device.
+    The graph has to know the `generator`.
     """
 
     def __init__(
@@ -51,22 +71,37 @@ class ReplayBuffer:
         self.size = 0
         self.inserted = 0
         self.bootstraps = False
-        self._alpha, self.beta = alpha, beta
-        self._generator = torch.Generator(device).manual_seed(seed)
+        self.generator = torch.Generator(device).manual_seed(seed)
+        self._alpha = alpha
         self._data = _allocate(capacity, words, device)
         self._guard = RingGuard()
         self._tree = SumTree(capacity, device) if alpha > 0 else None
         self._greatest = torch.ones((), device=device)
+        self._size = torch.zeros((), dtype=torch.int64, device=device)
+        self._beta = torch.zeros((), dtype=torch.float64, device=device)
+        self.beta = beta
+
+    @property
+    def beta(self) -> float:
+        """How far importance weights correct the bias of prioritised sampling, 0 to 1."""
+        return self._beta_here
+
+    @beta.setter
+    def beta(self, value: float) -> None:
+        self._beta_here = value
+        self._beta.fill_(value)
 
     @property
     def nbytes(self) -> int:
         """Bytes held by the buffer."""
         return sum(t.nbytes for t in self._data) + (self._tree.nbytes if self._tree else 0)
 
-    def add(self, transitions: Transitions) -> None:
+    def add(self, transitions: Transitions | TransitionTensors) -> None:
         """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept.
 
-        Waits for a checkpoint that has yet to get the rows that would be overwritten.
+        Arrays or tensors, from whichever device. Successors lie in the same rows, and are younger: so they are kept if
+        their row is, and are overwritten after it. Waits for a checkpoint that has yet to get the rows that would be
+        overwritten, and for the device until one of its rows has a discount.
         """
         rows = len(transitions.action)
         self._guard.wait(self.inserted + rows - self.capacity)
@@ -74,27 +109,26 @@ class ReplayBuffer:
         start = self.inserted % self.capacity
         kept = min(rows, self.capacity)
         first = (start + rows - kept) % self.capacity
-        arrays: tuple[NDArray[Any], ...] = transitions
-        for column, values in zip(self._data, arrays, strict=True):
-            _write_ring(column, first, _as_tensor(values[rows - kept :]))
+        values: tuple[NDArray[Any] | Tensor, ...] = transitions
+        for column, new in zip(self._data, values, strict=True):
+            _write_ring(column, first, _as_tensor(new[rows - kept :]))
         if self._tree is not None:
             index = (first + torch.arange(kept, device=self._greatest.device)) % self.capacity
             self._tree.set(index, (self._greatest**self._alpha).expand(kept))
         self.inserted += rows
-        self.size = min(self.size + rows, self.capacity)
+        self._hold(min(self.size + rows, self.capacity))
 
     def sample(self, rows: int) -> Sample:
         """`rows` transitions, drawn with replacement. Raises ValueError when the buffer is empty."""
         if self.size == 0:
             raise ValueError("the replay buffer is empty")
-        device = self._greatest.device
+        draws = torch.rand(rows, generator=self.generator, device=self._greatest.device, dtype=torch.float64)
         if self._tree is None:
-            index = torch.randint(self.size, (rows,), generator=self._generator, device=device)
+            index = (draws * self._size).long()  # float64 has no number between the greatest product and the size
             return Sample(self._rows(index), index, None)
-        draws = torch.rand(rows, generator=self._generator, device=device, dtype=torch.float64)
         index, probability = self._tree.sample(draws)
-        index = index.clamp_(max=self.size - 1)
-        weight = (self.size * probability).pow(-self.beta)
+        index = torch.minimum(index, self._size - 1)
+        weight = (self._size * probability).pow(-self._beta)
         return Sample(self._rows(index), index, (weight / weight.max()).float())
 
     def set_priorities(self, index: Tensor, td_error: Tensor) -> None:
@@ -102,7 +136,7 @@ class ReplayBuffer:
         if self._tree is not None:
             # An overflow in half precision must not make a row the only one that is ever sampled.
             priority = td_error.abs().float().nan_to_num(nan=0.0, posinf=0.0) + 1e-6
-            self._greatest = torch.maximum(_PRIORITY_DECAY * self._greatest, priority.max())
+            self._greatest.copy_(torch.maximum(_PRIORITY_DECAY * self._greatest, priority.max()))
             self._tree.set(index, priority**self._alpha)
 
     def state_dict(self) -> dict[str, Any]:
@@ -111,58 +145,85 @@ class ReplayBuffer:
             "capacity": self.capacity,
             "inserted": self.inserted,
             "bootstraps": self.bootstraps,
-            "generator": self._generator.get_state(),
+            "columns": list(self._data._fields),
+            "generator": self.generator.get_state(),
             "greatest": self._greatest,
             "rows": RingColumns([column[: self.size] for column in self._data], self.inserted, self._guard),
             "tree": self._tree.leaves[: self.size] if self._tree is not None else None,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`. Raises ValueError when capacity, shape or kind of sampling differ."""
+        """Restore `state_dict`. Raises ValueError when capacity, shape or kind of sampling differ.
+
+        Of a state with other columns, which an older version wrote, the buffer stays empty, with a warning.
+        """
         rows = as_columns(state["rows"])
         if state["capacity"] != self.capacity or (state["tree"] is None) != (self._tree is None):
             raise ValueError("replay: the checkpoint was made with other replay settings")
-        if [kind.shape for kind in rows.kinds] != [column.shape[1:] for column in self._data]:
+        if rows.kinds[0].shape != self._data.observation.shape[1:]:
             raise ValueError("replay: the checkpoint holds observations of another size")
-        self.inserted, self.size = state["inserted"], rows.rows
         self.bootstraps = state["bootstraps"]
-        self._restore_generator(state["generator"].cpu())
-        self._greatest = state["greatest"].to(self._greatest.device)
+        self._restore_generator(state["generator"].cpu(), state["inserted"])
+        self._greatest.copy_(state["greatest"])
+        if state.get("columns") != list(self._data._fields):
+            log.warning(
+                "the checkpoint is of an older version, which stored transitions in another way: the replay buffer "
+                "starts empty, and updates wait until it holds learner.learning_starts transitions"
+            )
+            return
+        self.inserted = state["inserted"]
+        self._hold(rows.rows)
         for first, piece in rows.pieces():
             for column, values in zip(self._data, piece, strict=True):
                 column[first : first + len(values)].copy_(values)
         if self._tree is not None:
             self._tree.fill(state["tree"])
 
-    def _restore_generator(self, state: Tensor) -> None:
-        if state.shape == self._generator.get_state().shape:
-            self._generator.set_state(state)
+    def _hold(self, size: int) -> None:
+        self.size = size
+        self._size.fill_(size)
+
+    def _restore_generator(self, state: Tensor, inserted: int) -> None:
+        if state.shape == self.generator.get_state().shape:
+            self.generator.set_state(state)
         else:  # of another kind of device, whose draws cannot be gone on with
-            self._generator.manual_seed(self._generator.initial_seed() + self.inserted)
+            self.generator.manual_seed(self.generator.initial_seed() + inserted)
 
     def _rows(self, index: Tensor) -> Batch:
-        return Batch(*(column[index] for column in self._data))
+        data = self._data
+        distance = data.successor[index]
+        then, none = (index + distance) % self.capacity, distance == 0
+        return Batch(
+            data.observation[index],
+            data.action[index],
+            data.n_step_return[index],
+            data.discount[index],
+            data.observation[then].masked_fill_(none.unsqueeze(1), 0),
+            data.legal[then].masked_fill_(none, 0),
+        )
 
 
-def _allocate(capacity: int, words: int, device: torch.device) -> Batch:
+def _allocate(capacity: int, words: int, device: torch.device) -> TransitionTensors:
     """Raises MemoryError when the device has no room for it."""
     try:
-        return Batch(
+        return TransitionTensors(
             torch.zeros(capacity, words, dtype=torch.int64, device=device),
+            torch.zeros(capacity, dtype=torch.int64, device=device),
             torch.zeros(capacity, dtype=torch.uint8, device=device),
             torch.zeros(capacity, dtype=torch.float32, device=device),
             torch.zeros(capacity, dtype=torch.float32, device=device),
-            torch.zeros(capacity, words, dtype=torch.int64, device=device),
-            torch.zeros(capacity, dtype=torch.int64, device=device),
+            torch.zeros(capacity, dtype=torch.int32, device=device),
         )
     except RuntimeError:
-        size = capacity * (16 * words + 17) / 1e9
+        size = capacity * (8 * words + 21) / 1e9
         raise MemoryError(f"replay.capacity: {capacity:,} transitions take {size:,.1f} GB on {device}") from None
 
 
-def _as_tensor(values: NDArray[Any]) -> Tensor:
+def _as_tensor(values: NDArray[Any] | Tensor) -> Tensor:
     # torch has few operations on uint64: packed words travel as int64 with the same bits. What comes from Ray is
     # read-only, which torch warns of; it is only read here.
+    if isinstance(values, Tensor):
+        return values.view(torch.int64) if values.dtype == torch.uint64 else values
     values = np.require(values, requirements=["C", "W"])
     return torch.from_numpy(values.view(np.int64) if values.dtype == np.uint64 else values)
 

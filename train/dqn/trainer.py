@@ -202,7 +202,7 @@ class Trainer:
         self.counters.count(rollout, self.learner.updates)
 
     def _updates_due(self) -> int:
-        return self._pace.due(self.replay.inserted, self.learner.updates)
+        return self._pace.due(self.counters.env_steps, self.replay.size, self.learner.updates)
 
     def _update(self) -> None:
         learner = self.settings.learner

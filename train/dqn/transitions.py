@@ -12,18 +12,19 @@ from cards.play import Actions, Decisions
 
 
 class Transitions(NamedTuple):
-    """Struct of arrays, one row per decision of a seat.
+    """Struct of arrays, one row per decision of a seat, in the order in which the decisions were taken.
 
     `n_step_return` sums up to n rewards of the seat; `discount` is gamma to the power of their number, or 0 when the
-    game ended with them, and then `next_observation` and `next_legal` are zero. Observations are packed.
+    game ended with them. `successor` says how many rows further on the decision to bootstrap from lies, always in the
+    same struct; 0 where the game ended. Each observation, packed, is there once.
     """
 
     observation: NDArray[np.uint64]  # [rows, words]
+    legal: NDArray[np.uint64]  # [rows]
     action: NDArray[np.uint8]  # [rows]
     n_step_return: NDArray[np.float32]  # [rows]
     discount: NDArray[np.float32]  # [rows]
-    next_observation: NDArray[np.uint64]  # [rows, words]
-    next_legal: NDArray[np.uint64]  # [rows]
+    successor: NDArray[np.int32]  # [rows]
 
 
 @dataclass
@@ -79,13 +80,11 @@ class Recorder:
         )
         n_step_return = np.empty(action.size, np.float32)
         discount = np.empty(action.size, np.float32)
-        successor = np.empty(action.size, np.int64)
+        successor = np.empty(action.size, np.int32)
         following = next_decisions(game, seat, totals.shape)
         final = totals[game, seat]
         n_step_returns(following, greedy, earned, final, gamma, n_step, n_step_return, discount, successor)
-        next_observation, next_legal = np.empty_like(observation), np.empty_like(legal)
-        gather(observation, legal, successor, next_observation, next_legal)
-        return Transitions(observation, action, n_step_return, discount, next_observation, next_legal)
+        return Transitions(observation, legal, action, n_step_return, discount, successor)
 
 
 @njit
@@ -100,22 +99,6 @@ def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[
 
 
 @njit
-def gather(
-    observation: NDArray[np.uint64],
-    legal: NDArray[np.uint64],
-    successor: NDArray[np.int64],
-    next_observation: NDArray[np.uint64],
-    next_legal: NDArray[np.uint64],
-) -> None:
-    """Write observation and mask of each decision's successor, zeros where there is none."""
-    for k in range(successor.size):
-        then = successor[k]
-        for word in range(observation.shape[1]):
-            next_observation[k, word] = observation[then, word] if then >= 0 else np.uint64(0)
-        next_legal[k] = legal[then] if then >= 0 else np.uint64(0)
-
-
-@njit
 def n_step_returns(
     following: NDArray[np.int64],
     greedy: NDArray[np.bool_],
@@ -125,16 +108,16 @@ def n_step_returns(
     n_step: int,
     n_step_return: NDArray[np.float32],
     discount: NDArray[np.float32],
-    successor: NDArray[np.int64],
+    successor: NDArray[np.int32],
 ) -> None:
     """Discounted sums of the next `n_step` rewards of each decision's seat, or of those before a decision not `greedy`.
 
     `earned` is what the seat had earned before the decision and `final` what it has in the end, so that a reward is
     the difference between two decisions of the same seat. The last three arguments are written: return, gamma to the
-    power of the number of rewards (0 past the end), and the decision to bootstrap from (-1 past the end). Sutton and
-    Barto (2018), equation 7.1; cut as in Watkins's Q(lambda) (Watkins, 1989; Sutton and Barto, section 12.10): what
-    follows an action that the greedy policy would not take is no sample of that policy's return, so the best action's
-    value takes over there. The first action is given, and one step needs no correction.
+    power of the number of rewards (0 past the end), and how many rows further on the decision to bootstrap from lies (0
+    past the end). Sutton and Barto (2018), equation 7.1; cut as in Watkins's Q(lambda) (Watkins, 1989; Sutton and
+    Barto, section 12.10): what follows an action that the greedy policy would not take is no sample of that policy's
+    return, so the best action's value takes over there. The first action is given, and one step needs no correction.
     """
     for k in range(following.size):
         at, total, weight = k, 0.0, 1.0
@@ -151,4 +134,4 @@ def n_step_returns(
                 break
         n_step_return[k] = total
         discount[k] = weight
-        successor[k] = at
+        successor[k] = at - k if at >= 0 else 0

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 PIECE_BYTES = 2 << 20  # large enough to be written fast, small enough that waiting for one is short
-_DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.uint8, torch.int64, torch.float32)}
+_DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.uint8, torch.int32, torch.int64, torch.float32)}
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,10 @@ def filled(it: Learner, discount: float = 0.0) -> Learner:
     actions = random.integers(0, 4, 500).astype(np.uint8)
     reward = (words[:, 0] % 4 == actions).astype(np.float32)
     legal = np.full(500, 15, np.uint64)
-    it.replay.add(Transitions(words, actions, reward, np.full(500, discount, np.float32), words, legal))
+    successor = np.full(500, discount > 0, np.int32)
+    successor[-1] = 0
+    discounts = (discount * successor).astype(np.float32)
+    it.replay.add(Transitions(words, legal, actions, reward, discounts, successor))
     return it
 
 
@@ -115,23 +118,30 @@ def test_solves_the_chain_with_every_kernel_and_in_bfloat16(everything: bool, ch
 
 
 def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool, prioritised: bool) -> None:
-    """Five cells, 0 steps left and 1 right, reward 1 for reaching the right end, discount 0.9: Q* = 0.9 ** distance."""
-    rows = []
-    for cell in range(4):
-        for action in (0, 1):
+    """Five cells, 0 steps left and 1 right, reward 1 for reaching the right end, discount 0.9: Q* = 0.9 ** distance.
+
+    The transitions are those of random walks, which begin in each cell.
+    """
+    draws, rows = np.random.default_rng(1), []
+    for start in [0, 1, 2, 3] * 20:
+        cell = start
+        while cell < 4:
+            action = int(draws.integers(2))
             then = max(cell - 1, 0) if action == 0 else cell + 1
-            rows.append((1 << cell, action, float(then == 4), 0.0 if then == 4 else 0.9, (1 << then) & 15))
-    words, actions, rewards, discounts, following = (np.array(column) for column in zip(*rows, strict=True))
+            rows.append((1 << cell, action, float(then == 4), 0.0 if then == 4 else 0.9, int(then < 4)))
+            cell = then
+    assert len({row[:2] for row in rows}) == 8
+    words, actions, rewards, discounts, successor = (np.array(column) for column in zip(*rows, strict=True))
     transitions = Transitions(
         words.astype(np.uint64)[:, None],
+        np.full(len(rows), 3, np.uint64),
         actions.astype(np.uint8),
         rewards.astype(np.float32),
         discounts.astype(np.float32),
-        following.astype(np.uint64)[:, None],
-        np.where(discounts > 0, 3, 0).astype(np.uint64),
+        successor.astype(np.int32),
     )
     torch.manual_seed(0)
-    replay = ReplayBuffer(8, 1, CPU, seed=1, alpha=0.6 if prioritised else 0.0)
+    replay = ReplayBuffer(len(rows), 1, CPU, seed=1, alpha=0.6 if prioritised else 0.0)
     replay.add(transitions)
     update = {"lr": 5e-3, "batch_size": 32, "target_tau": 0.0, "target_update_interval": 20}
     settings = LearnerSettings(loss="mse", double=double, precision=precision, ema_decay=0.0, **update)
@@ -218,6 +228,7 @@ def test_values_targets_and_errors_are_float32_in_every_format(discount: float, 
     """
     it = filled(learner(formatted(chip, loss="mse", batch_size=32)), discount)
     it.replay._data.n_step_return.fill_(1.0)
+    it.replay._data.discount.fill_(discount)  # of the last row, too
     for network in (it.online, it.target):
         torch.nn.init.zeros_(network.head.weight)
         torch.nn.init.constant_(network.head.bias, 1001.0)

@@ -11,9 +11,11 @@ from cards.duplicate import Duel
 from tests.chips import CHIPS, emulated_chip
 from tests.train.runs import equal, save_format_1, settings, whole
 from train.__main__ import make_backend
+from train.dqn.learner import Learner
 from train.dqn.rollout import LocalBackend, RolloutRequest
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
+from train.run.columns import TensorColumns
 from train.run.device import choose_device
 from train.run.folder import RunFolder
 from train.run.runner import Runner
@@ -72,7 +74,7 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
 
 @pytest.mark.parametrize("variant", [[], ["replay.prioritised=true"]], ids=["uniform", "prioritised"])
 def test_a_run_goes_on_from_a_checkpoint_of_format_1(tmp_path: Path, variant: list[str]) -> None:
-    """As they were written when the buffer was a list of tensors in what `torch.save` wrote."""
+    """With a list of tensors, in what `torch.save` wrote, for a buffer."""
     uninterrupted = run(tmp_path / "a", *variant)
     state = run(tmp_path / "b", *variant, stop_after=128)
     state["replay"]["rows"] = whole(state["replay"]["rows"])
@@ -80,6 +82,39 @@ def test_a_run_goes_on_from_a_checkpoint_of_format_1(tmp_path: Path, variant: li
     save_format_1(newest, state)
     assert newest.read_bytes().startswith(b"busso-checkpoint 1 ")
     assert differences(uninterrupted, run(tmp_path / "b", *variant)) == []
+
+
+def with_next_observations(state: dict[str, Any]) -> None:
+    """The buffer as older versions had it."""
+    replay = state["replay"]
+    del replay["columns"]
+    observation, legal, action, n_step_return, discount, _ = whole(replay["rows"])
+    replay["rows"] = TensorColumns([observation, action, n_step_return, discount, observation, legal])
+
+
+@pytest.mark.parametrize("save", [save_format_1, checkpoint.save])
+@pytest.mark.parametrize("variant", [[], ["replay.prioritised=true"]], ids=["uniform", "prioritised"])
+def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
+    tmp_path: Path, save: Any, variant: list[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next update waits for 1,000 decisions, and then all are made that are due."""
+    before = run(tmp_path, *variant, stop_after=100)
+    updates = before["learner"]["updates"]
+    with_next_observations(before)
+    if save is save_format_1:
+        before["replay"]["rows"] = whole(before["replay"]["rows"])
+    (newest, *_) = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
+    save(newest, before)
+    held: list[int] = []
+    update = Learner.update
+    monkeypatch.setattr(Learner, "update", lambda it: held.append(it.replay.size) or update(it))
+    with caplog.at_level("WARNING", logger="train"):
+        after = run(tmp_path, *variant)
+    (warning,) = [record.getMessage() for record in caplog.records if "replay" in record.getMessage()]
+    assert "starts empty" in warning and "learner.learning_starts" in warning
+    assert min(held) == held[0] == 32 * 40 and updates > 20
+    assert after["learner"]["updates"] == updates + len(held) == 256 * 40 // 2 // 64
+    assert after["counters"]["env_steps"] == 256 * 40 == before["counters"]["env_steps"] + after["replay"]["inserted"]
 
 
 @pytest.mark.slow

@@ -1,18 +1,24 @@
 """The ring, its sampling, and its state."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.train.rows import rows
-from tests.train.runs import whole
-from train.dqn.replay import ReplayBuffer
+from tests.train.runs import equal, whole
+from train.dqn.replay import ReplayBuffer, Sample, TransitionTensors
 from train.dqn.sum_tree import SumTree
 
 CPU = torch.device("cpu")
 
 
 def held(replay: ReplayBuffer) -> list[int]:
-    return sorted(int(x) for x in whole(replay.state_dict()["rows"])[2])
+    return sorted(int(x) for x in whole(replay.state_dict()["rows"])[3])
 
 
 def test_ring_overwrites_the_oldest() -> None:
@@ -35,10 +41,128 @@ def test_columns_stay_together() -> None:
     number = batch.n_step_return.long()
     assert torch.equal(batch.observation[:, 0], number)
     assert torch.equal(batch.observation[:, 1], number + 1000)
-    assert torch.equal(batch.next_observation[:, 0], number + 7)
     assert torch.equal(batch.action.long(), number % 40)
-    assert torch.equal(batch.next_legal & 0xFFFF, number)
-    assert bool((batch.next_legal < 0).all()), "bit 63 travels as the sign of an int64"
+    goes_on = batch.discount > 0
+    then = number[goes_on] + 1 + number[goes_on] % 3
+    assert 0 < int(goes_on.sum()) < 64
+    assert torch.equal(batch.next_observation[goes_on], torch.stack([then, then + 1000], 1))
+    assert torch.equal(batch.next_legal[goes_on] & 0xFFFF, then)
+    assert bool((batch.next_legal[goes_on] < 0).all()), "bit 63 travels as the sign of an int64"
+    assert not batch.next_observation[~goes_on].any() and not batch.next_legal[~goes_on].any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 12), st.lists(st.integers(0, 30), min_size=1, max_size=12))
+def test_no_sample_joins_what_does_not_belong_together(capacity: int, sizes: list[int]) -> None:
+    """Around the end of the ring, of rollouts larger than the whole ring, after each of them."""
+    replay, first = ReplayBuffer(capacity, 2, CPU, seed=1), 0
+    end_of: dict[int, int] = {}
+    for size in sizes:
+        replay.add(rows(first, size))
+        end_of |= dict.fromkeys(range(first, first + size), first + size)
+        first += size
+        if not first:
+            continue
+        batch = replay.sample(20 * capacity).batch
+        for row in zip(*(column.tolist() for column in batch), strict=True):
+            (number, _), _, _, discount, then, legal = row
+            assert first - capacity <= number < first
+            expected = number + 1 + number % 3
+            inside = expected < end_of[number]
+            assert discount == (0.5 if inside else 0)
+            assert then == ([expected, expected + 1000] if inside else [0, 0])
+            assert legal == (expected - (1 << 63) if inside else 0)
+
+
+def test_tensors_are_added_as_arrays_are() -> None:
+    """Packed words as int64 or uint64; some of them views that are not contiguous."""
+    one, two = ReplayBuffer(10, 2, CPU, seed=1), ReplayBuffer(10, 2, CPU, seed=1)
+    for first, count in ((0, 7), (7, 5), (12, 23)):
+        arrays = rows(first, count)
+        one.add(arrays)
+        tensors = TransitionTensors(*(torch.from_numpy(array) for array in arrays))
+        strided = torch.from_numpy(np.stack([arrays.observation.view(np.int64)] * 2, axis=2))[:, :, 1]
+        two.add(tensors._replace(observation=strided))
+        assert equal(one.state_dict(), two.state_dict()) == []
+
+
+class Constants(TorchDispatchMode):
+    """Numbers from the host that go into operations, of those that are no sizes or dimensions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[object] = set()
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = function.overloadpacket.__name__
+        assert name not in ("_local_scalar_dense", "is_nonzero", "equal"), f"{name} waits for the device"
+        self.found |= {(name, value) for value in args if isinstance(value, int | float)}
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_what_changes_is_not_read_from_the_host(alpha: float) -> None:
+    """So a CUDA graph may hold it: the operations of a sample and its priorities are given the same numbers, always."""
+    replay, seen = ReplayBuffer(1000, 2, CPU, seed=1, alpha=alpha), []
+    for count, beta in ((10, 0.4), (700, 0.7), (700, 1.0)):
+        replay.add(rows(0, count))
+        replay.beta = beta
+        with Constants() as constants:
+            sample = replay.sample(32)
+            replay.set_priorities(sample.rows, sample.batch.n_step_return)
+        seen.append(constants.found)
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_the_addresses_of_what_changes_stay() -> None:
+    """A CUDA graph reads where it read when it was captured, whatever was loaded since."""
+
+    def addresses(replay: ReplayBuffer) -> list[int]:
+        return [t.data_ptr() for t in vars(replay).values() if isinstance(t, torch.Tensor)]
+
+    replay = ReplayBuffer(10, 2, CPU, seed=1, alpha=0.6)
+    before = addresses(replay)
+    replay.add(rows(0, 7))
+    replay.set_priorities(torch.arange(3), torch.ones(3))
+    replay.beta = 0.9
+    replay.load_state_dict(replay.state_dict())
+    assert len(before) == 3 and addresses(replay) == before
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_a_captured_sample_is_an_eager_one(alpha: float) -> None:
+    """Across rows added, priorities set and beta raised since it was captured."""
+    device = torch.device("cuda")
+    one, two = (ReplayBuffer(1000, 2, device, seed=1, alpha=alpha) for _ in range(2))
+    for replay in (one, two):
+        replay.add(rows(0, 100))
+
+    def step(replay: ReplayBuffer) -> Sample:
+        sample = replay.sample(64)
+        replay.set_priorities(sample.rows, sample.batch.n_step_return)
+        return sample
+
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):  # warms up
+        step(one)
+    torch.cuda.current_stream().wait_stream(stream)
+    step(two)
+    graph = torch.cuda.CUDAGraph()
+    graph.register_generator_state(one.generator)
+    with torch.cuda.graph(graph):
+        captured = step(one)
+    for first in (100, 300, 1500):
+        for replay in (one, two):
+            replay.add(rows(first, 700))
+            replay.beta = first / 1500
+        graph.replay()
+        eager = step(two)
+        assert torch.equal(captured.rows, eager.rows)
+        assert all(torch.equal(a, b) for a, b in zip(captured.batch, eager.batch, strict=True))
+        if captured.weight is not None and eager.weight is not None:
+            assert torch.allclose(captured.weight, eager.weight)
 
 
 def test_uniform_sampling_reaches_all_rows_equally() -> None:
@@ -54,8 +178,8 @@ def test_empty_buffer() -> None:
 
 
 def test_a_million_transitions_fit() -> None:
-    """50 to 64 bytes of packed observation, twice."""
-    assert ReplayBuffer(1_000_000, 8, CPU, seed=1).nbytes <= 250e6
+    """64 bytes of packed observation, and 21 of all else."""
+    assert ReplayBuffer(1_000_000, 8, CPU, seed=1).nbytes == 85_000_000
 
 
 def test_bootstraps_only_when_a_discount_is_not_zero() -> None:

@@ -126,10 +126,11 @@ def test_rollouts_against_a_slow_second_implementation(
             expected = sum(0.9**i * (b - a) for i, (a, b) in enumerate(pairwise(earned)))
             assert row.n_step_return == pytest.approx(expected, abs=1e-4)
             assert row.discount == pytest.approx(0.9**last, abs=1e-6)
-            assert row.next_legal == legal and np.array_equal(row.next_observation, then)
+            assert row.successor == own[last] - k and rollout.transitions.legal[own[last]] == legal
+            assert np.array_equal(rollout.transitions.observation[own[last]], then)
             cut_short += last < n
         else:
-            assert row.discount == 0 and not row.next_legal
+            assert row.discount == 0 and row.successor == 0
             ended += 1
     assert ended > 60 and (cut_short > 200) == (cut and n > 1)
 
@@ -146,7 +147,7 @@ def test_exploring_everywhere_leaves_one_step_but_for_forced_moves(tmp_path: Pat
     same = two.discount[inside] == one.discount[inside]
     assert same.mean() > 0.5
     # A later decision has fewer cards to choose from: where two steps were taken, the mask has fewer bits.
-    choices = np.bitwise_count(two.next_legal[inside])
+    choices = np.bitwise_count(two.legal[np.flatnonzero(inside) + two.successor[inside]])
     assert choices[same].mean() > choices[~same].mean() + 0.5
     assert np.array_equal(uncut.discount[inside][~same], two.discount[inside][~same])
 
@@ -204,7 +205,7 @@ def test_worker_leaves_out_seats_that_nobody_takes(
 
 
 def rollout(count: int, decisions: int, mean: float, absolute: float) -> Rollout:
-    columns = Transitions(*(np.empty((decisions, 1)[: column + 1]) for column in (1, 0, 0, 0, 1, 0)))  # type: ignore[arg-type]
+    columns = Transitions(*(np.empty((decisions, 1)[: column + 1]) for column in (1, 0, 0, 0, 0, 0)))  # type: ignore[arg-type]
     return Rollout(RolloutRequest(0, count, 0.1), columns, 0, EpisodeReturn(mean, absolute))
 
 

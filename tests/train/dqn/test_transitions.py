@@ -17,9 +17,23 @@ def n_step(game, seat, earned, final, gamma, n, greedy=None):
     following = next_decisions(np.array(game), np.array(seat, np.uint8), final.shape)
     size = len(game)
     greedy = np.ones(size, np.bool_) if greedy is None else np.array(greedy, np.bool_)
-    out = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.int64)
+    out = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.int32)
     n_step_returns(following, greedy, np.array(earned, np.float32), final[game, seat], gamma, n, *out)
     return out
+
+
+def test_a_successor_is_told_by_its_distance() -> None:
+    """Decisions 1 and 4 are of seat 1, the others of seat 0."""
+    _, _, successor = n_step([0] * 5, [0, 1, 0, 0, 1], [0] * 5, np.zeros((1, 2), np.float32), 1.0, 1)
+    assert successor.tolist() == [2, 3, 1, 0, 0]
+
+
+def test_of_a_recorder_every_successor_is_in_the_same_rollout_and_younger() -> None:
+    for n in (1, 2, 5):
+        transitions, _ = recorded("study", n)
+        then = np.arange(len(transitions.action)) + transitions.successor
+        assert (transitions.successor >= 0).all() and (then < len(transitions.action)).all()
+        assert np.array_equal(transitions.successor > 0, transitions.discount > 0)
 
 
 def test_hand_worked() -> None:
@@ -29,14 +43,14 @@ def test_hand_worked() -> None:
     returns, discount, successor = n_step([0] * 5, [0, 1, 0, 0, 1], [0, 0, 1, 3, 5], final, 0.5, 2)
     assert returns.tolist() == [1 + 0.5 * 2, 5 + 0.5 * 0, 2 + 0.5 * 4, 4, 0]
     assert discount.tolist() == [0.25, 0, 0, 0, 0]
-    assert successor.tolist() == [3, -1, -1, -1, -1]
+    assert successor.tolist() == [3, 0, 0, 0, 0]
 
 
 def test_a_sum_ends_before_a_decision_that_was_not_greedy() -> None:
     """One seat, five decisions with rewards 1, 2, 4, 8, 16; three steps; decisions 1 and 4 were not greedy."""
     final, earned, greedy = np.array([[31.0]], np.float32), [0, 1, 3, 7, 15], [True, False, True, True, False]
     returns, discount, successor = n_step([0] * 5, [0] * 5, earned, final, 0.5, 3, greedy)
-    assert successor.tolist() == [1, 4, 4, 4, -1]
+    assert successor.tolist() == [1, 3, 2, 1, 0]  # decisions 1, 4, 4, 4
     assert discount.tolist() == [0.5, 0.125, 0.25, 0.5, 0]
     assert returns.tolist() == [1, 2 + 0.5 * 4 + 0.25 * 8, 4 + 0.5 * 8, 8, 16]
 
@@ -54,14 +68,14 @@ def test_the_first_decision_need_not_be_greedy_and_one_step_is_never_cut() -> No
 def test_another_seats_exploration_cuts_nothing() -> None:
     final, earned, game, seat = np.array([[7.0, 5.0]], np.float32), [0, 0, 1, 3, 5], [0] * 5, [0, 1, 0, 0, 1]
     returns, _, successor = n_step(game, seat, earned, final, 0.5, 3, [True, False, True, True, False])
-    assert returns[0] == 1 + 0.5 * 2 + 0.25 * 4 and successor[0] == -1
-    assert returns[1] == 5 and successor[1] == 4
+    assert returns[0] == 1 + 0.5 * 2 + 0.25 * 4 and successor[0] == 0
+    assert returns[1] == 5 and successor[1] == 4 - 1
 
 
 def test_one_step_goes_to_the_same_seats_next_decision() -> None:
     final = np.array([[2.0, 3.0], [0.0, 1.0]], np.float32)
     _, discount, successor = n_step([0, 1, 0, 1, 0], [0, 1, 1, 1, 0], [0, 0, 0, 0, 0], final, 0.9, 1)
-    assert successor.tolist() == [4, 3, -1, -1, -1]
+    assert successor.tolist() == [4, 3 - 1, 0, 0, 0]
     assert discount.tolist() == [np.float32(0.9), np.float32(0.9), 0, 0, 0]
 
 
@@ -91,7 +105,7 @@ def test_against_brute_force(decisions, n, gamma) -> None:
             steps += 1
         expected = sum(gamma**i * decisions[j][2] for i, j in enumerate(own[:steps]))
         assert returns[k] == pytest.approx(expected, abs=1e-3)
-        assert successor[k] == (own[steps] if len(own) > steps else -1)
+        assert successor[k] == (own[steps] - k if len(own) > steps else 0)
         assert discount[k] == pytest.approx(gamma**steps if len(own) > steps else 0, abs=1e-6)
 
 
@@ -103,7 +117,8 @@ def test_a_cut_sum_is_a_shorter_sum(decisions, n, gamma) -> None:
     whole = [n_step(game, seat, earned, totals, gamma, m) for m in range(1, n + 1)]
     cut = n_step(game, seat, earned, totals, gamma, n, greedy)
     following = next_decisions(np.array(game), np.array(seat, np.uint8), totals.shape)
-    for k, stop in enumerate(cut[2]):
+    for k, distance in enumerate(cut[2]):
+        stop = k + int(distance) if distance else -1
         path, at = [], int(following[k])
         while at >= 0 and at != stop:
             path.append(at)
@@ -125,22 +140,23 @@ def test_full_return_of_a_hand() -> None:
     transitions, totals = recorded("points", 10)
     assert len(transitions.action) == 32 * 40
     assert not transitions.discount.any()
-    assert not transitions.next_legal.any() and not transitions.next_observation.any()
+    assert not transitions.successor.any()
     assert set(np.abs(transitions.n_step_return).tolist()) <= set(np.abs(totals).ravel().tolist())
 
 
-def test_next_observation_is_of_the_same_seat_and_has_its_own_mask() -> None:
+def test_a_successor_is_of_the_same_seat_and_has_its_own_mask() -> None:
     """The next hand is the hand before without the card played, and the mask lies within it."""
     transitions, _ = recorded("study", 1)
     inside = transitions.discount > 0
     assert inside.sum() == 32 * 36  # all but the last decision of each seat
     hand = transitions.observation[inside, 0] & np.uint64((1 << 40) - 1)
-    then = transitions.next_observation[inside, 0] & np.uint64((1 << 40) - 1)
+    successor = np.flatnonzero(inside) + transitions.successor[inside]
+    then = transitions.observation[successor, 0] & np.uint64((1 << 40) - 1)
     played = np.uint64(1) << transitions.action[inside].astype(np.uint64)
     assert np.array_equal(hand & ~played, then)
     assert np.array_equal(hand & played, played)
-    assert not (transitions.next_legal[inside] & ~then).any()
-    assert transitions.next_legal[inside].all()
+    assert not (transitions.legal[successor] & ~then).any()
+    assert transitions.legal[successor].all()
 
 
 def test_at_its_last_decision_a_seat_gets_all_that_is_left() -> None:
@@ -153,7 +169,7 @@ def test_at_its_last_decision_a_seat_gets_all_that_is_left() -> None:
 
 def test_games_that_the_deal_decides_give_no_transitions() -> None:
     transitions = Recorder(GAME).transitions(np.zeros((1, 4), np.float32), 1.0, 1)
-    assert [array.shape for array in transitions] == [(0, GAME.words), (0,), (0,), (0,), (0, GAME.words), (0,)]
+    assert [array.shape for array in transitions] == [(0, GAME.words), (0,), (0,), (0,), (0,), (0,)]
     replay = ReplayBuffer(8, GAME.words, torch.device("cpu"), seed=1)
     replay.add(transitions)
     assert replay.size == replay.inserted == 0

@@ -287,7 +287,7 @@ def test_learning_goes_on_while_a_full_buffer_is_written(
     """The file is the buffer at the moment of the call; who adds waits for the disk, and only where it catches up."""
     replay, writer, path = filled(inserted, alpha), BackgroundWriter(), tmp_path / "x.pt"
     before = contents(replay.state_dict())
-    four_pieces = min(20, 1000 - inserted % 1000) + 3 * 20  # of 49 bytes a row; the first ends where the ring does
+    four_pieces = min(27, 1000 - inserted % 1000) + 3 * 27  # of 37 bytes a row; the first ends where the ring does
     started = time.perf_counter()
     writer.save(path, {"replay": replay.state_dict()})
     assert time.perf_counter() - started < 5 and not path.exists()
@@ -337,7 +337,7 @@ def test_nobody_waits_once_all_rows_are_written(tmp_path: Path, slow_disk: threa
     replay, writer, path = filled(1000), BackgroundWriter(), tmp_path / "x.pt"
     before = contents(replay.state_dict())
     writer.save(path, replay.state_dict())
-    slow_disk.release(1 + 6 * 50)  # the description, and fifty pieces of six columns
+    slow_disk.release(1 + 6 * 38)  # the description, and all 38 pieces of six columns
     adding = Adding(replay, *(rows(1000 + k, 500) for k in range(0, 5000, 500)))
     adding.join(60)
     assert not adding.is_alive() and not path.exists()

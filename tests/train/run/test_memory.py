@@ -7,7 +7,7 @@ import pytest
 
 from tests.train.memory import over_buffer
 
-ROWS = 1_500_000  # of 145 bytes
+ROWS = 2_500_000  # of 85 bytes
 
 
 @pytest.mark.slow
