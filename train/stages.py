@@ -211,7 +211,9 @@ def limited_by(found: Prediction, stages: list[Stage], measured: Measured) -> st
     others = [stage for stage in stages if stage.name != limit.name]
     following = min(others, key=lambda stage: stage.capacity, default=limit)
     if found.decisions < limit.capacity:  # they take turns
-        says += f" by itself, {in_words(found.decisions)} with the others, {found.busy[limit.name]:.0%} of the time"
+        says += (
+            f"; in turn with the others {in_words(found.decisions)}, {found.busy[limit.name]:.0%} of the time its own"
+        )
     elif following.capacity < float("inf"):
         says += f"; the {following.name} would do {in_words(following.capacity)}"
     return f"limited by the {limit.name}: {says}: {limit.change}"

@@ -12,19 +12,19 @@ from tests.bench.figures import Figure
 from train.dqn.scaling import MEASURED, Load, Speeds, predict
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
-# A node of the model's table: speeds of one core of the machine that MEASURED is from, see docs/performance.md.
-NODE = Speeds(playing=1 / 983_000, inserting=2e-8, update=1 / 400)
 LOAD = Load(
     workers=1,
     nodes=1,
     cpus=16,
     decisions=20_480,
     bytes=85.0,
-    batch_size=1024,
+    batch_size=512,
     samples_per_insert=0.5,
     publish_seconds=0.5,
-    weight_bytes=1.2e6,
+    weight_bytes=8e5,
 )
+INSERTING = 1.7e-8  # seconds a decision: 60 million a second, by `python -m train doctor`
+AIM = 5_000  # updates/s of batch 512, on a GPU
 
 
 def write(page: Path = PAGE) -> int:
@@ -35,7 +35,10 @@ def write(page: Path = PAGE) -> int:
 
 def filled(text: str, table: Sequence[Figure]) -> str:
     """The page with its tables written anew."""
-    parts: dict[str, Callable[[], Iterator[str]]] = {"figures": lambda: _figures(table), "scaling": _scaling}
+    parts: dict[str, Callable[[], Iterator[str]]] = {
+        "figures": lambda: _figures(table),
+        "scaling": lambda: scaling_table(table),
+    }
     for name, lines in parts.items():
         pattern = rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)"
         body = "\n".join(lines())
@@ -63,22 +66,38 @@ def _origin(figure: Figure) -> str:
     return f"{figure.machine} ({figure.chip}), {figure.date}, {quiet}, `{figure.command}`:"
 
 
-SETUPS = {
-    "the defaults": (LOAD, NODE),
-    "`rollout.games=4096`": (replace(LOAD, decisions=8 * LOAD.decisions), NODE),
-    "that, and 10,000 updates/s": (replace(LOAD, decisions=8 * LOAD.decisions), replace(NODE, update=1e-4)),
-}
-
-
-def _scaling() -> Iterator[str]:
-    yield "| settings | workers | nodes | decisions/s | busy: workers, learner, driver, store, network | limited by |"
+def scaling_table(table: Sequence[Figure]) -> Iterator[str]:
+    """What the model makes of the committed speeds of one core."""
+    speeds = _speeds(table)
+    if speeds is None:
+        yield "(There are no figures of `rollout` and `update` to make it of.)"
+        return
+    on_gpu = replace(speeds, update=1 / AIM)
+    large = replace(LOAD, decisions=8 * LOAD.decisions)
+    setups = (
+        ("as they are", LOAD, speeds),
+        (f"{AIM:,} updates/s, the aim for a GPU", LOAD, on_gpu),
+        ("that, and `rollout.games=4096`", large, on_gpu),
+    )
+    yield f"(One worker: {1 / speeds.playing:,.0f} decisions/s. The learner: {1 / speeds.update:,.0f} updates/s.)"
+    yield ""
+    yield "| speeds | workers | nodes | decisions/s | busy: workers, learner, driver, store, network | limited by |"
     yield "|---|---|---|---|---|---|"
-    for name, (load, speeds) in SETUPS.items():
+    for name, load, fast in setups:
         for workers in (10, 100, 1000):
             nodes = -(-(workers + 1) // load.cpus)
-            found = predict("ray", replace(load, workers=workers, nodes=nodes), speeds, MEASURED)
-            busy = ", ".join(
-                f"{found.busy[stage]:.0%}" for stage in ("workers", "learner", "driver", "object store", "network")
-            )
+            found = predict("ray", replace(load, workers=workers, nodes=nodes), fast, MEASURED)
+            stages = ("workers", "learner", "driver", "object store", "network")
+            busy = ", ".join(f"{found.busy[stage]:.0%}" for stage in stages)
             limit = f"{found.limit.name}: {found.limit.change}"
             yield f"| {name} | {workers:,} | {nodes} | {found.decisions / 1e6:.2f} million | {busy} | {limit} |"
+
+
+def _speeds(table: Sequence[Figure]) -> Speeds | None:
+    """Those of the first kind of chip that has both figures."""
+    values = {(each.chip, each.figure): each.median for each in table}
+    for chip in dict.fromkeys(each.chip for each in table):
+        moves, updates = values.get((chip, "rollout_moves")), values.get((chip, "learner_updates"))
+        if moves and updates:
+            return Speeds(playing=1 / (moves * 1e3), inserting=INSERTING, update=1 / updates)
+    return None

@@ -163,7 +163,7 @@ class SingleFileDqn:
 
 @contextmanager
 def _trainer() -> Iterator[Callable[[int], int]]:
-    """The whole Trainer with the same network, batch and ratio: plays at least so many decisions, and learns of them."""
+    """The whole Trainer with the same network, batch and ratio: plays and learns from at least so many decisions."""
     with tempfile.TemporaryDirectory() as runs:
         shape = [f"network.hidden=[{HIDDEN},{HIDDEN}]", f"learner.batch_size={BATCH}", f"replay.capacity={CAPACITY}"]
         ratio = f"learner.samples_per_insert={BATCH // DECISIONS_PER_UPDATE}"

@@ -65,11 +65,21 @@ def test_what_has_fallen_is_measured_again() -> None:
     assert guard.measure([measuring(values)], table, HERE) == {"rollout_over_forward": 0.6} and values == [9.9]
 
 
+def test_what_cannot_be_measured_is_missing_and_the_rest_is_measured() -> None:
+    def broken() -> None:
+        raise RuntimeError("broken")
+
+    table = [BEFORE, replace(BEFORE, figure="rollout_over_forward")]
+    measured = guard.measure([broken, measuring([0.8])], table, HERE)
+    assert measured == {"rollout_over_forward": 0.8}
+    assert verdicts(measured, table)[1] == ["speed: committed 0.8, not measured now"]
+
+
 def guarded_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: float) -> int:
     path = tmp_path / "figures.json"
     figures.commit([replace(BEFORE, figure="rollout_over_forward", chip=figures.chip())], path)
     table = figures.committed(path)
-    monkeypatch.setattr(figures, "committed", lambda: table)
+    monkeypatch.setattr(figures, "committed", lambda *_: table)
     monkeypatch.setattr(guard, "MEASURING", (measuring([now] * 3),))
     monkeypatch.setattr(guard, "GUARDED", (Guarded("rollout_over_forward"),))
     return bench.main(["--quick"])
@@ -154,6 +164,15 @@ def test_tables_of_a_page() -> None:
     assert page.filled(found, [BEFORE, replace(SHARE, target=0.08, load=1.5)]) == found
     with pytest.raises(ValueError, match="no place for figures"):
         page.filled("nothing", [])
+
+
+def test_the_table_of_workers_is_made_of_measured_speeds() -> None:
+    """A million decisions/s of one worker, and 1,000 updates of 512 a second: 1,024 decisions each."""
+    playing = replace(BEFORE, figure="rollout_moves", median=1000.0)
+    text = "\n".join(page.scaling_table([playing, replace(BEFORE, figure="learner_updates", median=1000.0)]))
+    assert "1,000,000 decisions/s" in text and "1,000 updates/s" in text
+    assert "| as they are | 10 | 1 |" in text and "| learner: " in text
+    assert "no figures" in "\n".join(page.scaling_table([playing]))
 
 
 def test_constants_are_found_in_what_was_seen() -> None:

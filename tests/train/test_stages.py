@@ -53,7 +53,7 @@ def test_the_line_that_names_the_stage() -> None:
     assert "learner.samples_per_insert" in often
     alone = line(measured("local", replace(LOAD, samples_per_insert=10.0)))
     assert alone.startswith(
-        "limited by the rollout: at most 100,000 decisions/s by itself, 49,975 with the others, 50% of the time: "
+        "limited by the rollout: at most 100,000 decisions/s; in turn with the others 49,975, 50% of the time its own: "
     )
 
 

@@ -147,6 +147,10 @@ def stages_of(
 _FEWER_UPDATES = "a larger learner.batch_size, or a smaller learner.samples_per_insert"
 
 
+_FEWER_MESSAGES = "a larger rollout.games: fewer messages"
+_FEWER_WORKERS = "fewer rollout.workers: their heartbeats take most of it"
+
+
 def _playing(speeds: Speeds) -> Stage:
     return Stage("rollout", speeds.playing, 0.0, "rollout=ray, which plays on the other CPUs")
 
@@ -199,7 +203,7 @@ def _stages_of_ray(load: Load, speeds: Speeds, ray: RayCosts, network: float) ->
     return [
         Stage("workers", worker / load.workers, 0.0, "more rollout.workers"),
         Stage("learner", learner, publishing, f"{_FEWER_UPDATES}; or a GPU for the learner"),
-        Stage("driver", driver, beating, "a larger rollout.games: fewer messages"),
+        Stage("driver", driver, beating, _FEWER_MESSAGES if beating < 0.5 else _FEWER_WORKERS),
         Stage("object store", store, 0.0, "more of the workers on the learner's node, or rollout=threads there"),
         Stage("network", away * load.bytes / network, weights, "a faster link, or rollout=threads with a GPU"),
         Stage("CPUs", cpus, (publishing + beating) / load.cpus, "more nodes, or fewer updates"),

@@ -63,6 +63,7 @@ def test_two_nodes_worked_by_hand() -> None:
         ({}, {}, 1e9, "workers", "rollout.workers"),
         ({"workers": 100, "nodes": 20, "samples_per_insert": 8.0}, {}, 1e9, "learner", "samples_per_insert"),
         ({"workers": 100, "nodes": 20, "decisions": 100}, {}, 1e9, "driver", "rollout.games"),
+        ({"workers": 800, "nodes": 200}, {}, 1e9, "driver", "fewer rollout.workers"),
         ({"workers": 100, "nodes": 20}, {"transfer": 1e7}, 1e9, "object store", "rollout=threads"),
         ({"workers": 100, "nodes": 20}, {}, 1e7, "network", "a faster link"),
         ({"workers": 8}, {}, 1e9, "CPUs", "more nodes"),
