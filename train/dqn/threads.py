@@ -25,7 +25,9 @@ from train.settings.dqn import TrainSettings
 T = TypeVar("T")
 
 WAIT_SECONDS = 1.0
-_AHEAD = 2  # requests for each block: one that it plays, one that it finds when it is done
+_AHEAD_ON_GPU = (
+    2  # requests beside those that are played: they are long, and have the exploration of when they were made
+)
 
 
 class _Ended(Exception):  # noqa: N818 - no error: how a thread leaves a batch of games that nobody waits for
@@ -51,7 +53,8 @@ class ThreadsBackend:
     """Blocks of games, each with a thread; and one thread that evaluates.
 
     A request is played from its start to its end by one thread with the newest weights at its start, so what comes of
-    it does not depend on how many there are. See `train.dqn.rollout.RolloutBackend` for the methods, which are for the
+    it does not depend on how many there are. Weights are handed over with the event after which they are there, and
+    rollouts once their device is done with them. See `train.dqn.rollout.RolloutBackend` for the methods, which are for the
     learner's thread. An exception in a thread is raised there, by `ready` or `evaluated`.
     """
 
@@ -75,6 +78,8 @@ class ThreadsBackend:
         # Not in the threads: initial weights are drawn by way of PyTorch's own generator, which is everybody's.
         workers = [RolloutWorker(settings, device, self._on_gpu, self._look) for _ in range(self._count)]
         evaluator = Evaluator(settings, device, self._look)
+        if self._on_gpu:
+            torch.cuda.synchronize(device)  # the networks were made on this thread's stream
         jobs = [partial(self._play, worker) for worker in workers] + [partial(self._evaluate, evaluator)]
         self._threads = [threading.Thread(target=self._run, args=(job,), daemon=True) for job in jobs]
         for thread in self._threads:
@@ -139,8 +144,9 @@ class ThreadsBackend:
         return self._games
 
     def free_slots(self) -> int:
-        """Requests that still fit: one beside the one that each block plays."""
-        return 0 if self._failure else _AHEAD * self._count - self._out
+        """Requests that still fit: those that are played, and those that a block finds when it is done."""
+        ahead = _AHEAD_ON_GPU if self._on_gpu else self._count
+        return 0 if self._failure else self._count + ahead - self._out
 
     def submit(self, request: RolloutRequest) -> None:
         """See `RolloutBackend`."""
