@@ -36,8 +36,8 @@ def compare(runs: Path, game: str, games: int, device: torch.device) -> list[str
     for overrides in VARIANTS[game]:
         chosen = settings(runs, f"game={game}", "rollout=device", f"rollout.games={games}", *overrides)
         there, here = DeviceWorker(chosen, device), RolloutWorker(chosen, torch.device("cpu"))
-        here.network.float()
-        there.network.float()
+        here.network.to_format(torch.float32)
+        there.network.to_format(torch.float32)
         for version, (count, epsilon) in enumerate(((games, 0.3), (games // 2, 0.0), (games + 1, 1.0))):
             weights = whole_numbers(here.network.state_dict(), version)
             here.load(version, weights)
@@ -59,6 +59,8 @@ def compare_duels(runs: Path, game: str, deals: int, device: torch.device) -> li
             *overrides,
         )  # fmt: skip
         there, here = DeviceEvaluator(chosen, device), Evaluator(chosen, torch.device("cpu"))
+        for each in (there, here):
+            each._network.to_format(torch.float32)
         weights = whole_numbers(there._network.state_dict(), 5)
         found, expected = (each.duels(weights, "duels", deals + 1) for each in (there, here))
         assert found.keys() == expected.keys()
