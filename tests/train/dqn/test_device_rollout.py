@@ -19,9 +19,10 @@ from train.dqn.device_returns import decision_returns, link_games
 from train.run import checkpoint
 
 SIMULATOR = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+REST = sorted(VARIANTS.keys() - {"tressette"})
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", ["tressette", *(pytest.param(name, marks=pytest.mark.slow) for name in REST)])
 def test_a_simulated_gpu_records_what_a_worker_does(name: str, tmp_path: Path) -> None:
     """Every column, bit for bit: seats of others, games that end early, sums that are cut, fewer and more games."""
     command = [sys.executable, "-m", "tests.train.dqn.device_rollouts", str(tmp_path), name, "4"]
