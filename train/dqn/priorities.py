@@ -1,7 +1,11 @@
 """Priorities in a flat tensor: drawing and changing many at once, on any device, in a handful of operations."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
+
+from train.run.columns import Columns, CopiedColumns
 
 BLOCK = 128  # priorities whose sum is kept; a draw looks at one such block
 
@@ -70,13 +74,14 @@ class Priorities:
         index = block * BLOCK + torch.searchsorted(within, rest.unsqueeze(1), right=True).squeeze(1)
         return index, self._weights[index].double() / total
 
-    def state_dict(self, size: int) -> dict[str, Tensor]:
+    def state_dict(self, size: int) -> dict[str, Any]:
         """The weights of the first `size` places, and all sums; views, not copies."""
-        return {"weights": self._weights[:size], "sums": self._sums}
+        return {"weights": CopiedColumns([self._weights[:size]]), "sums": self._sums}
 
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`; places that it does not have weigh nothing."""
-        size = len(state["weights"])
-        self._weights[:size] = state["weights"]
-        self._weights[size:] = 0
+        columns: Columns = state["weights"]
+        for first, (weights,) in columns.pieces():
+            self._weights[first : first + len(weights)] = weights
+        self._weights[columns.rows :] = 0
         self._sums.copy_(state["sums"])
