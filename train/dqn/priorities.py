@@ -58,11 +58,11 @@ class Priorities:
         blocks = slice(first // BLOCK, -(-end // BLOCK))
         self._sums[blocks] = self._blocks[blocks].sum(1, dtype=torch.float64)
 
-    def sample(self, uniform: Tensor) -> tuple[Tensor, Tensor]:
+    def sample(self, uniform: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
         """Float64 draws in [0, 1) -> places and their probabilities. Stratify the draws as you like.
 
-        On a GPU, where running sums are added up in another order, rounding may lead to a place without weight beside
-        one that has some.
+        No place from `size` on has a weight. On a GPU, where running sums are added up in another order, rounding might
+        lead there all the same: then it is the last place before.
         """
         torch.cumsum(self._sums, 0, out=self._edges[1:])
         total = self._edges[-1]
@@ -72,6 +72,7 @@ class Priorities:
         # The block's two sums may differ in their last bit: never beyond the last place that has a weight.
         rest = torch.minimum(target - self._edges[block], torch.nextafter(within[:, -1], -within[:, -1]))
         index = block * BLOCK + torch.searchsorted(within, rest.unsqueeze(1), right=True).squeeze(1)
+        index = torch.minimum(index, size - 1)
         return index, self._weights[index].double() / total
 
     def state_dict(self, size: int) -> dict[str, Any]:

@@ -128,8 +128,7 @@ class ReplayBuffer:
         if self._priorities is None:
             index = (draws * self._size).long()  # float64 has no number between the greatest product and the size
             return Sample(self._rows(index), index, None)
-        index, probability = self._priorities.sample(draws)
-        index = torch.minimum(index, self._size - 1)  # all places before it have a weight
+        index, probability = self._priorities.sample(draws, self._size)
         weight = (self._size * probability).pow(-self._beta)
         return Sample(self._rows(index), index, (weight / weight.max()).float())
 
