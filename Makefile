@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install train tensorboard tournament test test-all lint format types imports unit slow cluster bench clean docs
+.PHONY: help install train tensorboard tournament test test-all lint format types imports unit slow cluster bench bench-quick clean docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -59,8 +59,11 @@ cluster: $(READY) ## pytest of slurm/ on a Slurm of two nodes, as root with Debi
 docs: $(READY) ## write docs/settings.md from conf/
 	$(BIN)/python docs/settings.py
 
-bench: $(READY) ## measure the figures of docs/performance.md, one JSON line each
-	$(BIN)/python -m tests.bench $(ARGS)
+bench: $(READY) ## measure the figures of docs/performance.md five times; ARGS="update rollout" the named ones, ARGS=--commit to keep them
+	$(BIN)/python -m tests.bench --runs 5 $(ARGS)
+
+bench-quick: $(READY) ## compare ratios with the committed ones; fails when one has fallen by more than 10%
+	$(BIN)/python -m tests.bench --quick
 
 clean: ## remove .venv and caches; runs stay
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis busso.egg-info build

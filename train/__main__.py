@@ -60,7 +60,7 @@ def _main(arguments: Sequence[str]) -> int:
 
 def examine(arguments: Sequence[str]) -> int:
     """`python -m train doctor`: say what a run would get. Returns 0 if it would start, else 2."""
-    from train import doctor
+    from train import doctor, stages
 
     options = parse("python -m train doctor", "train", arguments)
     settings = at_the_door(options.overrides, this_machine()).settings
@@ -68,7 +68,7 @@ def examine(arguments: Sequence[str]) -> int:
         raise SettingsError(f"doctor: looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray")
     findings = doctor.examine(settings)
     starts = doctor.would_start(findings)
-    for table in doctor.screen(findings, doctor.rates(settings) if starts else []):
+    for table in doctor.screen(findings, stages.measure(settings) if starts else None):
         result_console().print(table)
     return 0 if starts else 2
 

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -17,10 +17,9 @@ from rich.table import Table
 
 from command.checks import SettingsError
 from command.errors import UserError
-from train.dqn.learner import Learner
+from train import stages
 from train.dqn.priorities import Priorities
 from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import RolloutRequest, RolloutWorker, build_network
 from train.run import resources
 from train.run.checkpoint import CheckpointError
 from train.run.device import choose_device
@@ -30,7 +29,6 @@ from train.settings.dqn import TrainSettings
 GIB = 1 << 30
 WORKER_BYTES = 520 * resources.MIB  # a Ray worker with PyTorch and compiled games: `make bench`, worker_memory
 RAY_BYTES = 450 * resources.MIB  # Ray's own processes on a node, idle
-_SECONDS = 1.5  # of measuring, for each stage
 _PACKAGES = ("torch", "ray", "numba", "numpy", "hydra-core")
 
 
@@ -44,7 +42,7 @@ class Finding:
 
 
 def examine(settings: TrainSettings) -> list[Finding]:
-    """Everything but the rates. No finding with verdict "error": a run would start."""
+    """Everything but the speeds. No finding with verdict "error": a run would start."""
     findings = [_versions(), *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
     if settings.rollout.kind == "ray":
         findings += _ray(settings)
@@ -105,17 +103,9 @@ def _cpus(settings: TrainSettings) -> Finding:
     there, mine = os.cpu_count() or 0, resources.cpus()
     says = f"{mine} of the machine's {there}"
     if settings.rollout.kind == "ray":
-        says += f"; {_workers_here(settings)} rollout workers on this node"
+        says += f"; {stages.workers_here(settings)} rollout workers on this node"
     too_many = (settings.rollout.workers or 0) > mine and not os.environ.get("RAY_ADDRESS")
     return Finding("CPUs", says, "warning" if too_many else "ok")
-
-
-def _workers_here(settings: TrainSettings) -> int:
-    if settings.rollout.kind == "local":
-        return 0
-    if settings.rollout.kind == "threads":
-        return settings.rollout.blocks or 1
-    return settings.rollout.workers or max(1, resources.cpus() - settings.learner.threads)
 
 
 def _replay_bytes(settings: TrainSettings) -> int:
@@ -127,7 +117,7 @@ def _priority_bytes(settings: TrainSettings) -> int:
 
 
 def _memory(settings: TrainSettings) -> Finding:
-    workers, limit = _workers_here(settings), resources.memory()
+    workers, limit = stages.workers_here(settings), resources.memory()
     on_gpu = settings.device != "cpu" and torch.cuda.is_available()
     ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if settings.rollout.kind == "ray" else 0
     # What a checkpoint takes besides the buffer, when it is written and when it is loaded: `make bench`,
@@ -169,73 +159,15 @@ def _ray(settings: TrainSettings) -> list[Finding]:
     return [up, *(Finding("Ray node", node) for node in nodes)]
 
 
-@dataclass(frozen=True)
-class Rate:
-    """A stage of the run: how many decisions a second it can take, and how that was reckoned."""
-
-    stage: str
-    decisions: float
-    how: str
-
-
-def rates(settings: TrainSettings) -> list[Rate]:
-    """Measure each stage by itself for a second or two, in this process."""
-    device = choose_device(settings.device)
-    torch.set_num_threads(settings.rollout.threads)
-    on_cpu = settings.rollout.kind == "ray" and settings.rollout.gpus_per_worker == 0
-    worker = RolloutWorker(settings, torch.device("cpu") if on_cpu else device)
-    request = RolloutRequest(0, settings.rollout.games_on(device.type == "cuda"), settings.exploration.end)
-    transitions = worker.play(request).transitions
-    decisions = len(transitions.action)
-    playing = decisions / _seconds(lambda: worker.play(request), device)
-    workers = _workers_here(settings)
-    game = settings.load_game()
-    buffer = ReplayBuffer(settings.replay.capacity, game.words, device, settings.seed)
-    storing = decisions / _seconds(lambda: buffer.add(transitions), device)
-    torch.set_num_threads(settings.learner.threads)
-    learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
-    updates = 1 / _seconds(learner.update, device)
-    ratio = settings.learner.samples_per_insert / settings.learner.batch_size
-    each = f"{playing:,.0f} of one worker, {max(1, workers)} on this node"
-    learning = f"{updates:,.0f} updates/s, {1 / ratio:,.0f} decisions each"
-    return [
-        Rate("rollout", playing * max(1, workers), each),
-        Rate("replay", storing, "written to the buffer"),
-        Rate("learner", updates / ratio, learning),
-    ]
-
-
-def _seconds(function: Callable[[], object], device: torch.device) -> float:
-    """Mean seconds of a call, after a first one, with what it leaves the device to do."""
-    function()
-    started = _now(device)
-    calls, end = 0, started + _SECONDS
-    while time.perf_counter() < end:
-        function()
-        calls += 1
-    return (_now(device) - started) / calls
-
-
-def _now(device: torch.device) -> float:
-    """The clock once the device has done all that it was given: CUDA's calls return before their work is done."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()
-
-
-def screen(findings: list[Finding], measured: list[Rate]) -> Iterator[Table]:
-    """Both parts as tables; the stage that limits the run is marked."""
+def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterator[Table | str]:
+    """What was found as a table; then, if anything was measured, the stages and which one limits the run."""
     table = Table("", "found", "", title="what a run would get")
     colours = {"ok": "green", "warning": "yellow", "error": "red"}
     for finding in findings:
         table.add_row(finding.what, finding.says, f"[{colours[finding.verdict]}]{finding.verdict}")
     yield table
     if measured:
-        slowest = min(measured, key=lambda rate: rate.decisions)
-        table = Table("stage", "decisions/s", "how", "", title="what it could do, each stage by itself")
-        for rate in measured:
-            table.add_row(rate.stage, f"{rate.decisions:,.0f}", rate.how, "limits" if rate is slowest else "")
-        yield table
+        yield from stages.screen(measured)
 
 
 def would_start(findings: list[Finding]) -> bool:

@@ -1,24 +1,67 @@
 """`python -m tests.bench [NAME ...]`: the figures of docs/performance.md, one JSON line each, on one core."""
 
+from __future__ import annotations
+
+import argparse
 import sys
+import traceback
+from collections.abc import Callable, Sequence
 
 import torch
 
-from tests.bench import cluster, memory, small_games, spike, threads, tressette
+from tests.bench import backends, cluster, memory, page, peers, scaling, small_games, spike, threads, tressette
+from tests.bench.guard import guard
+from tests.bench.runs import repeat
+
+MODULES = (tressette, peers, backends, memory, spike, small_games, cluster, threads, scaling)
 
 
-def main(names: list[str]) -> int:
-    """Measure all figures, or those whose function is named."""
-    torch.set_num_threads(1)
-    modules = (tressette, spike, small_games, cluster, memory, threads)
-    figures = {function.__name__: function for module in modules for function in module.FIGURES}
-    unknown = [name for name in names if name not in figures]
+def main(arguments: Sequence[str]) -> int:
+    """Measure all figures, or those whose function is named. Returns 1 when one could not be measured."""
+    functions = {function.__name__: function for module in MODULES for function in module.FIGURES}
+    options = _parse(arguments)
+    unknown = [name for name in options.names if name not in functions]
     if unknown:
-        print(f"error: no figure {unknown[0]!r}; there are {', '.join(figures)}", file=sys.stderr)
+        print(f"error: no figure {unknown[0]!r}; there are {', '.join(functions)}", file=sys.stderr)
         return 2
-    for name in names or figures:
-        figures[name]()
-    return 0
+    torch.set_num_threads(1)
+    if options.table:
+        return page.write()
+    if options.quick:
+        return guard()
+    if options.runs:
+        return repeat(options.names or list(functions), options.runs, options.commit, options.busy)
+    return _once([functions[name] for name in options.names or functions])
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m tests.bench", description="Measure, compare, and write down figures.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="functions that measure; none: all")
+    parser.add_argument(
+        "--quick", action="store_true", help="compare ratios with the committed ones (make bench-quick)"
+    )
+    parser.add_argument("--runs", type=int, default=0, help="measure so many times, and show the spread (make bench)")
+    parser.add_argument("--commit", action="store_true", help="write them into tests/bench/figures.json; five runs")
+    parser.add_argument("--busy", action="store_true", help="with --commit: although other programs run")
+    parser.add_argument("--table", action="store_true", help="write the committed figures into docs/performance.md")
+    options = parser.parse_args(arguments)
+    if options.commit and not options.runs:
+        options.runs = 5
+    return options
+
+
+def _once(functions: Sequence[Callable[[], None]]) -> int:
+    """One after another; what fails does not keep the others from being measured."""
+    failed = []
+    for function in functions:
+        try:
+            function()
+        except Exception:
+            traceback.print_exc()
+            failed.append(function.__name__)
+    for name in failed:
+        print(f"error: {name} could not be measured, see above", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 
-from tests.bench.timing import report
+import numpy as np
+import torch
+
+from command.compose import compose
+from tests.bench.timing import report, seconds
 from tests.train.memory import over_buffer
+from train.dqn.rollout import LocalBackend, RolloutRequest
+from train.dqn.trainer import Trainer
+from train.run.checkpoint import BackgroundWriter
+from train.run.folder import RunFolder
+from train.settings.dqn import TrainSettings
+
+CPU = torch.device("cpu")
+ROUNDS, CHECKPOINT_ROWS = 5, 1_000_000
 
 ROWS = 10_000_000  # of Tressette, 85 bytes each
 LIMIT = 1.3
@@ -28,4 +41,33 @@ def checkpoint_memory() -> None:
         report("checkpoint_stop_large", saved["stopped"], "s", target=0.5, direction="at most", **waits)
 
 
-FIGURES = (checkpoint_memory,)
+def checkpoint_stop() -> None:
+    """How long the learner stands still for a checkpoint with a full buffer, and how long the disk then takes.
+
+    Also over the time that a copy of the buffer's bytes takes here, which does not depend on the machine's memory.
+    """
+    with tempfile.TemporaryDirectory() as runs:
+        settings = compose(
+            TrainSettings, "train", ["rollout=local", f"runs={runs}", f"replay.capacity={CHECKPOINT_ROWS}"]
+        )
+        with RunFolder(settings) as folder:
+            local = LocalBackend(settings, CPU)
+            trainer = Trainer(settings, folder, CPU, local)
+            local.submit(RolloutRequest(0, 4096, 1.0))
+            (rollout,) = local.ready(wait=True)
+            while trainer.replay.size < CHECKPOINT_ROWS:
+                trainer.replay.add(rollout.transitions)
+            stops, writer = [], BackgroundWriter()
+            for k in range(ROUNDS):
+                started = time.perf_counter()
+                writer.save(Path(runs) / f"episode_{k:012d}.pt", trainer.state_dict())
+                stops.append(time.perf_counter() - started)
+                writer.wait()
+                whole = time.perf_counter() - started
+            buffer, copy = np.ones((2, trainer.replay.nbytes), np.uint8)
+            (copying,) = seconds(lambda: np.copyto(copy, buffer), rounds=ROUNDS, min_seconds=0.0)
+    report("checkpoint_stop", max(stops), "s", target=0.5, direction="at most", written_after=round(whole, 2))
+    report("checkpoint_stop_over_copy", min(stops) / copying, "ratio", direction="at most", copying=round(copying, 4))
+
+
+FIGURES = (checkpoint_memory, checkpoint_stop)

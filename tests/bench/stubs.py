@@ -1,4 +1,4 @@
-"""Ray actors that play nothing: real Ray, and rollouts of the usual size at a rate of choice, without PyTorch."""
+"""Ray actors that play nothing: real Ray, and rollouts of a size and rate of choice, without PyTorch."""
 
 import itertools
 import pickle
@@ -13,10 +13,14 @@ from train.dqn.cluster.pool import HEALTH
 
 
 class WorkerActor:
-    """Sleeps instead of playing. Its settings are the transitions to give and the seconds that a request takes."""
+    """Sleeps instead of playing.
+
+    Its settings are the transitions of some games, how many games, and the seconds that these would take to play; a
+    request for fewer gets its share of both.
+    """
 
     def __init__(self, pickled: bytes) -> None:
-        self._arrays, self._seconds = pickle.loads(pickled)
+        self._arrays, self._games, self._seconds = pickle.loads(pickled)
         self._rounds = itertools.count()
         self._newest: tuple[int, list[Any]] = (-1, [])
         self._loaded = -1
@@ -34,9 +38,10 @@ class WorkerActor:
         if newest > self._loaded:
             self._loaded = newest
             sum(array.nbytes for array in ray.get(reference[0]).values())
-        time.sleep(self._seconds)
+        share = min(1.0, request[1] / self._games)
+        time.sleep(self._seconds * share)
         about = {"request": request, "weights_version": newest, "episode_return": 0.0}
-        return about, [np.array(array) for array in self._arrays]
+        return about, [np.array(array[: round(share * len(array))]) for array in self._arrays]
 
 
 class EvaluatorActor:

@@ -2,12 +2,30 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_collectors: list[list[dict[str, Any]]] = []
 
 
 def report(figure: str, value: float, unit: str, **more: object) -> None:
-    """Print one figure as a JSON line."""
-    print(json.dumps({"figure": figure, "value": round(value, 4), "unit": unit, **more}), flush=True)
+    """Print one figure as a JSON line, and give it to whoever is `collecting`."""
+    line = {"figure": figure, "value": float(f"{value:.5g}"), "unit": unit, **more}
+    for lines in _collectors:
+        lines.append(line)
+    print(json.dumps(line), flush=True)
+
+
+@contextmanager
+def collecting() -> Iterator[list[dict[str, Any]]]:
+    """The lines that are reported meanwhile."""
+    lines: list[dict[str, Any]] = []
+    _collectors.append(lines)
+    try:
+        yield lines
+    finally:
+        _collectors.remove(lines)
 
 
 def seconds(*functions: Callable[[], object], rounds: int = 7, min_seconds: float = 0.15) -> list[float]:

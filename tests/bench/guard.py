@@ -1,0 +1,69 @@
+"""`make bench-quick`: ratios that do not depend on how fast the machine is, against the committed ones."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tests.bench import backends, figures, memory, peers, timing, tressette
+from tests.bench.figures import Figure, Guarded
+
+# What measures the guarded figures, each in a few seconds to half a minute.
+MEASURING: tuple[Callable[[], None], ...] = (
+    tressette.rollout,
+    tressette.update,
+    tressette.replay_size,
+    memory.checkpoint_stop,
+    backends.threads_over_local,
+    peers.cleanrl_ratio,
+)
+GUARDED = (
+    Guarded("rollout_over_forward"),
+    Guarded("environment_share"),
+    Guarded("one_look_saves"),
+    Guarded("update_over_bare_update"),
+    Guarded("replay_of_a_million", any_chip=True),
+    Guarded("checkpoint_stop_over_copy", any_chip=True),
+    Guarded("threads_over_local"),
+    Guarded("cleanrl_ratio"),
+)
+ATTEMPTS = 3  # noise only ever makes a figure worse: what has fallen is measured again
+
+
+def measure(functions: Sequence[Callable[[], None]], table: Sequence[Figure], kind: str) -> dict[str, float]:
+    """The guarded figures of these functions; the best of up to three, while one of a function has fallen."""
+    best: dict[str, float] = {}
+    for function in functions:
+        for _ in range(ATTEMPTS):
+            with timing.collecting() as lines:
+                try:
+                    function()
+                except Exception:  # its figures are missing, which `compare` says; the others are measured
+                    traceback.print_exc()
+            found = {figures.name_of(line): line for line in lines}
+            for name, line in found.items():
+                best[name] = _better(line, best.get(name))
+            of_these = [each for each in GUARDED if each.figure in found]
+            if not figures.compare(of_these, best, table, kind)[1]:
+                break
+    return best
+
+
+def _better(line: dict[str, Any], before: float | None) -> float:
+    value = float(line["value"])
+    if before is None:
+        return value
+    return min(value, before) if line.get("direction") == "at most" else max(value, before)
+
+
+def guard() -> int:
+    """Measure and compare; returns 1 if something has fallen, with one line for each such figure, else 0."""
+    table, kind = figures.committed(), figures.chip()
+    fine, worse = figures.compare(GUARDED, measure(MEASURING, table, kind), table, kind)
+    for line in fine:
+        print(f"as it was  {line}")
+    for line in worse:
+        print(f"error: fallen  {line}", file=sys.stderr)
+    return 1 if worse else 0
