@@ -18,8 +18,8 @@ from rich.table import Table
 from command.checks import SettingsError
 from command.errors import UserError
 from train import stages
+from train.dqn.priorities import Priorities
 from train.dqn.replay import ReplayBuffer
-from train.dqn.sum_tree import SumTree
 from train.run import resources
 from train.run.checkpoint import CheckpointError
 from train.run.device import choose_device
@@ -112,8 +112,8 @@ def _replay_bytes(settings: TrainSettings) -> int:
     return settings.replay.capacity * ReplayBuffer(1, settings.load_game().words, torch.device("cpu"), 0).nbytes
 
 
-def _tree_bytes(settings: TrainSettings) -> int:
-    return SumTree.bytes_for(settings.replay.capacity) if settings.replay.prioritised else 0
+def _priority_bytes(settings: TrainSettings) -> int:
+    return Priorities.bytes_for(settings.replay.capacity) if settings.replay.prioritised else 0
 
 
 def _memory(settings: TrainSettings) -> Finding:
@@ -122,7 +122,7 @@ def _memory(settings: TrainSettings) -> Finding:
     ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if stages.kind_of(settings) == "ray" else 0
     # What a checkpoint takes besides the buffer, when it is written and when it is loaded: `make bench`,
     # checkpoint_memory. A buffer on a GPU takes that alone.
-    wanted = ray + GIB + (_replay_bytes(settings) + _tree_bytes(settings)) * (0.3 if on_gpu else 1.3)
+    wanted = ray + GIB + (_replay_bytes(settings) + _priority_bytes(settings)) * (0.3 if on_gpu else 1.3)
     says = f"{limit / GIB:.1f} GiB for this job, about {wanted / GIB:.1f} GiB wanted"
     return Finding("memory", says, "ok" if wanted <= limit else "warning")
 

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from train.dqn.priorities import Priorities
 from train.dqn.ring import RingColumns, RingGuard
-from train.dqn.sum_tree import SumTree
 from train.dqn.transitions import Transitions
 from train.run.columns import as_columns
 
@@ -75,7 +75,7 @@ class ReplayBuffer:
         self._alpha = alpha
         self._data = _allocate(capacity, words, device)
         self._guard = RingGuard()
-        self._tree = SumTree(capacity, device) if alpha > 0 else None
+        self._priorities = Priorities(capacity, device) if alpha > 0 else None
         self._greatest = torch.ones((), device=device)
         self._size = torch.zeros((), dtype=torch.int64, device=device)
         self._beta = torch.zeros((), dtype=torch.float64, device=device)
@@ -94,7 +94,7 @@ class ReplayBuffer:
     @property
     def nbytes(self) -> int:
         """Bytes held by the buffer."""
-        return sum(t.nbytes for t in self._data) + (self._tree.nbytes if self._tree else 0)
+        return sum(t.nbytes for t in self._data) + (self._priorities.nbytes if self._priorities else 0)
 
     def add(self, transitions: Transitions | TransitionTensors) -> None:
         """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept.
@@ -112,9 +112,10 @@ class ReplayBuffer:
         values: tuple[NDArray[Any] | Tensor, ...] = transitions
         for column, new in zip(self._data, values, strict=True):
             _write_ring(column, first, _as_tensor(new[rows - kept :]))
-        if self._tree is not None:
-            index = (first + torch.arange(kept, device=self._greatest.device)) % self.capacity
-            self._tree.set(index, (self._greatest**self._alpha).expand(kept))
+        if self._priorities is not None:
+            end, weight = first + kept, self._greatest**self._alpha
+            self._priorities.fill(first, min(end, self.capacity), weight)
+            self._priorities.fill(0, max(0, end - self.capacity), weight)
         self.inserted += rows
         self._hold(min(self.size + rows, self.capacity))
 
@@ -123,21 +124,21 @@ class ReplayBuffer:
         if self.size == 0:
             raise ValueError("the replay buffer is empty")
         draws = torch.rand(rows, generator=self.generator, device=self._greatest.device, dtype=torch.float64)
-        if self._tree is None:
+        if self._priorities is None:
             index = (draws * self._size).long()  # float64 has no number between the greatest product and the size
             return Sample(self._rows(index), index, None)
-        index, probability = self._tree.sample(draws)
-        index = torch.minimum(index, self._size - 1)
+        index, probability = self._priorities.sample(draws)
+        index = torch.minimum(index, self._size - 1)  # all places before it have a weight
         weight = (self._size * probability).pow(-self._beta)
         return Sample(self._rows(index), index, (weight / weight.max()).float())
 
     def set_priorities(self, index: Tensor, td_error: Tensor) -> None:
         """After an update, remember how wrong the sampled rows were. No effect when sampling uniformly."""
-        if self._tree is not None:
+        if self._priorities is not None:
             # An overflow in half precision must not make a row the only one that is ever sampled.
             priority = td_error.abs().float().nan_to_num(nan=0.0, posinf=0.0) + 1e-6
             self._greatest.copy_(torch.maximum(_PRIORITY_DECAY * self._greatest, priority.max()))
-            self._tree.set(index, priority**self._alpha)
+            self._priorities.set(index, priority**self._alpha)
 
     def state_dict(self) -> dict[str, Any]:
         """The rows held and everything that future samples depend on. Tensors and rows are views, not copies."""
@@ -149,7 +150,7 @@ class ReplayBuffer:
             "generator": self.generator.get_state(),
             "greatest": self._greatest,
             "rows": RingColumns([column[: self.size] for column in self._data], self.inserted, self._guard),
-            "tree": self._tree.leaves[: self.size] if self._tree is not None else None,
+            "priorities": self._priorities.state_dict(self.size) if self._priorities is not None else None,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -158,7 +159,8 @@ class ReplayBuffer:
         Of a state with other columns, which an older version wrote, the buffer stays empty, with a warning.
         """
         rows = as_columns(state["rows"])
-        if state["capacity"] != self.capacity or (state["tree"] is None) != (self._tree is None):
+        priorities = state["priorities"] if "priorities" in state else state["tree"]  # as older versions had it
+        if state["capacity"] != self.capacity or (priorities is None) != (self._priorities is None):
             raise ValueError("replay: the checkpoint was made with other replay settings")
         if rows.kinds[0].shape != self._data.observation.shape[1:]:
             raise ValueError("replay: the checkpoint holds observations of another size")
@@ -176,8 +178,8 @@ class ReplayBuffer:
         for first, piece in rows.pieces():
             for column, values in zip(self._data, piece, strict=True):
                 column[first : first + len(values)].copy_(values)
-        if self._tree is not None:
-            self._tree.fill(state["tree"])
+        if self._priorities is not None:
+            self._priorities.load_state_dict(state["priorities"])
 
     def _hold(self, size: int) -> None:
         self.size = size

@@ -12,7 +12,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.train.rows import rows
 from tests.train.runs import equal, whole
 from train.dqn.replay import ReplayBuffer, Sample, TransitionTensors
-from train.dqn.sum_tree import SumTree
 
 CPU = torch.device("cpu")
 
@@ -264,11 +263,11 @@ def test_an_outlier_does_not_give_new_rows_its_priority_for_ever() -> None:
     for _ in range(3):
         replay.set_priorities(first, torch.tensor([1.0]))
     replay.add(rows(1, 1))
-    assert replay.state_dict()["tree"].tolist() == pytest.approx([1, 97.0299], rel=1e-5)
+    assert replay.state_dict()["priorities"]["weights"].tolist() == pytest.approx([1, 97.0299], rel=1e-5)
     for _ in range(500):
         replay.set_priorities(first, torch.tensor([1.0]))
     replay.add(rows(2, 1))
-    assert replay.state_dict()["tree"].tolist() == pytest.approx([1, 97.0299, 1], rel=1e-5)
+    assert replay.state_dict()["priorities"]["weights"].tolist() == pytest.approx([1, 97.0299, 1], rel=1e-5)
 
 
 def test_weights_follow_beta() -> None:
@@ -281,35 +280,3 @@ def test_weights_follow_beta() -> None:
         sample = replay.sample(1000)
         assert sample.weight is not None
         assert torch.allclose(sample.weight, torch.tensor([1.0, less])[sample.rows], atol=1e-5)
-
-
-@pytest.mark.parametrize("capacity", [1, 2, 3, 7, 64, 1000])
-def test_sum_tree_total_and_draws(capacity: int) -> None:
-    tree = SumTree(capacity, CPU)
-    weights = torch.rand(capacity, generator=torch.Generator().manual_seed(3), dtype=torch.float64) + 0.01
-    tree.set(torch.arange(capacity), weights)
-    assert float(tree.total) == pytest.approx(float(weights.sum()))
-    edges = torch.cumsum(weights, 0) / weights.sum()
-    draws = torch.rand(500, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
-    leaves, probability = tree.sample(draws)
-    assert torch.equal(leaves, torch.searchsorted(edges, draws))
-    assert torch.allclose(probability, (weights / weights.sum())[leaves])
-
-
-def test_sum_tree_never_draws_an_empty_leaf() -> None:
-    tree = SumTree(8, CPU)
-    tree.set(torch.tensor([0, 5]), torch.tensor([1.0, 1e-300]))
-    leaves, _ = tree.sample(torch.tensor([0.0, 0.5, 1 - 2**-53], dtype=torch.float64))
-    assert set(leaves.tolist()) <= {0, 5}
-
-
-@pytest.mark.parametrize("capacity", [1, 2, 3, 7, 64, 1000])
-def test_a_filled_sum_tree_is_the_one_that_was_set(capacity: int) -> None:
-    """To the last bit, so that a resumed run draws the same rows."""
-    weights = torch.rand(capacity, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    some = weights[: max(1, capacity // 2)]
-    one, other = SumTree(capacity, CPU), SumTree(capacity, CPU)
-    other.fill(weights)
-    other.fill(some)
-    one.set(torch.arange(len(some)), some)
-    assert torch.equal(one._nodes, other._nodes) and one.nbytes == SumTree.bytes_for(capacity)

@@ -239,10 +239,13 @@ def filled(inserted: int, alpha: float = 0.0) -> ReplayBuffer:
 
 def contents(state: dict[str, Any]) -> dict[str, Any]:
     """A copy of a buffer's state that nothing changes."""
-    return {
-        key: whole(v) if isinstance(v, Columns) else v.clone() if isinstance(v, Tensor) else v
-        for key, v in state.items()
-    }
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, dict):
+            return contents(value)
+        return whole(value) if isinstance(value, Columns) else value.clone() if isinstance(value, Tensor) else value
+
+    return {key: copied(value) for key, value in state.items()}
 
 
 @pytest.fixture
