@@ -41,39 +41,40 @@ def at(states: Any, game: int) -> Any:
     return states[game]
 
 
-# No cache=True anywhere: Numba does not notice when a called function in another file changes.
+# No cache=True anywhere: Numba does not notice when a called function in another file changes. With nogil=True other
+# threads of Python go on meanwhile; an error is raised with the lock held again.
 @cache
 def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - six loops side by side
     """Compile the loops of a game; the same rules give the same compiled functions."""
     deal_one, legal_one, apply_one, observe_one, over_one, returns_one = rules
 
-    @njit
+    @njit(nogil=True)
     def deal(states: Any, seeds: Any) -> None:
         for k in range(seeds.size):
             deal_one(states[k], seeds[k])
 
-    @njit
+    @njit(nogil=True)
     def legal(states: Any, games: Any, out: Any) -> None:
         for k in range(games.size):
             out[k] = legal_one(at(states, games[k]))
 
-    @njit
+    @njit(nogil=True)
     def apply(states: Any, games: Any, actions: Any) -> None:
         for k in range(games.size):
             apply_one(states[games[k]], actions[k])
 
-    @njit
+    @njit(nogil=True)
     def observe(states: Any, games: Any, seats: Any, out: Any) -> None:
         for k in range(games.size):
             out[k, :] = np.uint64(0)
             observe_one(at(states, games[k]), seats[k], out[k])
 
-    @njit
+    @njit(nogil=True)
     def over(states: Any, games: Any, out: Any) -> None:
         for k in range(games.size):
             out[k] = over_one(at(states, games[k]))
 
-    @njit
+    @njit(nogil=True)
     def returns(states: Any, games: Any, out: Any) -> None:
         for k in range(games.size):
             returns_one(at(states, games[k]), out[k])
@@ -81,7 +82,7 @@ def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - six loops side by side
     return Loops(deal, legal, apply, observe, over, returns)
 
 
-@njit
+@njit(nogil=True)
 def first_illegal(masks: Any, actions: Any) -> int:
     """The first row whose action is not set in its mask, or -1."""
     for k in range(actions.size):
@@ -94,7 +95,7 @@ def first_illegal(masks: Any, actions: Any) -> int:
 def reward_loop(apply_one: Callable[..., None], reward_one: Callable[..., None]) -> Callable[..., None]:
     """Like `Loops.apply`, and adds what every seat earns by the action to `totals[games]` (`[games, seats]`)."""
 
-    @njit
+    @njit(nogil=True)
     def apply_rewarded(states: Any, games: Any, actions: Any, totals: Any) -> None:
         before = states[:1].copy()
         for k in range(games.size):
@@ -110,7 +111,7 @@ def reward_loop(apply_one: Callable[..., None], reward_one: Callable[..., None])
 def policy_loop(policy: Callable[..., int]) -> Callable[..., None]:
     """A scalar policy `(state, random_bits) -> action` over `states[games]`, with one generator per game."""
 
-    @njit
+    @njit(nogil=True)
     def act(states: Any, games: Any, generators: Any, out: Any) -> None:
         for k in range(games.size):
             generators[games[k]] += GAMMA

@@ -79,7 +79,7 @@ def put_thermometer(words: NDArray[np.uint64], offset: int, value: int) -> None:
     put(words, offset, bit(value) - np.uint64(1))
 
 
-@njit
+@njit(nogil=True)
 def _unpack(words: NDArray[np.uint64], out: Any) -> None:
     rows, bits = out.shape
     for row in range(rows):

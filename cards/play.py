@@ -106,7 +106,7 @@ class RandomPlayer:
         return actions
 
 
-@njit
+@njit(nogil=True)
 def _draw(masks: NDArray[np.uint64], games: Games, generators: NDArray[np.uint64], actions: Actions) -> None:
     for k in range(games.size):
         generators[games[k]] += GAMMA

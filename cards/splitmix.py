@@ -33,14 +33,14 @@ def uniform(bits: np.uint64) -> float:
     return np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit
+@njit(nogil=True)
 def _fill(start: np.uint64, out: NDArray[np.uint64]) -> None:
     for k in range(out.size):
         start += GAMMA
         out[k] = mix(start)
 
 
-@njit
+@njit(nogil=True)
 def _mix_all(seeds: NDArray[np.uint64], salt: np.uint64, out: NDArray[np.uint64]) -> None:
     for k in range(out.size):
         out[k] = mix(seeds[k] ^ salt)

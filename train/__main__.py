@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -18,18 +19,23 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from command.console import result_console
 from command.line import parse, run_command
+from train.dqn.gpu_memory import check_gpu_memory
 from train.dqn.rollout import LocalBackend, RolloutBackend
+from train.dqn.threads import ThreadsBackend
 from train.dqn.trainer import Trainer as DqnTrainer
-from train.run.device import choose_device
+from train.run.device import choose_device, gpu_names, other_gpus, this_machine
 from train.run.folder import RunFolder
 from train.run.metrics import logged
 from train.run.runner import Trainer, run
-from train.settings.algorithms import AnyRunSettings, settings_of
+from train.settings.algorithms import AnyRunSettings
 from train.settings.batch_q import BatchQSettings
+from train.settings.door import at_the_door
 from train.settings.dqn import TrainSettings
 from train.settings.tabular import TabularSettings
 from train.tabular.batch_q_trainer import BatchQTrainer
 from train.tabular.trainer import TabularTrainer
+
+log = logging.getLogger("train")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -41,11 +47,14 @@ def _main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["doctor"]:
         return examine(arguments[1:])
     options = parse("python -m train", "train", arguments)
-    settings = settings_of(options.overrides)
+    chosen = at_the_door(options.overrides, this_machine())
+    settings = chosen.settings
     if options.print_config:
-        print(as_yaml(settings), end="")
+        print("".join(f"# {note}\n" for note in chosen.notes) + as_yaml(settings), end="")
         return 0
     with RunFolder(settings) as folder, logged(folder.path):
+        for note in chosen.notes:
+            log.info(note)
         return run(partial(open_trainer, settings, folder), folder)
 
 
@@ -54,7 +63,7 @@ def examine(arguments: Sequence[str]) -> int:
     from train import doctor, stages
 
     options = parse("python -m train doctor", "train", arguments)
-    settings = settings_of(options.overrides)
+    settings = at_the_door(options.overrides, this_machine()).settings
     if not isinstance(settings, TrainSettings):
         raise SettingsError(f"doctor: looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray")
     findings = doctor.examine(settings)
@@ -74,14 +83,26 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
     else:
         torch.set_num_threads(settings.learner.threads)
         device = choose_device(settings.device)
+        if device.type == "cuda":
+            look_at_gpus(settings, device)
         with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
             yield DqnTrainer(settings, folder, device, rollouts)
 
 
+def look_at_gpus(settings: TrainSettings, device: torch.device) -> None:
+    """Say which of several is used. Raises SettingsError if the run will not fit into it."""
+    index = device.index or 0
+    if line := other_gpus(settings.device, gpu_names(), index):
+        log.warning(line)
+    check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{index}")
+
+
 def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:
-    """Local rollouts on the learner's device, or Ray's, which need no Ray in this process."""
+    """Rollouts in this process with the learner's device, or Ray's, which need no Ray in this process."""
     if settings.rollout.kind == "local":
         return LocalBackend(settings, device)
+    if settings.rollout.kind == "threads":
+        return ThreadsBackend(settings, device)
     from train.dqn.cluster.rollouts import RayBackend
 
     return RayBackend(settings)

@@ -44,7 +44,7 @@ class Finding:
 def examine(settings: TrainSettings) -> list[Finding]:
     """Everything but the speeds. No finding with verdict "error": a run would start."""
     findings = [_versions(), *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
-    if stages.kind_of(settings) == "ray":
+    if settings.rollout.kind == "ray":
         findings += _ray(settings)
     return findings
 
@@ -102,7 +102,7 @@ def _nvidia_smi() -> list[str]:
 def _cpus(settings: TrainSettings) -> Finding:
     there, mine = os.cpu_count() or 0, resources.cpus()
     says = f"{mine} of the machine's {there}"
-    if stages.kind_of(settings) == "ray":
+    if settings.rollout.kind == "ray":
         says += f"; {stages.workers_here(settings)} rollout workers on this node"
     too_many = (settings.rollout.workers or 0) > mine and not os.environ.get("RAY_ADDRESS")
     return Finding("CPUs", says, "warning" if too_many else "ok")
@@ -119,7 +119,7 @@ def _priority_bytes(settings: TrainSettings) -> int:
 def _memory(settings: TrainSettings) -> Finding:
     workers, limit = stages.workers_here(settings), resources.memory()
     on_gpu = settings.device != "cpu" and torch.cuda.is_available()
-    ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if stages.kind_of(settings) == "ray" else 0
+    ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if settings.rollout.kind == "ray" else 0
     # What a checkpoint takes besides the buffer, when it is written and when it is loaded: `make bench`,
     # checkpoint_memory. A buffer on a GPU takes that alone.
     wanted = ray + GIB + (_replay_bytes(settings) + _priority_bytes(settings)) * (0.3 if on_gpu else 1.3)

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.bench import backends, figures, memory, peers, timing, tressette
+from tests.bench import figures, memory, peers, threads, timing, tressette
 from tests.bench.figures import Figure, Guarded
 
 # What measures the guarded figures, each in a few seconds to half a minute.
@@ -16,7 +16,7 @@ MEASURING: tuple[Callable[[], None], ...] = (
     tressette.update,
     tressette.replay_size,
     memory.checkpoint_stop,
-    backends.threads_over_local,
+    threads.threads_over_local,
     peers.cleanrl_ratio,
 )
 GUARDED = (

@@ -122,7 +122,7 @@ def legal_tensor(masks: Tensor, actions: int) -> Tensor:
     return (masks.unsqueeze(-1) >> torch.arange(actions, device=masks.device)) & 1 != 0
 
 
-@njit
+@njit(nogil=True)
 def fill_forced_moves(masks: NDArray[np.uint64], actions: Actions) -> NDArray[np.int64]:
     """Write the lowest legal action of each row; returns the rows that have another."""
     rows = np.empty(masks.size, np.int64)
@@ -135,7 +135,7 @@ def fill_forced_moves(masks: NDArray[np.uint64], actions: Actions) -> NDArray[np
     return rows[:count]
 
 
-@njit
+@njit(nogil=True)
 def choose(
     values: NDArray[np.float32],
     rows: NDArray[np.int64],

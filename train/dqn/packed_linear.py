@@ -72,7 +72,7 @@ def _set_bits(words: NDArray[np.uint64], out: NDArray[np.int64]) -> int:
     return count
 
 
-@njit
+@njit(nogil=True)
 def _sum_rows(
     words: NDArray[np.uint64], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
 ) -> None:
@@ -94,7 +94,7 @@ def _sum_rows(
                 total[column] += a[column]
 
 
-@njit
+@njit(nogil=True)
 def _add_to_rows(words: NDArray[np.uint64], gradient: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     width = out.shape[1]
     found = np.empty(WORD * words.shape[1], np.int64)

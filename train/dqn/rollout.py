@@ -17,8 +17,11 @@ from cards.game import Game
 from cards.play import Actions, Decisions, Player, named_player, play
 from cards.splitmix import stream
 from command.errors import UserError
+from train.dqn.device_player import DevicePlayer
+from train.dqn.device_recorder import DeviceRecorder
 from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.precision import player_format
+from train.dqn.replay import TransitionTensors
 from train.dqn.seating import player_names, seating
 from train.dqn.transitions import Recorder, Transitions
 from train.run.signals import EXIT_REQUEUE
@@ -57,7 +60,7 @@ class Rollout:
     """What came of a request."""
 
     request: RolloutRequest
-    transitions: Transitions
+    transitions: Transitions | TransitionTensors
     weights_version: int
     episode_return: EpisodeReturn
 
@@ -88,26 +91,41 @@ def acting_network(game: Game, settings: TrainSettings, device: torch.device) ->
     return network.eval().requires_grad_(False)
 
 
-class RolloutWorker:
-    """Plays requests with the newest weights it was given."""
+def _nothing() -> None:
+    pass
 
-    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+
+class RolloutWorker:
+    """Plays requests with the newest weights it was given.
+
+    With `stays` its transitions are tensors that stay on the device. `look` is called in every round of moves; what it
+    raises ends the games.
+    """
+
+    def __init__(
+        self,
+        settings: TrainSettings,
+        device: torch.device,
+        stays: bool = False,
+        look: Callable[[], None] = _nothing,
+    ) -> None:
         self._settings = settings
         self._game = settings.load_game()
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         self.network = acting_network(self._game, settings, device)
         self._names = player_names(settings.behaviour)
-        self._player = NetworkPlayer(self.network)
+        self._player = DevicePlayer(self.network) if stays else NetworkPlayer(self.network)
+        self._look = look
         others = [named_player(self._game, name) for name in self._names[1:]]
         self._players: list[Player] = [self._player, *others]
-        self._version = -1
+        self.version = -1  # of the weights
         self.rounds = 0  # of moves, in all batches so far: whether a worker gets on
 
     def load(self, version: int, weights: Weights) -> None:
         """Play with these weights from now on; the same version again costs nothing."""
-        if version != self._version:
+        if version != self.version:
             self.network.load_state_dict(weights)
-            self._version = version
+            self.version = version
 
     def play(self, request: RolloutRequest) -> Rollout:
         """Play a request to the end. The same request with the same weights gives the same rollout."""
@@ -117,9 +135,10 @@ class RolloutWorker:
         seats = seating(settings.behaviour, self._names, request.first, seeds, self._game.seats)
         self._player.epsilon = request.epsilon
         own = seats == 0
-        recorder = Recorder(self._game)
+        recorder = self._recorder()
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
+            self._look()
             self.rounds += 1
             # What others play is never the network's greedy choice, even where it would have played the same.
             games = decisions.games
@@ -129,21 +148,38 @@ class RolloutWorker:
         states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
         earned = episode_return(totals, own, self._game.taken(states))
-        return Rollout(request, transitions, self._version, earned)
+        return Rollout(request, transitions, self.version, earned)
+
+    def _recorder(self) -> Recorder | DeviceRecorder:
+        if isinstance(self._player, DevicePlayer):
+            return DeviceRecorder(self._game, self._player)
+        return Recorder(self._game)
+
+
+class _Watched:
+    """A player before each of whose decisions something is called."""
+
+    def __init__(self, player: Player, look: Callable[[], None]) -> None:
+        self.begin, self._act, self._look = player.begin, player.act, look
+
+    def act(self, decisions: Decisions) -> Actions:
+        self._look()
+        return self._act(decisions)
 
 
 class Evaluator:
-    """Plays the network on duplicate deals against players without one."""
+    """Plays the network on duplicate deals against players without one. `look` as of `RolloutWorker`."""
 
-    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+    def __init__(self, settings: TrainSettings, device: torch.device, look: Callable[[], None] = _nothing) -> None:
         self._settings = settings
+        self._look = look
         self._game = settings.load_game()
         self._network = acting_network(self._game, settings, device)
 
     def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
         """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
         self._network.load_state_dict(weights)
-        player = NetworkPlayer(self._network)
+        player = _Watched(NetworkPlayer(self._network), self._look)
         seeds = stream(self._settings.seed, stream_name, 0, deals)
         opponents = self._settings.evaluation.opponents
         return {name: duel(self._game, player, named_player(self._game, name), seeds) for name in opponents}
@@ -173,6 +209,9 @@ class RolloutBackend(Protocol):
     def workers(self) -> int:
         """How many play beside the learner."""
 
+    def games(self) -> int:
+        """How many games the next request should have."""
+
     def free_slots(self) -> int:
         """How many more requests may be submitted now."""
 
@@ -201,7 +240,7 @@ class LocalBackend:
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._worker = RolloutWorker(settings, device)
         self._evaluator = Evaluator(settings, device)
-        self._deals = settings.evaluation.deals
+        self._deals, self._games = settings.evaluation.deals, settings.rollout.games_on(gpu=False)
         self._done: list[Rollout] = []
         self._evaluations: list[tuple[int, dict[str, Duel]]] = []
 
@@ -216,6 +255,10 @@ class LocalBackend:
     def workers(self) -> int:
         """See `RolloutBackend`."""
         return 0
+
+    def games(self) -> int:
+        """See `RolloutBackend`."""
+        return self._games
 
     def free_slots(self) -> int:
         """See `RolloutBackend`."""

@@ -174,11 +174,12 @@ class Trainer:
                 return
 
     def _next_request(self) -> RolloutRequest | None:
-        counters, settings = self.counters, self.settings
+        counters = self.counters
         if self._unplayed:
             return replace(self._unplayed.pop(0), epsilon=self._epsilon())
         left = self.budget.episodes_left(counters.next_episode)
-        count = settings.rollout.games if left is None else min(settings.rollout.games, left)
+        games = self.rollouts.games()
+        count = games if left is None else min(games, left)
         if not count:
             return None
         request = RolloutRequest(counters.next_episode, count, self._epsilon())

@@ -27,6 +27,15 @@ class Transitions(NamedTuple):
     successor: NDArray[np.int32]  # [rows]
 
 
+class Outcomes(NamedTuple):
+    """What was done and what came of it: the last columns of `Transitions`."""
+
+    action: NDArray[np.uint8]
+    n_step_return: NDArray[np.float32]
+    discount: NDArray[np.float32]
+    successor: NDArray[np.int32]
+
+
 @dataclass
 class _Round:
     observation: NDArray[np.uint64]
@@ -73,21 +82,26 @@ class Recorder:
 
         None, where the deals alone decided all of the games.
         """
+        observation, legal = self._columns("observation", "legal")
+        return Transitions(observation, legal, *self.outcomes(totals, gamma, n_step))
+
+    def _columns(self, *names: str) -> list[NDArray[Any]]:
         rounds = self._rounds or [self._no_round()]
-        observation, legal, action, game, seat, earned, greedy = (
-            np.concatenate([getattr(r, name) for r in rounds])
-            for name in ("observation", "legal", "action", "game", "seat", "earned", "greedy")
-        )
+        return [np.concatenate([getattr(each, name) for each in rounds]) for name in names]
+
+    def outcomes(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> Outcomes:
+        """All columns of `transitions` but what was seen."""
+        action, game, seat, earned, greedy = self._columns("action", "game", "seat", "earned", "greedy")
         n_step_return = np.empty(action.size, np.float32)
         discount = np.empty(action.size, np.float32)
         successor = np.empty(action.size, np.int32)
         following = next_decisions(game, seat, totals.shape)
         final = totals[game, seat]
         n_step_returns(following, greedy, earned, final, gamma, n_step, n_step_return, discount, successor)
-        return Transitions(observation, legal, action, n_step_return, discount, successor)
+        return Outcomes(action, n_step_return, discount, successor)
 
 
-@njit
+@njit(nogil=True)
 def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[np.int64]:
     """For each decision, in the order they were taken, the index of the same seat's next one in that game, or -1."""
     newest = np.full(shape, -1, np.int64)
@@ -98,7 +112,7 @@ def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[
     return out
 
 
-@njit
+@njit(nogil=True)
 def n_step_returns(
     following: NDArray[np.int64],
     greedy: NDArray[np.bool_],

@@ -21,6 +21,8 @@ from command.checks import (
 from train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
 DEFAULT_MINUTES = 9.0  # of a run without a budget
+ROLLOUT_KINDS = ("local", "ray", "threads", "auto")
+CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
 
 
 @dataclass
@@ -116,10 +118,14 @@ class PhaseSettings:
 
 @dataclass
 class RolloutSettings:
-    """Who plays the games. `games` are played in one rollout; no `workers`: one for every CPU but the learner's."""
+    """Who plays the games. `games` are played in one rollout.
+
+    No `workers` or `blocks`: one for every CPU but the learner's. `auto` is resolved by `train.settings.door`.
+    """
 
     kind: str = "local"
-    games: int = 512
+    games: int | None = 512
+    blocks: int | None = None
     workers: int | None = None
     in_flight: int = 2
     gpus_per_worker: float = 0.0
@@ -131,15 +137,23 @@ class RolloutSettings:
     join_seconds: float = 120.0
 
     def __post_init__(self) -> None:
-        check_one_of("rollout.kind", self.kind, "local", "ray")
-        require(self.workers is None or self.workers > 0, "rollout.workers", "more than 0, or null", self.workers)
-        check_positive(
-            "rollout", self, "games", "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds"
-        )
+        check_one_of("rollout.kind", self.kind, *ROLLOUT_KINDS)
+        for name in ("games", "blocks", "workers"):
+            count = getattr(self, name)
+            require(count is None or count > 0, f"rollout.{name}", "more than 0, or null", count)
+        check_positive("rollout", self, "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds")
         require(0 <= self.publish_ms <= 60_000, "rollout.publish_ms", "0 to 60000", self.publish_ms)
         check_range("rollout.threads", self.threads, 1, MAX_THREADS)
         fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
+
+    def games_on(self, gpu: bool) -> int:
+        """Games of one rollout whose forward passes are computed on a GPU, or on CPUs."""
+        return self.games or (GPU_GAMES if gpu else CPU_GAMES)
+
+    def blocks_on(self, gpu: bool, cpus: int) -> int:
+        """Rollouts that threads play at a time on so many CPUs; at least two where a GPU computes for one meanwhile."""
+        return self.blocks or max(2 if gpu else 1, cpus)
 
 
 @dataclass

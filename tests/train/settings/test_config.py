@@ -20,7 +20,7 @@ def test_every_experiment_composes(experiment: str) -> None:
 
 
 @pytest.mark.parametrize("game", sorted(path.stem for path in (CONF / "game").glob("*.yaml")))
-@pytest.mark.parametrize("rollout", ["local", "ray"])
+@pytest.mark.parametrize("rollout", ["local", "ray", "threads", "auto"])
 def test_every_game_composes(game: str, rollout: str) -> None:
     assert compose(TrainSettings, "train", [f"game={game}", f"rollout={rollout}"]).game_name == game
 
@@ -70,6 +70,8 @@ BAD = {
     "exploration.start=7": "exploration.start",
     "rollout=spark": "rollout",
     "rollout.workers=0": "rollout.workers",
+    "rollout.games=0": "rollout.games: more than 0, or null",
+    "rollout.blocks=-1": "rollout.blocks: more than 0, or null",
     "rollout.kind=spark": "rollout.kind",
     "+rollout.fleet=1": "rollout.fleet",
     "game=bridge": "game",
@@ -149,6 +151,8 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     assert {group: settings[group] for group in plain} == {group: asdict(each) for group, each in plain.items()}
     assert compose(TrainSettings, "train", ["rollout=local"]).rollout == RolloutSettings()
     assert compose(TrainSettings, "train", ["rollout=ray"]).rollout == RolloutSettings(kind="ray")
+    for kind in ("threads", "auto"):
+        assert compose(TrainSettings, "train", [f"rollout={kind}"]).rollout == RolloutSettings(kind=kind, games=None)
 
 
 def test_settings_survive_a_dictionary(tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ class WorkerActor:
             self._loaded = newest
         rollout = self._worker.play(RolloutRequest(*request))
         about = {name: value for name, value in vars(rollout).items() if name != "transitions"}
-        return about | {"request": request}, list(rollout.transitions)
+        arrays: Any = rollout.transitions  # of NumPy: this worker keeps nothing on a device
+        return about | {"request": request}, list(arrays)
 
     def _hear_of(self, version: int, weights: list[Any]) -> None:
         """One exchange of a reference: heartbeats come in another thread."""

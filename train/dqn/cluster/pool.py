@@ -125,7 +125,8 @@ class WorkerPool:
         """One line on who plays."""
         rollout, nodes = self._rollout, len(alive_nodes())
         return (
-            f"ray: {len(self._workers)} workers on {nodes} node(s), {rollout.in_flight} batches of {rollout.games} each"
+            f"ray: {len(self._workers)} workers on {nodes} node(s), "
+            f"{rollout.in_flight} batches of {rollout.games_on(gpu=False)} each"
         )
 
     # ------------------------------------------------------------------ requests

@@ -100,6 +100,10 @@ class RayBackend:
         """Workers that have started."""
         return self._workers
 
+    def games(self) -> int:
+        """See `RolloutBackend`."""
+        return self._rollout.games_on(gpu=False)
+
     def free_slots(self) -> int:
         """Requests that still fit, `in_flight` for each worker that has started."""
         return 0 if self._process.failure else self._rollout.in_flight * self._workers - self._out
@@ -172,7 +176,8 @@ def _arrays(weights: Weights) -> WeightArrays:
 
 
 def _copied(rollout: Rollout) -> Rollout:
-    return replace(rollout, transitions=Transitions._make(array.copy() for array in rollout.transitions))
+    arrays: Any = rollout.transitions  # views of NumPy into a slot
+    return replace(rollout, transitions=Transitions._make(array.copy() for array in arrays))
 
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:

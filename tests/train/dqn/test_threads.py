@@ -1,0 +1,174 @@
+"""Games on threads of the learner's process: the same games whatever their number, and how all of it ends."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.limits import seconds, until
+from tests.train.runs import settings, small
+from train.__main__ import main
+from train.dqn.network import NetworkPlayer
+from train.dqn.rollout import Evaluator, LocalBackend, Rollout, RolloutBackend, RolloutRequest, RolloutWorker, Weights
+from train.dqn.threads import ThreadsBackend
+from train.run import checkpoint
+from train.settings.dqn import TrainSettings
+
+CPU = torch.device("cpu")
+REQUESTS = [RolloutRequest(32 * k, 32, 0.3, attempt=k % 2) for k in range(8)]
+
+
+def threads(tmp_path: Path, blocks: int, *overrides: str) -> TrainSettings:
+    return settings(tmp_path, "rollout=threads", f"rollout.blocks={blocks}", *overrides)
+
+
+def weights(chosen: TrainSettings) -> Weights:
+    return RolloutWorker(chosen, CPU).network.float().state_dict()
+
+
+def played(rollouts: RolloutBackend, requests: list[RolloutRequest]) -> dict[int, Rollout]:
+    """What comes of the requests, by first episode, with as many out as there may be."""
+    waiting, done = list(requests), {}
+    while len(done) < len(requests):
+        while waiting and rollouts.free_slots() > 0:
+            rollouts.submit(waiting.pop(0))
+        done |= {rollout.request.first: rollout for rollout in rollouts.ready(wait=True)}
+    return done
+
+
+def same(one: Rollout, other: Rollout) -> bool:
+    assert (one.request, one.weights_version) == (other.request, other.weights_version)
+    return all(np.array_equal(a, b) for a, b in zip(one.transitions, other.transitions, strict=True))
+
+
+def test_the_same_games_whatever_the_number_of_threads(tmp_path: Path) -> None:
+    """As `rollout=local` plays them: a block follows from its request and its weights alone."""
+    local = LocalBackend(settings(tmp_path), CPU)
+    given = weights(settings(tmp_path))
+    local.publish(7, given)
+    expected = {}
+    for request in REQUESTS:
+        local.submit(request)
+        expected |= {rollout.request.first: rollout for rollout in local.ready(wait=True)}
+    assert not same(expected[0], Rollout(REQUESTS[0], expected[32].transitions, 7, expected[32].episode_return))
+    for count in (1, 2, 4):
+        rollouts = ThreadsBackend(threads(tmp_path, count), CPU)
+        try:
+            assert rollouts.workers() == count and rollouts.free_slots() == 2 * count
+            rollouts.publish(7, given)
+            found = played(rollouts, REQUESTS)
+        finally:
+            rollouts.close()
+        assert all(same(found[request.first], expected[request.first]) for request in REQUESTS), count
+
+
+def test_a_request_is_played_with_the_newest_weights_at_its_start(tmp_path: Path) -> None:
+    rollouts = ThreadsBackend(threads(tmp_path, 2), CPU)
+    try:
+        versions = []
+        for version in range(3):
+            rollouts.publish(version, weights(threads(tmp_path, 2)))
+            versions += [rollout.weights_version for rollout in played(rollouts, REQUESTS[:3]).values()]
+        assert versions == [0] * 3 + [1] * 3 + [2] * 3
+    finally:
+        rollouts.close()
+
+
+def test_evaluations_are_those_of_the_local_backend(tmp_path: Path) -> None:
+    chosen = threads(tmp_path, 1)
+    rollouts = ThreadsBackend(chosen, CPU)
+    try:
+        rollouts.evaluate(5, weights(chosen))
+        found: list[Any] = []
+        until("an evaluation", lambda: found.extend(rollouts.evaluated(wait=True)) or found, 60)
+    finally:
+        rollouts.close()
+    expected = Evaluator(chosen, CPU).duels(weights(chosen), "evaluation", chosen.evaluation.deals)
+    assert found[0][0] == 5 and found[0][1].keys() == expected.keys()
+    for name, duel in expected.items():
+        assert found[0][1][name].points == duel.points
+
+
+class BrokenRulesError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("what", ["ready", "evaluated"])
+def test_an_exception_in_a_thread_is_raised_as_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    broken = BrokenRulesError("seat 2")
+
+    def act(player: NetworkPlayer, decisions: Any) -> Any:
+        raise broken
+
+    rollouts = ThreadsBackend(threads(tmp_path, 2), CPU)
+    try:
+        played(rollouts, REQUESTS[:1])
+        monkeypatch.setattr(NetworkPlayer, "act", act)
+        if what == "ready":
+            rollouts.submit(REQUESTS[1])
+        else:
+            rollouts.evaluate(0, weights(threads(tmp_path, 2)))
+        with pytest.raises(BrokenRulesError) as caught:
+            until("the exception", lambda: getattr(rollouts, what)(wait=True) and None, 60)
+        assert caught.value is broken and rollouts.free_slots() == 0
+    finally:
+        rollouts.close()
+
+
+def test_a_bug_in_a_thread_ends_the_run_with_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play, calls = RolloutWorker.play, []
+
+    def breaks(worker: RolloutWorker, request: RolloutRequest) -> Rollout:
+        calls.append(request)
+        if request.first >= 128:
+            raise BrokenRulesError("seat 2")
+        return play(worker, request)
+
+    monkeypatch.setattr(RolloutWorker, "play", breaks)
+    with pytest.raises(BrokenRulesError, match="seat 2"):
+        main(small(tmp_path, "rollout=threads", "rollout.blocks=2"))
+    assert checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
+    assert not [thread for thread in threading.enumerate() if "_run" in thread.name]
+
+
+def test_closing_ends_threads_in_the_middle_of_their_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks that would take minutes, and an evaluation."""
+    act = NetworkPlayer.act
+    chosen, rounds = threads(tmp_path, 2), []
+
+    def slowly(player: NetworkPlayer, decisions: Any) -> Any:
+        rounds.append(decisions.games.size)
+        time.sleep(2.0 if len(rounds) > 40 else 0.0)
+        return act(player, decisions)
+
+    rollouts = ThreadsBackend(chosen, CPU)
+    played(rollouts, REQUESTS[:1])
+    monkeypatch.setattr(NetworkPlayer, "act", slowly)
+    for request in REQUESTS[:4]:
+        rollouts.submit(request)
+    rollouts.evaluate(0, weights(chosen))
+    until("rounds of moves", lambda: len(rounds) > 50, 60)
+    started = time.monotonic()
+    rollouts.close()
+    rollouts.close()  # twice is no harm
+    assert time.monotonic() - started < seconds(10)
+    assert not any(thread.is_alive() for thread in rollouts._threads)
+
+
+def test_a_run_is_stopped_resumed_and_completed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = small(tmp_path, "rollout=threads", "rollout.blocks=2")
+    assert main([*arguments, "episodes=128"]) == 0
+    assert "games: threads: 2 blocks of 32 games on CPU threads, values on the CPU" in capsys.readouterr().err
+    assert main(arguments) == 0
+    assert "resumed from" in capsys.readouterr().err
+    newest, *_ = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
+    state = checkpoint.load(newest)
+    assert state["counters"]["episodes"] == 256 and state["counters"]["env_steps"] == 256 * 40
+    assert state["learner"]["updates"] == 256 * 40 // 2 // 64 and state["open_requests"] == []
+    assert state["settings"]["rollout"]["kind"] == "threads"

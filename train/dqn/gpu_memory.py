@@ -1,0 +1,64 @@
+"""Whether a GPU has room for a run, before anything is allocated there."""
+
+from __future__ import annotations
+
+import torch
+
+from cards.bits import WORD
+from cards.game import Game
+from command.checks import SettingsError
+from train.dqn.replay import ReplayBuffer
+from train.settings.dqn import TrainSettings
+
+GB = 10**9
+_DECISIONS = 64  # of one game, on the safe side: 40 in Tressette
+_LIBRARIES = GB  # what PyTorch and its libraries take by themselves
+_CPU = torch.device("cpu")
+
+
+def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
+    """Raise SettingsError, naming the key to lower, if the run will not fit into the `free` bytes of the GPU.
+
+    An estimate: of the buffer exactly, of the rest what its greatest tensors take.
+    """
+    game = settings.load_game()
+    rollout, capacity = settings.rollout, settings.replay.capacity
+    blocks = (rollout.blocks or 1) * block_bytes(game, settings) if rollout.kind == "threads" else 0
+    rest = blocks + learner_bytes(game, settings) + _LIBRARIES
+    each = buffer_bytes(game, settings)
+    if capacity * each + rest <= free:
+        return
+    has = f"{device} has {free / GB:.1f} GB free"
+    taken = f"about {rest / GB:.1f} GB ({blocks / GB:.1f} GB of them for blocks of games)"
+    room = int((free - rest) / each)
+    if room < settings.learner.batch_size:
+        key = "rollout.games" if blocks > rest / 2 else "learner.batch_size"
+        raise SettingsError(f"{key}: learning and playing take {taken}, but {has}; lower it, or say device=cpu")
+    fits = room - room % 10 ** (len(str(room)) - 2)
+    raise SettingsError(
+        f"replay.capacity: {capacity:,} transitions take {capacity * each / GB:.1f} GB, all else {taken}, but {has}; "
+        f"say replay.capacity={fits}"
+    )
+
+
+def buffer_bytes(game: Game, settings: TrainSettings) -> float:
+    """Bytes of the replay buffer for each transition."""
+    alpha = settings.replay.alpha if settings.replay.prioritised else 0.0
+    small, large = (ReplayBuffer(rows, game.words, _CPU, 0, alpha).nbytes for rows in (1024, 2048))
+    return (large - small) / 1024
+
+
+def block_bytes(game: Game, settings: TrainSettings) -> int:
+    """Bytes that one block of games takes: its rounds, once as they came and once in a row, and a forward pass."""
+    games = settings.rollout.games_on(gpu=True)
+    return games * (2 * _DECISIONS * 8 * (game.words + 2) + _forward_bytes(game, settings))
+
+
+def learner_bytes(game: Game, settings: TrainSettings) -> int:
+    """Bytes of an update: the forward passes of both networks, and as much again for the gradients."""
+    return 4 * settings.learner.batch_size * _forward_bytes(game, settings)
+
+
+def _forward_bytes(game: Game, settings: TrainSettings) -> int:
+    """Of one row: each bit as two words while it is unpacked, and two numbers for each unit of the network."""
+    return 2 * 8 * WORD * game.words + 2 * 4 * sum(settings.network.hidden)

@@ -1,0 +1,126 @@
+"""What a command line means on this machine: which rollouts, and whether the recipe for a GPU is taken.
+
+Decided here, once; whatever comes later reads settings that leave nothing open.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from command.checks import SettingsError
+from train.settings.algorithms import AnyRunSettings, settings_of
+from train.settings.dqn import RolloutSettings, TrainSettings
+from train.settings.saved import changes
+
+GPU_RECIPE = "gpu"  # conf/experiment/gpu.yaml
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What there is to train on."""
+
+    gpu: bool  # whether `device=auto` is one
+    cpus: int
+
+    def learns_on_gpu(self, device: str) -> bool:
+        """Whether a learner with this setting of `device` is on a GPU."""
+        return self.gpu if device == "auto" else device.startswith("cuda")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Settings in which nothing is left to the machine, and a line on each thing that was."""
+
+    settings: AnyRunSettings
+    notes: tuple[str, ...] = ()
+
+
+def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
+    """The settings of a command line of `python -m train` on this machine. Raises SettingsError."""
+    settings = settings_of(overrides)
+    if not isinstance(settings, TrainSettings):
+        return Chosen(settings)
+    settings, recipe = _with_gpu_recipe(overrides, settings, machine)
+    rollout, why = _rollout(settings, machine)
+    return Chosen(replace(settings, rollout=rollout), (*recipe, *why))
+
+
+def _with_gpu_recipe(
+    overrides: Sequence[str], plain: TrainSettings, machine: Machine
+) -> tuple[TrainSettings, tuple[str, ...]]:
+    """The settings with the recipe for a GPU where it is to be taken, and why.
+
+    A run that was begun goes on with what it began with, also on another machine.
+    """
+    if {each.lstrip("+~").partition("=")[0].partition("@")[0] for each in overrides} & {"experiment", "rollout"}:
+        return plain, ()
+    begun, gpu = _settings_of_run(plain.folder), machine.learns_on_gpu(plain.device)
+    if not (begun or gpu):
+        return plain, ()
+    with_it = settings_of([f"experiment={GPU_RECIPE}", *overrides])
+    assert isinstance(with_it, TrainSettings)
+    with_it = replace(with_it, name=plain.name)
+    if begun and not _is_nearer(begun, with_it, plain):
+        return plain, ()
+    why = "the run began with it" if begun else "the learner has a GPU"
+    return with_it, (f"experiment={GPU_RECIPE}: {why}; rollout=threads is without it, in a run with another name=...",)
+
+
+def _settings_of_run(folder: Path) -> dict[str, Any]:
+    """What a run that has learned something was last started with; empty if there is none, or they cannot be read."""
+    path = folder / "config.yaml"
+    if not (path.exists() and any((folder / "checkpoints").glob("episode_*.pt"))):
+        return {}
+    try:
+        stored = yaml.safe_load(path.read_text())
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return {}  # those in the checkpoint are compared later
+    return stored if isinstance(stored, dict) else {}
+
+
+def _is_nearer(stored: dict[str, Any], one: TrainSettings, other: TrainSettings) -> bool:
+    """Whether `one` has more of the stored values than `other`."""
+    differing = changes(asdict(one), asdict(other))
+    agree = [sum(_value(stored, key) == values[side] for key, values in differing.items()) for side in (0, 1)]
+    return agree[0] > agree[1]
+
+
+def _value(values: Any, key: str) -> Any:
+    for name in key.split("."):
+        values = values.get(name) if isinstance(values, dict) else None
+    return values
+
+
+def _rollout(settings: TrainSettings, machine: Machine) -> tuple[RolloutSettings, tuple[str, ...]]:
+    """Rollouts of a kind that is not `auto`, with as many games and blocks as there will be, and why."""
+    rollout, on_gpu = settings.rollout, machine.learns_on_gpu(settings.device)
+    notes: tuple[str, ...] = ()
+    if rollout.kind == "auto":
+        kind, why = _kind(rollout, on_gpu)
+        rollout, notes = replace(rollout, kind=kind), (f"rollout=auto: {kind}, since {why}",)
+    if rollout.kind == "threads":
+        blocks = rollout.blocks_on(on_gpu, machine.cpus - settings.learner.threads)
+        return replace(rollout, blocks=blocks, games=rollout.games_on(on_gpu)), notes
+    return replace(rollout, games=rollout.games_on(gpu=False)), notes
+
+
+def _kind(rollout: RolloutSettings, on_gpu: bool) -> tuple[str, str]:
+    """Which kind `auto` is, and why."""
+    of_ray = [f"rollout.{name}" for name in ("workers", "gpus_per_worker") if getattr(rollout, name)]
+    if of_ray and rollout.blocks:
+        raise SettingsError(
+            f"{of_ray[0]}: is of Ray, rollout.blocks of threads; leave one out, or say rollout=ray or rollout=threads"
+        )
+    if of_ray or rollout.blocks:
+        return ("ray", f"{of_ray[0]} is given") if of_ray else ("threads", "rollout.blocks is given")
+    if os.environ.get("RAY_ADDRESS"):
+        return "ray", "RAY_ADDRESS names a cluster"
+    if rollout.nodes > 1:
+        return "ray", "the run is on several nodes"
+    return ("threads", "the learner has a GPU, on one node") if on_gpu else ("ray", "the learner has no GPU")
