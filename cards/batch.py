@@ -82,11 +82,17 @@ def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - six loops side by side
     return Loops(deal, legal, apply, observe, over, returns)
 
 
+@njit
+def allows(mask: np.uint64, action: int) -> bool:
+    """Whether an action, 0 to 255, is set in the mask."""
+    return action <= 63 and has(mask, action)
+
+
 @njit(nogil=True)
 def first_illegal(masks: Any, actions: Any) -> int:
     """The first row whose action is not set in its mask, or -1."""
     for k in range(actions.size):
-        if actions[k] > 63 or not has(masks[k], actions[k]):
+        if not allows(masks[k], actions[k]):
             return k
     return -1
 
@@ -107,6 +113,13 @@ def reward_loop(apply_one: Callable[..., None], reward_one: Callable[..., None])
     return apply_rewarded
 
 
+@njit
+def next_bits(generators: Any, game: int) -> np.uint64:
+    """64 random bits from the generator of this game, which moves on."""
+    generators[game] += GAMMA
+    return mix(generators[game])
+
+
 @cache
 def policy_loop(policy: Callable[..., int]) -> Callable[..., None]:
     """A scalar policy `(state, random_bits) -> action` over `states[games]`, with one generator per game."""
@@ -114,7 +127,6 @@ def policy_loop(policy: Callable[..., int]) -> Callable[..., None]:
     @njit(nogil=True)
     def act(states: Any, games: Any, generators: Any, out: Any) -> None:
         for k in range(games.size):
-            generators[games[k]] += GAMMA
-            out[k] = policy(states[games[k]], mix(generators[games[k]]))
+            out[k] = policy(states[games[k]], next_bits(generators, games[k]))
 
     return act

@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cards.batch import policy_loop, reward_loop
+from cards.batch import next_bits, policy_loop, reward_loop
 from cards.bits import nth_bit, popcount
 from cards.game import Game, Games, States
-from cards.splitmix import GAMMA, below, derive, mix
+from cards.splitmix import below, derive
 
 Actions = NDArray[np.uint8]
 
@@ -109,8 +109,7 @@ class RandomPlayer:
 @njit(nogil=True)
 def _draw(masks: NDArray[np.uint64], games: Games, generators: NDArray[np.uint64], actions: Actions) -> None:
     for k in range(games.size):
-        generators[games[k]] += GAMMA
-        actions[k] = random_legal(masks[k], mix(generators[games[k]]))
+        actions[k] = random_legal(masks[k], next_bits(generators, games[k]))
 
 
 def named_player(game: Game, name: str) -> Player:

@@ -235,7 +235,9 @@ def _end_hand(state: Any, seat: int) -> None:
         last = last or state.credits[other] == 0
     if last:
         state.phase = OVER
-        state.stakes[:] = state.credits
+        # Seat by seat: a copy of one array into another allocates where Numba cannot see that they do not overlap.
+        for other in range(state.players):
+            state.stakes[other] = state.credits[other]
     else:
         state.phase = BETWEEN_HANDS
 

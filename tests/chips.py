@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from train.dqn import network
+from train.dqn import kernels
 
 
 class Chip(NamedTuple):
@@ -33,9 +33,9 @@ CHIPS = {
 def emulated_chip(name: str) -> Iterator[Chip]:
     """Until its end this process takes its CPU for such a chip; PyTorch computes bfloat16 in software if it must."""
     chip = CHIPS[name]
-    one_dnn = chip.one_dnn and network.one_dnn_available()
+    one_dnn = chip.one_dnn and kernels.one_dnn_available()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: chip.format == "bfloat16")
         patch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: chip.format == "bfloat16")
-        patch.setattr(network, "prefers_one_dnn", lambda: one_dnn)
+        patch.setattr(kernels, "prefers_one_dnn", lambda: one_dnn)
         yield chip

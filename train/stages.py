@@ -18,6 +18,7 @@ from train.dqn.learner import Learner
 from train.dqn.replay import ReplayBuffer, TransitionTensors
 from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network, build_network
 from train.dqn.scaling import NETWORK_BYTES, Load, Prediction, Speeds, Stage, flops, predict, stages_of
+from train.dqn.trainer import UPDATES_AT_ONCE
 from train.dqn.transitions import Recorder, Transitions
 from train.run import resources
 from train.run.device import choose_device
@@ -64,13 +65,15 @@ def measure(settings: TrainSettings) -> Measured:
     worker = RolloutWorker(settings, torch.device("cpu") if on_cpu else device)
     request = RolloutRequest(0, settings.rollout.games_on(device.type == "cuda"), settings.exploration.end)
     transitions = worker.play(request).transitions
+    assert isinstance(transitions, Transitions)  # a worker by itself makes arrays
     decisions = len(transitions.action)
     playing = _seconds(lambda: worker.play(request), device) / decisions
     buffer = ReplayBuffer(settings.replay.capacity, game.words, device, settings.seed)
     inserting = _seconds(lambda: buffer.add(transitions), device) / decisions
     torch.set_num_threads(settings.learner.threads)
     learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
-    speeds = Speeds(playing, inserting, _seconds(learner.update, device))
+    update = _seconds(lambda: learner.update_many(UPDATES_AT_ONCE), device) / UPDATES_AT_ONCE
+    speeds = Speeds(playing, inserting, update)
     if device.type == "cuda" and kind in ("threads", "device"):
         speeds = _apart(settings, game, device, speeds)
     operations = flops(game.bits, settings.network.hidden, game.actions)

@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 from tressette.cards import ACE, RANKS, TWO
 from tressette.rules import NO_CARD, POINTS, SEATS, over, points
 
+# What a trick with so many high cards is worth: 0.5, and 0.3 for each. A table, because a GPU would round the product
+# and the sum once, a CPU twice.
+_TRICK_WORTH = np.array([0.5 + 0.3 * high for high in range(SEATS + 1)])
+
 
 @njit
 def _difference(state: Any, seat: int) -> int:
@@ -48,7 +52,7 @@ def by_study(before: Any, card: int, after: Any, totals: NDArray[np.float32]) ->
             for other in range(SEATS):
                 if before.trick[other] != NO_CARD and before.trick[other] % RANKS >= ACE:
                     high += 1
-            totals[seat] += 0.5 + 0.3 * high
+            totals[seat] += _TRICK_WORTH[high]
         else:
             totals[seat] -= 0.5
     if over(after):

@@ -25,6 +25,9 @@ NO_CARD = np.uint8(255)
 NO_SEAT = np.uint8(255)
 LEADER_RANDOM, LEADER_FOUR_OF_DENARI = 0, 1
 SILENT, BUSSO, STRISCIO, VOLO = 0, 1, 2, 3
+# A deck in four words, ten cards of six bits each, before it is shuffled.
+_CARDS_IN_WORD, _CARD_BITS, _CARD = np.uint64(10), np.uint64(6), np.uint64(63)
+_ORDERED = np.array([sum((10 * word + k) << 6 * k for k in range(10)) for word in range(4)], np.uint64)
 
 STATE = np.dtype(
     [
@@ -84,16 +87,31 @@ def begin(state: Any, leader: int) -> None:
 
 
 @njit
+def _swap(deck: NDArray[np.uint64], k: int, other: int) -> np.uint64:
+    """Swap the cards at two places, but for what `k` gets: that card is returned, and `k` is not looked at again."""
+    # Unsigned: a division by a constant is dearer with a sign.
+    word = np.uint64(other) // _CARDS_IN_WORD
+    shift = _CARD_BITS * (np.uint64(other) - _CARDS_IN_WORD * word)
+    first = (deck[np.uint64(k) // _CARDS_IN_WORD] >> (_CARD_BITS * (np.uint64(k) % _CARDS_IN_WORD))) & _CARD
+    drawn = (deck[word] >> shift) & _CARD
+    deck[word] ^= (first ^ drawn) << shift
+    return drawn
+
+
+@njit
 def deal(state: Any, seed: np.uint64) -> None:
     """Shuffle, give ten cards to each seat and choose the leader; all of it follows from `seed`."""
-    deck = np.arange(CARDS).astype(np.uint8)
     random = mix(seed ^ np.uint64(0x7472657373657474))
-    state.hands[:] = np.uint64(0)
-    for k in range(CARDS):
-        random += GAMMA
-        other = k + below(mix(random), CARDS - k)
-        deck[k], deck[other] = deck[other], deck[k]
-        state.hands[k // TRICKS] |= bit(deck[k])
+    # The deck lies where the played cards will: rules allocate nothing.
+    for seat in range(SEATS):
+        state.played[seat] = _ORDERED[seat]
+    for seat in range(SEATS):
+        hand = np.uint64(0)
+        for place in range(TRICKS):
+            random += GAMMA
+            k = TRICKS * seat + place
+            hand |= bit(_swap(state.played, k, k + below(mix(random), CARDS - k)))
+        state.hands[seat] = hand
     random += GAMMA
     leader = below(mix(random), SEATS)
     if state.first_leader == LEADER_FOUR_OF_DENARI:

@@ -21,7 +21,7 @@ ROUNDS, SECONDS = 3, 5.0
 CPU = torch.device("cpu")
 
 
-def threads_over_local() -> None:
+def run_on_threads_over_local() -> None:
     """Decisions/s that are played and learned from, end to end but for evaluations: `rollout=threads` over `local`."""
     torch.set_num_threads(1)
     rates: dict[str, list[float]] = {"local": [], "threads": []}
@@ -30,7 +30,7 @@ def threads_over_local() -> None:
             found.append(_learned_per_second(kind))
     local, threads = (max(found) for found in rates.values())
     cpus = {"cpus": resources.cpus(), "local": round(local), "threads": round(threads)}
-    report("threads_over_local", threads / local, "ratio", target=1.0, **cpus)
+    report("run_on_threads_over_local", threads / local, "ratio", target=1.0, **cpus)
 
 
 def _learned_per_second(kind: str) -> float:
@@ -52,4 +52,4 @@ def _learned_per_second(kind: str) -> float:
     return (after - before) / (ended - began)
 
 
-FIGURES = (threads_over_local,)
+FIGURES = (run_on_threads_over_local,)

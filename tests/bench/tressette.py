@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from cards.bits import unpack
 from cards.play import RandomPlayer, play
@@ -21,8 +19,11 @@ from cards.splitmix import stream
 from command.compose import compose
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
-from train.dqn.learner import Learner
-from train.dqn.network import Linear, QNetwork, prefers_one_dnn
+from train.dqn.flat_adam import FlatAdam
+from train.dqn.kernels import linear, multiply, multiply_into, prefers_one_dnn
+from train.dqn.learner import Learner, clip_, loss_and_slope
+from train.dqn.mixed import MixedNetwork
+from train.dqn.network import QNetwork
 from train.dqn.precision import fastest_format, learner_format
 from train.dqn.replay import ReplayBuffer
 from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network
@@ -123,12 +124,12 @@ def _observations(rows: int) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(1).permutation(words)[:rows].view(np.int64))
 
 
-def _filled_replay(rows: int, capacity: int) -> ReplayBuffer:
+def _filled_replay(rows: int, capacity: int, alpha: float = 0.0) -> ReplayBuffer:
     random = np.random.default_rng(1)
     words = np.resize(_observations(40_000).numpy().view(np.uint64), (rows, GAME.words))
     ones = np.ones(rows, np.float32)
     legal = np.full(rows, (1 << 40) - 1, np.uint64)
-    replay = ReplayBuffer(capacity, GAME.words, CPU, seed=1)
+    replay = ReplayBuffer(capacity, GAME.words, CPU, seed=1, alpha=alpha)
     successor = np.ones(rows, np.int32)
     successor[-1] = 0
     action = random.integers(0, 40, rows).astype(np.uint8)
@@ -147,42 +148,66 @@ def update() -> None:
 
 
 def _bare_update(rows: int) -> Callable[[], None]:
-    online = QNetwork(GAME.bits, GAME.actions, [256, 256], False).mixed(learner_format("auto", CPU))
-    target = copy.deepcopy(online).requires_grad_(False)
-    optimizer = torch.optim.Adam(online.parameters(), lr=3e-4, fused=True)
+    online = MixedNetwork(QNetwork(GAME.bits, GAME.actions, [256, 256], False), learner_format("auto", CPU))
+    target, gradient = online.twin(), online.twin()
+    optimizer = FlatAdam(online, gradient, 3e-4)
     x, y = _observations(2 * rows).split(rows)
     action, reward = torch.randint(40, (rows, 1)), torch.rand(rows)
 
     def step() -> None:
-        value = online(x).gather(1, action).squeeze(1)
-        with torch.no_grad():
-            wanted = reward + 0.9 * target(y).amax(dim=1)
-        optimizer.zero_grad(set_to_none=True)
-        F.huber_loss(value, wanted).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(online.parameters(), 10.0, foreach=True)
-        optimizer.step()
+        trace = online.working.trace(x)
+        wanted = reward + 0.9 * target.working(y).amax(dim=1)
+        _, slope = loss_and_slope("huber", trace.values.gather(1, action).squeeze(1), wanted, None)
+        of_values = torch.zeros_like(trace.values).scatter_(1, action, slope.unsqueeze(1))
+        online.working.backward(trace, of_values, gradient.working)
+        gradient.collect()
+        clip_(gradient.flat, 10.0)
+        optimizer.adam.step()
+        online.round()
 
     return step
 
 
+def update_operations() -> None:
+    """How many operations PyTorch makes of one update, those within operations not counted, and how many are casts."""
+    for prioritised in (False, True):
+        replay = _filled_replay(10_000, 10_000, 0.6 if prioritised else 0.0)
+        settings = LearnerSettings(batch_size=512)
+        learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU, GAME.actions)
+        learner.update()
+        with torch.profiler.profile() as profile:
+            learner.update()
+        events = profile.events()
+        assert events is not None
+        outer = [event.name for event in events if event.cpu_parent is None or "#" in event.cpu_parent.name]
+        operations = [name for name in outer if name.startswith(("aten::", "mkldnn::"))]
+        casts = sum(name in ("aten::to", "aten::_to_copy") for name in operations)
+        name = "update_operations_prioritised" if prioritised else "update_operations"
+        report(name, len(operations), "operations", casts=casts, direction="at most")
+
+
 def kernels() -> None:
     """What this CPU makes of a forward and backward pass in each format and kernel, and which one is used."""
-    x = torch.rand(512, 256, requires_grad=True)
-    layer, plain = Linear(256, 256), torch.nn.Linear(256, 256)
+    x, weight, bias, out = torch.rand(512, 256), torch.rand(256, 256), torch.rand(256), torch.empty(256, 256)
 
-    def by_one_dnn() -> None:
-        with emulated_chip("float32_one_dnn"):
-            layer(x).sum().backward()
+    def passes(chip: str, dtype: torch.dtype) -> Callable[[], None]:
+        a, b, c, d = (tensor.to(dtype) for tensor in (x, weight, bias, out))
 
-    def by_pytorch(dtype: torch.dtype) -> None:
-        with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
-            plain(x).sum().backward()
+        def once() -> None:
+            with emulated_chip(chip):
+                linear(a, b, c)
+                multiply(a, b)
+                multiply_into(d, a.t(), a)
+
+        return once
 
     operations = 3 * 2 * 512 * 256 * 256 / 1e9
-    times = seconds(lambda: by_pytorch(torch.float32), by_one_dnn, lambda: by_pytorch(torch.bfloat16))
+    chips = {"float32 by MKL": "float32_pytorch", "float32 by oneDNN": "float32_one_dnn", "bfloat16": "bfloat16"}
+    formats = {name: torch.bfloat16 if name == "bfloat16" else torch.float32 for name in chips}
+    times = seconds(*(passes(chip, formats[name]) for name, chip in chips.items()))
     float32 = "float32 by oneDNN" if prefers_one_dnn() else "float32 by MKL"
     chosen = "bfloat16" if fastest_format(CPU) == torch.bfloat16 else float32
-    for name, best in zip(("float32 by MKL", "float32 by oneDNN", "bfloat16"), times, strict=True):
+    for name, best in zip(chips, times, strict=True):
         report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
 
 
@@ -209,4 +234,4 @@ def first_update() -> None:
             process.wait()
 
 
-FIGURES = (random_play, kernels, rollout, update, replay_size, first_update)
+FIGURES = (random_play, kernels, rollout, update, update_operations, replay_size, first_update)

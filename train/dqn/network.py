@@ -1,12 +1,10 @@
-"""The Q-network, the kernels it runs on, and the player that asks it."""
+"""The Q-network, its forward and its backward pass, and the player that asks it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,56 +16,25 @@ from cards.bits import has, lowest
 from cards.game import Games
 from cards.play import Actions, Decisions, random_legal
 from cards.splitmix import GAMMA, mix, uniform
+from train.dqn.kernels import linear, multiply, multiply_into
 from train.dqn.packed_linear import PackedLinear
 
 FORWARD_ROWS = 1024  # rows of one forward pass on a CPU: activations of 1024 x 256 stay in the cache
 
 
-class _OneDnnProduct(torch.autograd.Function):
-    """A float32 linear layer through oneDNN instead of MKL, which is PyTorch's own choice for float32 on a CPU."""
+class Trace(NamedTuple):
+    """A forward pass: the values `[batch, actions]`, and what the backward pass wants to know of how they came."""
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return _one_dnn(x, weight, bias)
+    values: Tensor
+    seen: Tensor  # by the first layer
+    hidden: list[Tensor]  # outputs of the hidden layers, in their number format
+    features: Tensor  # the last of them in float32
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
-        x, weight = ctx.saved_tensors
-        (gradient,) = gradients
-        to_input = _one_dnn(gradient, weight.t(), None) if ctx.needs_input_grad[0] else None
-        return to_input, _one_dnn(gradient.t(), x.t(), None), gradient.sum(0)
-
-
-def _one_dnn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-
-
-def one_dnn_available() -> bool:
-    """Whether this build of PyTorch has the oneDNN linear operator."""
-    return torch._C._has_mkldnn and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-
-
-@cache
-def prefers_one_dnn() -> bool:
-    """Whether float32 layers go through oneDNN on this CPU: where it was measured to be faster than MKL, on AMD's.
-
-    `python -m tests.bench kernels` measures it, docs/performance.md has the figures. A run does not: two starts on
-    one machine could then choose differently, and would not compute the same bits.
-    """
-    cpu = Path("/proc/cpuinfo")
-    return one_dnn_available() and cpu.exists() and "AuthenticAMD" in cpu.read_text()
-
-
-class Linear(nn.Linear):
-    """A linear layer on the fastest kernel known for its tensor: see `prefers_one_dnn`, else PyTorch's choice."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """`[batch, in]` -> `[batch, out]`."""
-        plain = x.device.type != "cpu" or torch.is_autocast_enabled("cpu") or x.dtype != torch.float32
-        if plain or not prefers_one_dnn():
-            return super().forward(x)
-        return _OneDnnProduct.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
+    def first(self, rows: int) -> Trace:
+        """Of the first rows of the batch alone."""
+        return Trace(
+            self.values[:rows], self.seen[:rows], [output[:rows] for output in self.hidden], self.features[:rows]
+        )
 
 
 class QNetwork(nn.Module):
@@ -75,46 +42,94 @@ class QNetwork(nn.Module):
 
     With `dueling`, value and advantages are separate outputs, `Q = V + A - mean A` (Wang et al., 2016, equation 9).
 
-    The hidden layers may multiply in a shorter number format (`mixed` to learn, `to_format` to play). The output
-    layer never does: values near 1000 have steps of 4 in bfloat16, more than actions differ by.
+    The hidden layers may multiply in a shorter number format (`to_format`), which their activations then stay in. The
+    output layer never does: values near 1000 have steps of 4 in bfloat16, more than actions differ by.
+
+    No autograd: `trace` is the forward pass for who learns, `backward` gives the gradient.
     """
 
     def __init__(self, bits: int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
         super().__init__()
-        self._mixed: torch.dtype = torch.float32
-        self._stored: torch.dtype = torch.float32
         self.input = PackedLinear(bits, hidden[0])
         layers: list[nn.Module] = []
         for before, after in pairwise(hidden):
-            layers += [nn.ReLU(inplace=True), Linear(before, after)]
+            layers += [nn.ReLU(inplace=True), nn.Linear(before, after)]
         self.body = nn.Sequential(*layers, nn.ReLU(inplace=True))
-        self.head = Linear(hidden[-1], actions)
-        self.value = Linear(hidden[-1], 1) if dueling else None
+        self.head = nn.Linear(hidden[-1], actions)
+        self.value = nn.Linear(hidden[-1], 1) if dueling else None
+        self.requires_grad_(False)
+
+    def to_format(self, dtype: torch.dtype, gathers: bool = True) -> QNetwork:
+        """This network with hidden layers that are kept and multiply in `dtype`; the output layer stays float32.
+
+        `gathers`: on a CPU the first layer adds rows of a float32 weight, see `PackedLinear`.
+        """
+        self.input.to_format(dtype, gathers)
+        self.body.to(dtype)
+        return self
 
     def forward(self, words: Tensor) -> Tensor:
         """Values of all actions, legal or not, in float32."""
-        with torch.autocast(words.device.type, self._mixed, enabled=self._mixed != torch.float32):
-            features = self.body(self.input(words).to(self._stored))
-        features = features.float()
-        advantage: Tensor = self.head(features)
+        return self.trace(words).values
+
+    def trace(self, words: Tensor) -> Trace:
+        """The same with all that `backward` needs."""
+        seen, output = self.input.trace(words)
+        hidden = [output]
+        for layer in self._hidden():
+            hidden.append(linear(hidden[-1], layer.weight, layer.bias, relu=True))
+        features = hidden[-1].float()
+        return Trace(self._output(features), seen, hidden, features)
+
+    def _hidden(self) -> list[nn.Linear]:
+        return [layer for layer in self.body if isinstance(layer, nn.Linear)]
+
+    def _output(self, features: Tensor) -> Tensor:
+        advantage = linear(features, self.head.weight, self.head.bias)
         if self.value is None:
             return advantage
-        value: Tensor = self.value(features)
+        value = linear(features, self.value.weight, self.value.bias)
         return value + advantage - advantage.mean(dim=1, keepdim=True)
 
-    def mixed(self, dtype: torch.dtype) -> QNetwork:
-        """This network with hidden layers that multiply in `dtype`, from weights that stay float32: for learning."""
-        self._mixed = dtype
-        return self
+    def backward(self, trace: Trace, of_values: Tensor, gradient: QNetwork) -> None:
+        """Write the gradient of all weights into those of `gradient`, given that of the values, `[batch, actions]`.
 
-    def to_format(self, dtype: torch.dtype) -> QNetwork:
-        """This network with hidden layers that are kept and multiply in `dtype`: for playing, a copy of the weights.
-
-        The input layer only adds on a CPU, and stays float32.
+        The chain rule layer by layer, from the last to the first: each gets the gradient of its output.
         """
-        self._stored = dtype
-        self.body.to(dtype)
-        return self
+        of_output = self._backward_output(trace.features, of_values, gradient).to(trace.hidden[-1].dtype)
+        layers, into = self._hidden(), gradient._hidden()
+        for k in reversed(range(len(layers))):
+            of_sum = _before_relu(of_output, trace.hidden[k + 1])
+            _write(into[k], trace.hidden[k], of_sum)
+            of_output = multiply(of_sum, layers[k].weight)
+        of_sum = _before_relu(of_output, trace.hidden[0])
+        self.input.gradient(trace.seen, of_sum, gradient.input.weight)
+        _write_sum(of_sum, gradient.input.bias)
+
+    def _backward_output(self, features: Tensor, of_values: Tensor, gradient: QNetwork) -> Tensor:
+        if self.value is None or gradient.value is None:
+            _write(gradient.head, features, of_values)
+            return multiply(of_values, self.head.weight)
+        of_value = of_values.sum(dim=1, keepdim=True)
+        of_advantage = of_values - of_value / of_values.shape[1]
+        _write(gradient.value, features, of_value)
+        _write(gradient.head, features, of_advantage)
+        return torch.addmm(multiply(of_advantage, self.head.weight), of_value, self.value.weight)
+
+
+def _before_relu(of_output: Tensor, output: Tensor) -> Tensor:
+    """The gradient where the ReLU let something through, 0 elsewhere."""
+    result: Tensor = torch.ops.aten.threshold_backward(of_output, output, 0)
+    return result
+
+
+def _write(into: nn.Linear, x: Tensor, of_output: Tensor) -> None:
+    multiply_into(into.weight, of_output.t(), x)
+    _write_sum(of_output, into.bias)
+
+
+def _write_sum(of_output: Tensor, bias: Tensor) -> None:
+    torch.sum(of_output, 0, dtype=bias.dtype, out=bias)
 
 
 def legal_tensor(masks: Tensor, actions: int) -> Tensor:

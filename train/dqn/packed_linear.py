@@ -1,4 +1,11 @@
-"""The first layer of a network, straight from packed observations."""
+"""The first layer of a network, straight from packed observations, by either of two kernels.
+
+`gather`: an observation has few bits set (45 of 462 in Tressette), so the product with its bits is the sum of the rows
+of the weight at those bits. Sums are float32; compiled loops for a CPU.
+`unpack`: the bits are written out in the number format that the chip multiplies fastest, and multiplied.
+
+Which is faster depends on the chip: see `first_layer.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,51 +19,60 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cards.bits import WORD, lowest, popcount
+from train.dqn.kernels import linear, multiply_into
 from train.dqn.torch_bits import unpack_tensor
 
 
 class PackedLinear(nn.Module):
-    """A linear layer on packed observations: int64 `[batch, words]` -> float32 `[batch, width]`.
+    """A linear layer with ReLU on packed observations: int64 `[batch, words]` -> `[batch, width]`.
 
-    An observation has few bits set (45 of 462 in Tressette), so on a CPU the product with its bits is taken as the sum
-    of the rows of the weight at those bits, which is several times faster than unpacking and multiplying. On a GPU,
-    which multiplies faster than it gathers, the bits are unpacked there.
+    No autograd: `trace` and `gradient` are the forward and the backward pass.
     """
 
     def __init__(self, bits: int, width: int) -> None:
         super().__init__()
         self.bits = bits
+        self._gathers = True
+        self._format = torch.float32
         bound = 1 / math.sqrt(bits)  # as torch.nn.Linear
-        self.weight = nn.Parameter(torch.empty(bits, width).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
+        self.weight = nn.Parameter(torch.empty(bits, width).uniform_(-bound, bound), requires_grad=False)
+        self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound), requires_grad=False)
+
+    def to_format(self, dtype: torch.dtype, gathers: bool) -> None:
+        """From now on the output is of this number format, and with `gathers` on a CPU a sum of rows in float32."""
+        self._gathers, self._format = gathers, dtype
+        self.to(torch.float32 if gathers and self.weight.device.type == "cpu" else dtype)
 
     def forward(self, words: Tensor) -> Tensor:
-        """The layer's output, before any activation."""
-        if words.device.type == "cpu":
-            return _SumOfRows.apply(words, self.weight, self.bias)  # type: ignore[no-untyped-call]
-        dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else self.weight.dtype
-        return torch.addmm(self.bias, unpack_tensor(words, self.bits, dtype), self.weight)
+        """The layer's output."""
+        return self.trace(words)[1]
 
+    def trace(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """What `gradient` wants to know of the input, `[batch, ...]`, and the layer's output."""
+        if self._gathers and words.device.type == "cpu":
+            out = torch.empty(len(words), self.bias.numel(), dtype=self._format)
+            sums = _sums_in_bfloat16 if out.dtype == torch.bfloat16 else _sums
+            sums(_packed(words), self.weight.numpy(), self.bias.numpy(), _as_numpy(out))
+            return words, out
+        unpacked = unpack_tensor(words, self.bits, self._format)
+        return unpacked, linear(unpacked, self.weight.t(), self.bias, relu=True)
 
-class _SumOfRows(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, words: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(words, weight)
-        out = torch.empty(len(words), weight.shape[1])
-        _sum_rows(_packed(words), weight.detach().numpy(), bias.detach().numpy(), out.numpy())
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor, Tensor]:
-        words, weight = ctx.saved_tensors
-        gradient = gradients[0].contiguous()
-        to_weight = torch.zeros_like(weight)
-        _add_to_rows(_packed(words), gradient.numpy(), to_weight.numpy())
-        return None, to_weight, gradient.sum(0)
+    def gradient(self, seen: Tensor, of_sum: Tensor, of_weight: Tensor) -> None:
+        """Write the gradient of the weight, given that of the output before its ReLU, `[batch, width]`."""
+        if seen.dtype == torch.int64:
+            add = _add_bfloat16 if of_sum.dtype == torch.bfloat16 else _add
+            add(_packed(seen), _as_numpy(of_sum), of_weight.zero_().numpy())
+        else:
+            multiply_into(of_weight, seen.t(), of_sum)
 
 
 def _packed(words: Tensor) -> NDArray[np.uint64]:
     return words.numpy().view(np.uint64)
+
+
+def _as_numpy(values: Tensor) -> NDArray[Any]:
+    """NumPy knows no bfloat16: its bits as integers."""
+    return values.view(torch.uint16).numpy() if values.dtype == torch.bfloat16 else values.numpy()
 
 
 @njit
@@ -72,35 +88,79 @@ def _set_bits(words: NDArray[np.uint64], out: NDArray[np.int64]) -> int:
     return count
 
 
-@njit(nogil=True)
-def _sum_rows(
-    words: NDArray[np.uint64], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
+@njit
+def _sum_row(
+    found: NDArray[np.int64],
+    count: int,
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    total: NDArray[np.float32],
 ) -> None:
     width = bias.size
-    found = np.empty(WORD * words.shape[1], np.int64)
-    for row in range(words.shape[0]):
-        count = _set_bits(words[row], found)
-        total = out[row]
-        for column in range(width):  # not total[:] = bias, which takes two seconds to compile
-            total[column] = bias[column]
-        # Four rows at a time: the running total is read and written a quarter as often.
-        for k in range(0, count - 3, 4):
-            a, b, c, d = weight[found[k]], weight[found[k + 1]], weight[found[k + 2]], weight[found[k + 3]]
-            for column in range(width):
-                total[column] += (a[column] + b[column]) + (c[column] + d[column])
-        for k in range(count & ~3, count):
-            a = weight[found[k]]
-            for column in range(width):
-                total[column] += a[column]
+    for column in range(width):  # not total[:] = bias, which takes two seconds to compile
+        total[column] = bias[column]
+    # Four rows at a time: the running total is read and written a quarter as often.
+    for k in range(0, count - 3, 4):
+        a, b, c, d = weight[found[k]], weight[found[k + 1]], weight[found[k + 2]], weight[found[k + 3]]
+        for column in range(width):
+            total[column] += (a[column] + b[column]) + (c[column] + d[column])
+    for k in range(count & ~3, count):
+        a = weight[found[k]]
+        for column in range(width):
+            total[column] += a[column]
 
 
 @njit(nogil=True)
-def _add_to_rows(words: NDArray[np.uint64], gradient: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-    width = out.shape[1]
+def _sums(
+    words: NDArray[np.uint64], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
+) -> None:
+    found = np.empty(WORD * words.shape[1], np.int64)
+    zero = np.float32(0)
+    for row in range(words.shape[0]):
+        total = out[row]
+        _sum_row(found, _set_bits(words[row], found), weight, bias, total)
+        for column in range(bias.size):
+            total[column] = zero if total[column] < zero else total[column]  # what is no number stays none
+
+
+@njit(nogil=True)
+def _sums_in_bfloat16(
+    words: NDArray[np.uint64], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.uint16]
+) -> None:
+    found = np.empty(WORD * words.shape[1], np.int64)
+    total = np.empty(bias.size, np.float32)
+    bits = total.view(np.uint32)
+    for row in range(words.shape[0]):
+        _sum_row(found, _set_bits(words[row], found), weight, bias, total)
+        own = out[row]
+        for column in range(bias.size):
+            # To the nearest, of two the even one; below 0 it is 0, what is no number stays none.
+            last = (bits[column] >> np.uint32(16)) & np.uint32(1)
+            rounded = np.uint16((bits[column] + np.uint32(0x7FFF) + last) >> np.uint32(16))
+            own[column] = np.uint16(0) if total[column] < np.float32(0) else rounded
+
+
+@njit
+def _add_row(found: NDArray[np.int64], count: int, own: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    for k in range(count):
+        total = out[found[k]]
+        for column in range(own.size):
+            total[column] += own[column]
+
+
+@njit(nogil=True)
+def _add(words: NDArray[np.uint64], gradient: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     found = np.empty(WORD * words.shape[1], np.int64)
     for row in range(words.shape[0]):
-        own = gradient[row]
-        for k in range(_set_bits(words[row], found)):
-            total = out[found[k]]
-            for column in range(width):
-                total[column] += own[column]
+        _add_row(found, _set_bits(words[row], found), gradient[row], out)
+
+
+@njit(nogil=True)
+def _add_bfloat16(words: NDArray[np.uint64], gradient: NDArray[np.uint16], out: NDArray[np.float32]) -> None:
+    found = np.empty(WORD * words.shape[1], np.int64)
+    own = np.empty(gradient.shape[1], np.float32)
+    bits = own.view(np.uint32)
+    for row in range(words.shape[0]):
+        for column in range(own.size):
+            bits[column] = np.uint32(gradient[row, column]) << np.uint32(16)
+        _add_row(found, _set_bits(words[row], found), own, out)

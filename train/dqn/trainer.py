@@ -139,8 +139,7 @@ class Trainer:
         self._request_rollouts()
         for rollout in self.rollouts.ready(wait=self._updates_due() == 0):
             self._insert(rollout)
-        for _ in range(min(self._updates_due(), UPDATES_AT_ONCE)):
-            self._update()
+        self._update(min(self._updates_due(), UPDATES_AT_ONCE))
         for tag, duels in self.rollouts.evaluated(wait=False):
             self._evaluated(tag, duels)
         if not self._evaluating and self.cadences["evaluation"].take(self.counters.episodes):
@@ -205,12 +204,14 @@ class Trainer:
     def _updates_due(self) -> int:
         return self._pace.due(self.counters.env_steps, self.replay.size, self.learner.updates)
 
-    def _update(self) -> None:
-        learner = self.settings.learner
+    def _update(self, count: int) -> None:
+        if not count:
+            return
+        learner, first = self.settings.learner, not self.learner.updates
         self.learner.lr = linear(learner.lr, learner.lr_end, self.spent_budget())
         self.replay.beta = linear(self.settings.replay.beta, self.settings.replay.beta_end, self.spent_budget())
-        self.learner.update()
-        if self.learner.updates == 1:
+        self.learner.update_many(count)
+        if first:
             log.info("first update")
 
     def log_row(self) -> dict[str, float]:

@@ -1,49 +1,122 @@
 """The network's kernels and the choice of an action."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional
 
 from cards.bits import unpack
 from cards.play import Decisions
 from cards.splitmix import stream
 from tests.chips import Chip, emulated_chip
-from train.dqn.network import Linear, NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
+from train.dqn import kernels
+from train.dqn.mixed import MixedNetwork
+from train.dqn.network import NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
 from train.dqn.packed_linear import PackedLinear
 from tressette import GAME
 
 
-def test_one_dnn_layer_equals_the_plain_one() -> None:
+def test_products_by_one_dnn_and_by_pytorch_are_the_same() -> None:
     torch.manual_seed(0)
-    ours, plain = Linear(37, 19), torch.nn.Linear(37, 19)
-    plain.load_state_dict(ours.state_dict())
-    x = torch.randn(23, 37, requires_grad=True)
-    y = x.detach().clone().requires_grad_()
-    with emulated_chip("float32_one_dnn"):
-        ours(x).square().sum().backward()
-    plain(y).square().sum().backward()
-    for a, b in ((x.grad, y.grad), (ours.weight.grad, plain.weight.grad), (ours.bias.grad, plain.bias.grad)):
-        assert a is not None and b is not None and torch.allclose(a, b, atol=1e-4)
+    x, weight, bias = torch.randn(23, 37), torch.randn(19, 37), torch.randn(19)
+    for name in ("float32_one_dnn", "float32_pytorch"):
+        with emulated_chip(name):
+            out = torch.empty(23, 19)
+            kernels.multiply_into(out, x, weight.t())
+            assert torch.allclose(out, x @ weight.t(), atol=1e-4)
+            assert torch.allclose(kernels.multiply(x, weight.t()), x @ weight.t(), atol=1e-4)
+            assert torch.allclose(kernels.linear(x, weight, bias), x @ weight.t() + bias, atol=1e-4)
+            assert torch.allclose(kernels.linear(x, weight, bias, True), (x @ weight.t() + bias).relu(), atol=1e-4)
 
 
+@pytest.mark.parametrize("gathers", [False, True])
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1), min_size=3, max_size=3), min_size=1, max_size=9))
-def test_packed_layer_equals_the_dense_one(rows: list[list[int]]) -> None:
-    """Output and gradients, for any number of bits set."""
+def test_first_layer_equals_the_dense_one(gathers: bool, rows: list[list[int]]) -> None:
+    """Output and gradient of the weight, for any number of bits set; in bfloat16 the output is the rounded one."""
     torch.manual_seed(0)
     layer, bits = PackedLinear(150, 7), 150
+    layer.to_format(torch.float32, gathers)
     packed = np.array(rows, np.uint64)
     packed[:, 2] &= np.uint64((1 << (bits - 128)) - 1)
-    x = torch.from_numpy(unpack(packed, bits))
-    weight, bias = (p.detach().clone().requires_grad_() for p in (layer.weight, layer.bias))
-    out, expected = layer(torch.from_numpy(packed.view(np.int64))), x @ weight + bias
-    assert torch.allclose(out, expected, atol=1e-4)
-    out.square().sum().backward()
-    expected.square().sum().backward()
-    assert weight.grad is not None and bias.grad is not None
-    assert torch.allclose(layer.weight.grad, weight.grad, atol=1e-2, rtol=1e-3)
-    assert torch.allclose(layer.bias.grad, bias.grad, atol=1e-2, rtol=1e-3)
+    words, x = torch.from_numpy(packed.view(np.int64)), torch.from_numpy(unpack(packed, bits))
+    seen, out = layer.trace(words)
+    assert torch.allclose(out, (x @ layer.weight + layer.bias).relu(), atol=1e-4)
+    of_sum, of_weight = torch.randn(len(rows), 7), torch.full((bits, 7), 9.0)
+    layer.gradient(seen, of_sum, of_weight)
+    assert torch.allclose(of_weight, x.t() @ of_sum, atol=1e-4)
+    if gathers:
+        layer.to_format(torch.bfloat16, gathers)
+        seen, short = layer.trace(words)
+        assert torch.equal(short, out.bfloat16())
+        layer.gradient(seen, of_sum.bfloat16(), of_weight)
+        assert torch.allclose(of_weight, x.t() @ of_sum.bfloat16().float(), atol=1e-4)
+
+
+def test_gathered_sums_that_are_no_numbers_stay_none() -> None:
+    layer = PackedLinear(2, 3)
+    layer.weight.data = torch.tensor([[torch.nan, torch.inf, -torch.inf], [0.0, 0.0, 0.0]])
+    for dtype in (torch.float32, torch.bfloat16):
+        layer.to_format(dtype, gathers=True)
+        out = layer(torch.tensor([[1]]))
+        assert out[0, 0].isnan() and out[0, 1:].tolist() == [torch.inf, 0.0]
+
+
+def reference(
+    network: QNetwork, weights: dict[str, torch.Tensor], words: torch.Tensor, first: torch.dtype, short: torch.dtype
+) -> torch.Tensor:
+    """The same network in plain PyTorch, for autograd, with a first layer and others of such number formats."""
+    x = torch.from_numpy(unpack(words.numpy().view(np.uint64), network.input.bits)).to(first)
+    x = (x @ weights["input.weight"].to(first) + weights["input.bias"].to(first)).relu().to(short)
+    for k, layer in enumerate(network.body):
+        if isinstance(layer, torch.nn.Linear):
+            x = functional.linear(x, weights[f"body.{k}.weight"].to(short), weights[f"body.{k}.bias"].to(short)).relu()
+    advantage = functional.linear(x.float(), weights["head.weight"], weights["head.bias"])
+    if network.value is None:
+        return advantage
+    value = functional.linear(x.float(), weights["value.weight"], weights["value.bias"])
+    return value + advantage - advantage.mean(dim=1, keepdim=True)
+
+
+@pytest.mark.parametrize("hidden", [[5], [8, 6, 7]])
+@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize("gathers", [False, True])
+def test_backward_equals_autograd(hidden: list[int], dueling: bool, gathers: bool, chip: Chip) -> None:
+    torch.manual_seed(0)
+    network = QNetwork(100, 4, hidden, dueling)
+    words, of_values = torch.randint(0, 2**36, (30, 2)), torch.randn(30, 4)
+    weights = {name: tensor.clone().requires_grad_() for name, tensor in network.state_dict().items()}
+    short = getattr(torch, chip.format)
+    expected = reference(network, weights, words, torch.float32 if gathers else short, short)
+    expected.backward(of_values)  # type: ignore[no-untyped-call]
+    mixed = MixedNetwork(network, short, gathers)
+    gradient = mixed.twin()
+    gradient.flat.fill_(9.0)  # all of it is overwritten
+    gradient.round()
+    trace = mixed.working.trace(words)
+    share = 2 * 2.0**-8 if short == torch.bfloat16 else 1e-5
+    assert torch.allclose(trace.values, expected, atol=share)
+    mixed.working.backward(trace, of_values, gradient.working)
+    gradient.collect()
+    for name, tensor in gradient.masters.state_dict().items():
+        wanted = weights[name].grad
+        assert wanted is not None
+        assert torch.allclose(tensor, wanted, atol=share * float(wanted.abs().max())), name
+
+
+def test_backward_by_hand() -> None:
+    """One bit, one hidden unit, Q = w2 * relu(w1 * x + b1) + b2: all four derivatives."""
+    network = QNetwork(1, 1, [1], False)
+    for parameter, value in zip(network.parameters(), (3.0, -1.0, 5.0, 0.5), strict=True):
+        parameter.fill_(value)
+    gradient = copy.deepcopy(network)
+    trace = network.trace(torch.tensor([[1], [0]]))
+    assert trace.values.tolist() == [[10.5], [0.5]]  # 5 * (3 - 1) + 0.5, and 5 * relu(-1) + 0.5
+    network.backward(trace, torch.tensor([[2.0], [7.0]]), gradient)
+    assert [parameter.item() for parameter in gradient.parameters()] == [10.0, 10.0, 4.0, 9.0]
 
 
 def test_dueling_by_hand(chip: Chip) -> None:

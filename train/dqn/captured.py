@@ -1,0 +1,126 @@
+"""Many updates as one CUDA graph: a GPU is given all their operations at once, not each by itself.
+
+https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+
+log = logging.getLogger("train")
+
+SIZES = (16, 1)  # updates in a graph, falling; the last takes what is left of the others
+WARM_UP = 3  # updates before a capture, as PyTorch asks for: libraries allocate what they need
+
+
+class Graph(Protocol):
+    """Operations of a device that are given to it all at once."""
+
+    def replay(self) -> None:
+        """Have the device do all of them again."""
+
+
+class Recorder(Protocol):
+    """What makes graphs: `CudaRecorder`, or a stand-in in tests."""
+
+    def warm_up(self, step: Callable[[], None], times: int) -> None:
+        """Have the device do a step so many times, in a way that prepares for a capture."""
+
+    def capture(self, step: Callable[[], None], times: int) -> Graph:
+        """A graph of so many steps, none of which the device does now. Raises RuntimeError where that fails."""
+
+
+class CapturedSteps:
+    """A step that is run many times: captured once, then replayed.
+
+    Whatever a step reads or writes must stay where it is from one step to the next. `depends_on` gives what else its
+    operations depend on: with another answer they are captured anew. Where a capture fails, every step is run by
+    itself; `keep` is called before, and what it returns then, to undo what the capture left half done.
+    """
+
+    def __init__(
+        self,
+        step: Callable[[], None],
+        depends_on: Callable[[], object],
+        keep: Callable[[], Callable[[], None]],
+        recorder: Recorder,
+    ) -> None:
+        self._step = step
+        self._depends_on = depends_on
+        self._keep = keep
+        self._recorder = recorder
+        self._graphs: dict[int, Graph] = {}
+        self._captured_for: object = None
+        self._failed = False
+
+    def forget(self) -> None:
+        """The step's tensors are others than before."""
+        self._graphs.clear()
+
+    def run(self, count: int) -> None:
+        """Have the device do `count` steps, in the order of calls."""
+        if self._failed:
+            return self._run_each(count)
+        if self._captured_for != self._depends_on():
+            self.forget()
+        if not self._graphs:
+            warm_up = min(count, WARM_UP)
+            self._recorder.warm_up(self._step, warm_up)
+            count -= warm_up
+            if not count:
+                return None
+            if not self._capture():
+                return self._run_each(count)
+        for size in SIZES:
+            for _ in range(count // size):
+                self._graphs[size].replay()
+            count %= size
+        return None
+
+    def _run_each(self, count: int) -> None:
+        for _ in range(count):
+            self._step()
+
+    def _capture(self) -> bool:
+        undo = self._keep()
+        try:
+            self._captured_for = self._depends_on()
+            self._graphs = {size: self._recorder.capture(self._step, size) for size in SIZES}
+        except RuntimeError as error:
+            self._failed = True
+            undo()
+            reason = str(error).strip().partition("\n")[0]
+            log.warning("updates could not be captured in a CUDA graph (%s); each is run by itself", reason)
+            self._graphs = {}
+        return not self._failed
+
+
+class CudaRecorder:
+    """Captures on a stream of its own, with the numbers that `generator` draws."""
+
+    def __init__(self, device: torch.device, generator: Callable[[], torch.Generator]) -> None:
+        self._device = device
+        self._generator = generator
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+    def warm_up(self, step: Callable[[], None], times: int) -> None:
+        """On the stream that captures, before and after which the device does the other stream's work."""
+        current = torch.cuda.current_stream(self._device)
+        self._stream.wait_stream(current)
+        with torch.cuda.stream(self._stream):
+            for _ in range(times):
+                step()
+        current.wait_stream(self._stream)
+
+    def capture(self, step: Callable[[], None], times: int) -> torch.cuda.CUDAGraph:
+        """See `Recorder`. Other threads may use the device meanwhile. Memory is the graph's own."""
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self._generator())
+        with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
+            for _ in range(times):
+                step()
+        return graph
