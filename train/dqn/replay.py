@@ -14,6 +14,7 @@ from train.dqn.priorities import Priorities
 from train.dqn.ring import RingColumns, RingGuard
 from train.dqn.transitions import Transitions
 from train.run.columns import as_columns
+from train.run.segments import Segments, StoredSegments
 
 log = logging.getLogger("train")
 
@@ -74,7 +75,7 @@ class ReplayBuffer:
         self.generator = torch.Generator(device).manual_seed(seed)
         self._alpha = alpha
         self._data = _allocate(capacity, words, device)
-        self._guard = RingGuard()
+        self._guard, self._segments = RingGuard(), Segments()
         self._priorities = Priorities(capacity, device) if alpha > 0 else None
         self._greatest = torch.ones((), device=device)
         self._size = torch.zeros((), dtype=torch.int64, device=device)
@@ -149,7 +150,7 @@ class ReplayBuffer:
             "columns": list(self._data._fields),
             "generator": self.generator.get_state(),
             "greatest": self._greatest,
-            "rows": RingColumns([column[: self.size] for column in self._data], self.inserted, self._guard),
+            "rows": RingColumns(self._data, self.inserted, self._guard, self._segments),
             "priorities": self._priorities.state_dict(self.size) if self._priorities is not None else None,
         }
 
@@ -175,6 +176,9 @@ class ReplayBuffer:
             return
         self.inserted = state["inserted"]
         self._hold(rows.rows)
+        if isinstance(rows, StoredSegments):  # the next checkpoint needs them too
+            for segment in rows.segments:
+                self._segments.add(rows.folder, segment)
         for first, piece in rows.pieces():
             for column, values in zip(self._data, piece, strict=True):
                 column[first : first + len(values)].copy_(values)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import IO, Any
 
 import torch
@@ -48,8 +49,8 @@ class Columns(ABC):
     def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
         """The first row of each piece and its part of every column, on the CPU; valid until the next is asked for."""
 
-    def held(self) -> Columns:
-        """The same columns, which nobody changes from now on until `release`."""
+    def held(self, beside: Path) -> Columns:
+        """The same columns, which nobody changes from now on until `release`; for a checkpoint in folder `beside`."""
         return self
 
     def release(self) -> None:  # noqa: B027 - most have nothing to let go
@@ -98,11 +99,16 @@ class StoredColumns(Columns):
 
     def _read(self, into: memoryview, at: int) -> None:
         self._file.seek(at)
-        while into:
-            count = self._file.readinto(into)
-            if not count:
-                raise ValueError("the file ends before its columns do")
-            into = into[count:]
+        read_into(self._file, into)
+
+
+def read_into(file: IO[bytes], into: memoryview) -> None:
+    """Fill the memory from the file. Raises ValueError when the file ends before."""
+    while into:
+        count = file.readinto(into)  # type: ignore[attr-defined]
+        if not count:
+            raise ValueError("the file ends before its columns do")
+        into = into[count:]
 
 
 def as_bytes(values: Tensor) -> memoryview:
@@ -121,14 +127,19 @@ def described(columns: Columns) -> dict[str, Any]:
     return {"kinds": kinds, "rows": columns.rows, "first": columns.first, "piece": columns.piece}
 
 
-def restored(file: IO[bytes], offset: int, description: dict[str, Any]) -> StoredColumns:
-    """The columns `described`, whose bytes lie in the file from `offset` on. Raises ValueError when they cannot."""
+def kinds_of(description: dict[str, Any]) -> tuple[list[Kind], int, int, int]:
+    """Kinds, rows, first and piece as `described`. Raises ValueError when they cannot be."""
     kinds = [Kind(_DTYPES[name], tuple(shape)) for name, shape in description["kinds"]]
     rows, first, piece = (description[key] for key in ("rows", "first", "piece"))
     numbers = [rows, first, piece, *(size for kind in kinds for size in kind.shape)]
     if not all(type(number) is int and number >= 0 for number in numbers) or first > rows or piece < 1:
         raise ValueError("its columns are described in numbers that cannot be")
-    columns = StoredColumns(file, offset, kinds, rows, first, piece)
+    return kinds, rows, first, piece
+
+
+def restored(file: IO[bytes], offset: int, description: dict[str, Any]) -> StoredColumns:
+    """The columns `described`, whose bytes lie in the file from `offset` on. Raises ValueError when they cannot."""
+    columns = StoredColumns(file, offset, *kinds_of(description))
     if offset + columns.nbytes > os.fstat(file.fileno()).st_size:
         raise ValueError("its columns are longer than the file")
     return columns

@@ -9,7 +9,7 @@ import pytest
 
 from cards.duplicate import Duel
 from tests.chips import CHIPS, emulated_chip
-from tests.train.runs import equal, save_format_1, settings, whole
+from tests.train.runs import equal, save_format_1, save_format_2, settings, whole
 from train.__main__ import make_backend
 from train.dqn.learner import Learner
 from train.dqn.rollout import LocalBackend, RolloutRequest
@@ -92,7 +92,7 @@ def with_next_observations(state: dict[str, Any]) -> None:
     replay["rows"] = TensorColumns([observation, action, n_step_return, discount, observation, legal])
 
 
-@pytest.mark.parametrize("save", [save_format_1, checkpoint.save])
+@pytest.mark.parametrize("save", [save_format_1, save_format_2])
 @pytest.mark.parametrize("variant", [[], ["replay.prioritised=true"]], ids=["uniform", "prioritised"])
 def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
     tmp_path: Path, save: Any, variant: list[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
