@@ -99,7 +99,7 @@ class RolloutWorker:
     """Plays requests with the newest weights it was given.
 
     With `stays` its transitions are tensors that stay on the device. `look` is called in every round of moves; what it
-    raises ends the games.
+    raises ends the games. It plays with the `network` that it is given, or one of its own.
     """
 
     def __init__(
@@ -108,11 +108,12 @@ class RolloutWorker:
         device: torch.device,
         stays: bool = False,
         look: Callable[[], None] = _nothing,
+        network: QNetwork | None = None,
     ) -> None:
         self._settings = settings
         self._game = settings.load_game()
         self._reward = self._game.rewards[settings.reward_name(self._game)]
-        self.network = acting_network(self._game, settings, device)
+        self.network = network or acting_network(self._game, settings, device)
         self._names = player_names(settings.behaviour)
         self._player = DevicePlayer(self.network) if stays else NetworkPlayer(self.network)
         self._look = look
