@@ -159,7 +159,7 @@ def _bare_update(rows: int) -> Callable[[], None]:
         online.working.backward(trace, of_values, gradient.working)
         gradient.collect()
         clip_(gradient.flat, 10.0)
-        optimizer.adam.step()
+        optimizer.step()
         online.round()
 
     return step

@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cards.bits import has, lowest
+from cards.bits import has, lowest, unpack
 from cards.game import Games
 from cards.play import Actions, Decisions, random_legal
 from cards.splitmix import GAMMA, mix, uniform
@@ -129,11 +129,17 @@ def _write(into: nn.Linear, x: Tensor, of_output: Tensor) -> None:
 
 
 def _write_sum(of_output: Tensor, bias: Tensor) -> None:
-    torch.sum(of_output, 0, dtype=bias.dtype, out=bias)
+    if bias.dtype == of_output.dtype:
+        torch.sum(of_output, 0, out=bias)
+    else:
+        bias.copy_(of_output.sum(0))
 
 
 def legal_tensor(masks: Tensor, actions: int) -> Tensor:
     """Bit masks `[batch]` (int64) -> booleans `[batch, actions]`."""
+    if masks.device.type == "cpu":  # the compiled loop is many times faster than shifting tensors
+        packed = masks.numpy().view(np.uint64)[:, None]
+        return torch.from_numpy(unpack(packed, actions, np.empty((len(masks), actions), np.bool_)))
     return (masks.unsqueeze(-1) >> torch.arange(actions, device=masks.device)) & 1 != 0
 
 

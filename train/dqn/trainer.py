@@ -13,6 +13,7 @@ import torch
 
 from cards.duplicate import Duel
 from command.compose import as_yaml
+from train.dqn import first_layer
 from train.dqn.best import Best, report_best
 from train.dqn.counters import Counters
 from train.dqn.divergence import Watch
@@ -55,6 +56,10 @@ class Trainer:
         self.replay = ReplayBuffer(replay.capacity, self._game.words, device, settings.seed, alpha, replay.beta)
         network = build_network(self._game, settings)
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
+        self._gathers = first_layer.named(settings.network.first_layer, device)
+        if self._gathers is None and settings.rollout.kind == "local":
+            self._gathers = True  # the same bits on every start, whatever else the machine does
+        self._use_first_layer()
         self._pace = Pace(settings.learner, replay.capacity)
         self._max_age = settings.rollout.max_weights_age
         self._unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
@@ -95,9 +100,22 @@ class Trainer:
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
             for tag, weights in list(self._evaluating.items()):
                 self._start_evaluation(tag, weights)
+            if self._gathers is None:
+                self._compare_first_layers()
             if not self.learner.updates:
                 self._request_rollouts()
                 self.learner.warm_up(self._game.words)
+
+    def _use_first_layer(self) -> None:
+        if self._gathers is not None:
+            self.learner.use_first_layer(self._gathers)
+
+    def _compare_first_layers(self) -> None:
+        rows, precision = self.settings.learner.batch_size, self.learner.precision
+        compared = first_layer.for_learning(self._game, self.learner.online, precision, rows)
+        log.info("learner: %s", compared)
+        self._gathers = compared.gathers
+        self._use_first_layer()
 
     def step(self) -> None:
         """Take in the rollouts that are done and make the updates that are due; at the end, the last evaluation."""
@@ -277,6 +295,7 @@ class Trainer:
             "open_requests": [[request.first, request.count, request.attempt] for request in open_requests],
             "budget_minutes": self.budget.minutes,
             "passed": {what: cadence.passed for what, cadence in self.cadences.items()},
+            "gathers": self._gathers,
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
         }
@@ -293,6 +312,9 @@ class Trainer:
         self._unplayed = [RolloutRequest(first, count, 0.0, *attempt) for first, count, *attempt in out]
         self._evaluating = dict(state["evaluating"])
         restore(self.cadences, state["passed"])
+        if self._gathers is None:
+            self._gathers = state.get("gathers", True)  # older versions did nothing else
+            self._use_first_layer()
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
         self._began = self._standing()
