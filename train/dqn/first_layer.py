@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +18,12 @@ from cards.game import Game
 from cards.play import Actions, Decisions, RandomPlayer, play
 from cards.splitmix import stream
 from command.checks import SettingsError
+from train.dqn.learner import Learner
 from train.dqn.mixed import MixedNetwork
 from train.dqn.network import FORWARD_ROWS, QNetwork
+from train.settings.dqn import TrainSettings
+
+log = logging.getLogger("train")
 
 _ADVANTAGE = 1.2  # of unpacking, to be chosen: what is about as fast shall not be chosen by chance
 _ROUNDS = 20
@@ -49,6 +55,39 @@ def named(setting: str, device: torch.device) -> bool | None:
             raise SettingsError("network.first_layer: gather is for CPUs; say auto or unpack")
         return False
     return None if setting == "auto" else setting == "gather"
+
+
+class FirstLayer:
+    """The kernel of a run's learner: as the settings or its checkpoint have it, or measured when it first starts."""
+
+    def __init__(self, settings: TrainSettings, game: Game, learner: Learner) -> None:
+        self._game = game
+        self._learner = learner
+        self._use(named(settings.network.first_layer, learner.device))
+        if self.gathers is None and settings.rollout.kind == "local":
+            self._use(True)  # the same bits on every start, whatever else the machine does
+
+    def _use(self, gathers: bool | None) -> None:
+        self.gathers = gathers  # None: not known yet
+        if gathers is not None:
+            self._learner.use_first_layer(gathers)
+
+    def state_dict(self) -> dict[str, bool | None]:
+        """Its part of the run's state."""
+        return {"gathers": self.gathers}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on with what the run's state says, unless the settings say something."""
+        if self.gathers is None:
+            self._use(state.get("gathers", True))  # older versions did nothing else
+
+    def settle(self) -> None:
+        """Measure, if it has yet to be decided, and say so in the log."""
+        if self.gathers is None:
+            learner, rows = self._learner, self._learner.settings.batch_size
+            compared = for_learning(self._game, learner.online, learner.precision, rows)
+            log.info("learner: %s", compared)
+            self._use(compared.gathers)
 
 
 def for_learning(game: Game, network: QNetwork, dtype: torch.dtype, rows: int) -> Comparison:
