@@ -101,12 +101,16 @@ def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBacken
     """Rollouts in this process with the learner's device, or Ray's, which need no Ray in this process."""
     if settings.rollout.kind == "local":
         return LocalBackend(settings, device)
-    if settings.rollout.kind == "threads":
+    if settings.rollout.kind == "threads" and settings.rollout.nodes == 1:
         return ThreadsBackend(settings, device)
     if settings.rollout.kind == "device":
         from train.dqn.device_rollout import DeviceBackend
 
         return DeviceBackend(settings, device)
+    if settings.rollout.kind == "threads":
+        from train.dqn.cluster.joined import threads_and_ray
+
+        return threads_and_ray(settings, device)
     from train.dqn.cluster.rollouts import RayBackend
 
     return RayBackend(settings)

@@ -17,7 +17,7 @@ from train.run.folder import RunFolder
 from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
 
-ROUNDS, SECONDS = 3, 10.0
+ROUNDS, SECONDS = 3, 5.0
 CPU = torch.device("cpu")
 
 

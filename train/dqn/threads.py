@@ -6,6 +6,7 @@ every thread has a stream of its own: while it computes the values of one block,
 
 from __future__ import annotations
 
+import copy
 import queue
 import threading
 from collections import deque
@@ -53,9 +54,9 @@ class ThreadsBackend:
     """Blocks of games, each with a thread; and one thread that evaluates.
 
     A request is played from its start to its end by one thread with the newest weights at its start, so what comes of
-    it does not depend on how many there are. Weights are handed over with the event after which they are there, and
-    rollouts once their device is done with them. See `train.dqn.rollout.RolloutBackend` for the methods, which are for the
-    learner's thread. An exception in a thread is raised there, by `ready` or `evaluated`.
+    it does not depend on how many there are. Weights are handed over with the event after which they are there,
+    rollouts once their device is done with them. See `train.dqn.rollout.RolloutBackend` for the methods, which are for
+    the learner's thread. An exception in a thread is raised there, by `ready` or `evaluated`.
     """
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
@@ -76,7 +77,10 @@ class ThreadsBackend:
         self._out = self._evaluating = 0
         self._compiling = threading.Lock()
         # Not in the threads: initial weights are drawn by way of PyTorch's own generator, which is everybody's.
-        workers = [RolloutWorker(settings, device, self._on_gpu, self._look) for _ in range(self._count)]
+        worker = partial(RolloutWorker, settings, device, self._on_gpu, self._look)
+        workers = [worker()]
+        while len(workers) < self._count:  # with copies: what is chosen for a network is chosen once, for all blocks
+            workers.append(worker(copy.deepcopy(workers[0].network)))
         evaluator = Evaluator(settings, device, self._look)
         if self._on_gpu:
             torch.cuda.synchronize(device)  # the networks were made on this thread's stream

@@ -32,8 +32,10 @@ class NetworkSettings:
 
     hidden: list[int] = field(default_factory=lambda: [256, 256, 256])
     dueling: bool = False
+    first_layer: str = "auto"
 
     def __post_init__(self) -> None:
+        check_one_of("network.first_layer", self.first_layer, "auto", "gather", "unpack")
         fits = len(self.hidden) > 0 and all(0 < width <= 65536 for width in self.hidden)
         require(fits, "network.hidden", "one or more widths from 1 to 65536", self.hidden)
 
@@ -144,6 +146,9 @@ class RolloutSettings:
             require(count is None or count > 0, f"rollout.{name}", "more than 0, or null", count)
         check_positive("rollout", self, "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds")
         require(0 <= self.publish_ms <= 60_000, "rollout.publish_ms", "0 to 60000", self.publish_ms)
+        alone = self.kind == "threads" and self.nodes == 1
+        wanted = "null without other nodes, which have rollout.nodes=N with rollout=threads; or rollout=ray"
+        require(not (alone and self.workers), "rollout.workers", wanted, self.workers)
         check_range("rollout.threads", self.threads, 1, MAX_THREADS)
         fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)

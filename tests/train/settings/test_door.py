@@ -61,7 +61,10 @@ def test_a_cluster_that_is_named_is_used(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_settings_of_ray_and_of_threads_do_not_mix() -> None:
     with pytest.raises(SettingsError, match=r"^rollout\.workers: is of Ray, rollout\.blocks of threads; leave one out"):
         at_the_door(["rollout.workers=2", "rollout.blocks=2"], LAPTOP)
-    for refused in (["rollout=threads", "rollout.workers=2"], ["rollout=ray", "rollout.blocks=2"]):
+    with pytest.raises(SettingsError, match=r"^rollout\.workers: null without other nodes"):
+        at_the_door(["rollout=threads", "rollout.workers=2"], LAPTOP)
+    assert dqn(at_the_door(["rollout=threads", "rollout.workers=2", "rollout.nodes=2"], LAPTOP)).rollout.workers == 2
+    for refused in (["rollout=local", "rollout.blocks=2"], ["rollout=ray", "rollout.blocks=2"]):
         with pytest.raises(SettingsError, match=r"rollout.*there is no such setting with these choices"):
             at_the_door(refused, LAPTOP)
     with pytest.raises(SettingsError, match=r"rollout\.blocks: more than 0, or null"):

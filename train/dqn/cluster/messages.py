@@ -37,6 +37,7 @@ class Order:
     actors: str  # the module that has them
     settings: bytes
     describe_nodes: bool = False  # and nothing else
+    elsewhere: bool = False  # no worker on this node while others have CPUs
 
 
 class Slot:

@@ -14,7 +14,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from command.checks import SettingsError
-from train.dqn.cluster.connect import alive_nodes, amounts, reserve
+from train.dqn.cluster.connect import alive_nodes, amounts, cpus_here, reserve
 from train.dqn.cluster.messages import Arrays, Order, RequestFields, WeightArrays
 
 HEALTH = "health"  # the concurrency group that answers while an actor plays
@@ -82,10 +82,11 @@ class WorkerPool:
     """
 
     def __init__(self, order: Order, listener: Listener, put: Callable[[Callable[[], None]], None]) -> None:
-        self._rollout, self._settings, self._learner_threads = order.rollout, order.settings, order.learner_threads
+        self._rollout, self._settings = order.rollout, order.settings
         self._listener, self._put = listener, put
         actors = importlib.import_module(order.actors)
-        reserve(order.learner_threads, self._wanted())
+        self._taken = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
+        reserve(self._taken, self._wanted())
         remote = ray.remote(concurrency_groups={HEALTH: 1})
         gpus = self._rollout.gpus_per_worker
         self._worker_class = remote(actors.WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
@@ -116,7 +117,7 @@ class WorkerPool:
         if rollout.workers is not None:
             return rollout.workers
         has = amounts()
-        wanted = int(has["CPU"]) - self._learner_threads
+        wanted = int(has["CPU"]) - self._taken
         if rollout.gpus_per_worker:
             wanted = min(wanted, int(has["GPU"] / rollout.gpus_per_worker))
         return max(1, wanted)

@@ -37,8 +37,13 @@ class RayBackend:
     Once the cluster is gone, `ready` gives out what has come, and then raises BackendLostError.
     """
 
-    def __init__(self, settings: TrainSettings, actors: str = ACTORS, orders: object = None) -> None:
-        """`actors` names the module that has them; it gets the settings, or `orders` in their place, pickled."""
+    def __init__(
+        self, settings: TrainSettings, actors: str = ACTORS, orders: object = None, elsewhere: bool = False
+    ) -> None:
+        """`actors` names the module that has them; it gets the settings, or `orders` in their place, pickled.
+
+        `elsewhere`: all CPUs of this node are taken; workers go to other nodes, as long as those have CPUs for them.
+        """
         self._rollout = settings.rollout
         self._lock = threading.Condition()  # of all that the process's thread writes
         self._description = ""
@@ -50,7 +55,8 @@ class RayBackend:
         self._evaluating = 0
         self._published = 0.0
         self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
-        order = Order(settings.rollout, settings.learner.threads, actors, pickle.dumps(orders or settings))
+        pickled = pickle.dumps(orders or settings)
+        order = Order(settings.rollout, settings.learner.threads, actors, pickled, elsewhere=elsewhere)
         says = settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear)
 
