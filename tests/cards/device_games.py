@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cards.batch import reward_loop
 from cards.bits import lowest
 from cards.game import Game, load_game
-from cards.gpu import DeviceGames, on_device, on_host
+from cards.gpu import DeviceGames, NoDeviceError, on_device, on_host
 from cards.play import Decisions, Player, named_player
 from cards.splitmix import derive, stream
 
@@ -123,6 +123,7 @@ def compare(name: str, games: int) -> list[str]:
         both = Both(varied if k else game, games, rewards[k % len(rewards)], players[k % len(players)])
         done.append(f"{both.name}: {both.play()} rounds of {games} games")
     illegal_action_is_reported(varied)
+    old_driver_is_named(varied)
     return done
 
 
@@ -142,6 +143,23 @@ def illegal_action_is_reported(game: Game) -> None:
     else:
         raise AssertionError("an illegal action went unnoticed")
     assert same(on_host(games.states), before), "games went on after an illegal action"
+
+
+class OldDriver(DeviceGames):
+    """What a driver says of code that is too new for it, when that is first launched."""
+
+    def turn(self, out: Any) -> None:
+        raise RuntimeError("Linker error\n[CUresult.CUDA_ERROR_UNSUPPORTED_PTX_VERSION]")
+
+
+def old_driver_is_named(game: Game) -> None:
+    """In one line, with the way out."""
+    try:
+        OldDriver(game, 1)
+    except NoDeviceError as error:
+        assert "UNSUPPORTED_PTX_VERSION" in str(error) and "a newer driver" in str(error) and "\n" not in str(error)
+    else:
+        raise AssertionError("a driver that runs nothing went unnoticed")
 
 
 if __name__ == "__main__":

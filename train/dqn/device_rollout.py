@@ -56,7 +56,7 @@ class DeviceWorker:
         if request.count > self._block.count:  # of a run that was begun with more
             self._block = self._new_block(request.count)
         block, recorded = self._block, DeviceRounds()
-        with _on_the_device(block.count):
+        with on_the_device(block.count):
             block.deal(seeds, seats, request.epsilon)
             for rounds in block.played():
                 recorded.add(rounds)
@@ -68,7 +68,7 @@ class DeviceWorker:
     def _new_block(self, count: int) -> DeviceBlock:
         settings, game = self._settings, self._game
         reward = game.rewards[settings.reward_name(game)]
-        with _on_the_device(count):
+        with on_the_device(count):
             return DeviceBlock(game, count, self.network, self._names[1:], reward, settings.learner.n_step_cut)
 
 
@@ -81,7 +81,7 @@ class DeviceEvaluator:
         self._plays = len(seatings(self._game))
         self._network = acting_network(self._game, settings, device)
         count = min(GPU_GAMES, settings.evaluation.deals * self._plays)
-        with _on_the_device(count):
+        with on_the_device(count):
             self._block = DeviceBlock(self._game, count, self._network, self._opponents)
 
     def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
@@ -96,7 +96,7 @@ class DeviceEvaluator:
     def _played(self, number: int, plays: Plays) -> Outcome:
         """The games of a duel with this one of the opponents; the second player of each has the second generator."""
         block, count = self._block, len(plays.seeds)
-        with _on_the_device(block.count):
+        with on_the_device(block.count):
             block.deal(plays.seeds, plays.sides * np.uint8(number), 0.0, salts=[0] + [1] * len(self._opponents))
             for _ in block.played():
                 pass
@@ -110,7 +110,7 @@ def _taken(game: Game, block: DeviceBlock, count: int) -> NDArray[np.bool_]:
 
 
 @contextmanager
-def _on_the_device(games: int) -> Iterator[None]:
+def on_the_device(games: int) -> Iterator[None]:
     """Raise SettingsError for want of a GPU that plays, or of memory there."""
     try:
         yield

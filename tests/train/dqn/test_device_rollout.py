@@ -10,12 +10,15 @@ import pytest
 import torch
 from numba import types
 
+from cards.gpu import NoDeviceError
+from command.checks import SettingsError
 from tests.limits import seconds
 from tests.ptx import CHIPS, array, compiled, needs_compiler
 from tests.train.dqn.device_rollouts import VARIANTS, compare, compare_duels
 from tests.train.runs import small
 from train.__main__ import main
 from train.dqn.device_returns import decision_returns, link_games
+from train.dqn.device_rollout import on_the_device
 from train.run import checkpoint
 
 SIMULATOR = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
@@ -47,6 +50,28 @@ def test_without_a_gpu_a_run_says_so_in_one_line(tmp_path: Path, capsys: pytest.
     assert main(small(tmp_path, "rollout=device", "device=cpu")) != 0
     said = capsys.readouterr().err.strip()
     assert "kind=device plays on the learner's GPU" in said and "rollout=threads" in said and "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (
+            torch.cuda.OutOfMemoryError("CUDA out of memory. Tried 2 GiB"),
+            "rollout.games: 7 games at a time",
+        ),
+        (RuntimeError("[CUresult.CUDA_ERROR_OUT_OF_MEMORY] Call to cuMemAlloc"), "rollout.games: 7 games at a time"),
+        (NoDeviceError("games on the GPU need numba-cuda"), "rollout=threads plays on the CPUs"),
+    ],
+)
+def test_what_a_gpu_lacks_is_one_line(error: Exception, says: str) -> None:
+    with pytest.raises(SettingsError, match=says) as caught, on_the_device(7):
+        raise error
+    assert "\n" not in str(caught.value)
+
+
+def test_other_errors_stay_what_they_are() -> None:
+    with pytest.raises(ValueError, match="seat 1 may not play"), on_the_device(7):
+        raise ValueError("seat 1 may not play")
 
 
 @needs_compiler

@@ -40,6 +40,8 @@ def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
         (LAPTOP, ["rollout=threads"], "threads", 512, 3, ""),
         (LAPTOP, ["rollout=threads", "learner.threads=4"], "threads", 512, 1, ""),
         (GPU_NODE, ["rollout=local"], "local", 512, None, ""),
+        (GPU_NODE, ["rollout=device"], "device", 65_536, None, ""),
+        (GPU_NODE, ["rollout=device", "rollout.games=100"], "device", 100, None, ""),
         (GPU_NODE, ["rollout=ray"], "ray", 512, None, ""),
     ],
 )
