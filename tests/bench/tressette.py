@@ -19,6 +19,7 @@ from cards.splitmix import stream
 from command.compose import compose
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
+from train.dqn import first_layer
 from train.dqn.flat_adam import FlatAdam
 from train.dqn.kernels import linear, multiply, multiply_into, prefers_one_dnn
 from train.dqn.learner import Learner, clip_, loss_and_slope
@@ -162,7 +163,7 @@ def _bare_update(rows: int) -> Callable[[], None]:
         online.working.backward(trace, of_values, gradient.working)
         gradient.collect()
         clip_(gradient.flat, 10.0)
-        optimizer.adam.step()
+        optimizer.step()
         online.round()
 
     return step
@@ -211,6 +212,18 @@ def kernels() -> None:
         report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
 
 
+def first_layer_kernels() -> None:
+    """Both kernels of the first layer, in an update and in a player's forward pass, and which one is chosen."""
+    network, dtype = QNetwork(GAME.bits, GAME.actions, [256, 256], False), learner_format("auto", CPU)
+    for compared in (
+        first_layer.for_learning(GAME, network, dtype, 512),
+        first_layer.for_playing(GAME, network, dtype),
+    ):
+        chosen = "gather" if compared.gathers else "unpack"
+        more = {"passes": compared.passes, "rows": compared.rows, "chosen": chosen}
+        report("first_layer_unpack_over_gather", compared.unpack / compared.gather, "ratio", **more)
+
+
 def replay_size() -> None:
     """Bytes of a buffer of a million transitions."""
     report("replay_of_a_million", ReplayBuffer(1_000_000, GAME.words, CPU, 1).nbytes / 1e6, "MB", target=100)
@@ -234,4 +247,4 @@ def first_update() -> None:
             process.wait()
 
 
-FIGURES = (random_play, kernels, rollout, update, update_operations, replay_size, first_update)
+FIGURES = (random_play, kernels, rollout, update, update_operations, first_layer_kernels, replay_size, first_update)
