@@ -15,9 +15,10 @@ from cards.game import Game
 from cards.play import RandomPlayer, play
 from cards.splitmix import stream
 from train.dqn.learner import Learner
-from train.dqn.replay import ReplayBuffer
+from train.dqn.replay import ReplayBuffer, TransitionTensors
 from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network, build_network
 from train.dqn.scaling import NETWORK_BYTES, Load, Prediction, Speeds, Stage, flops, predict, stages_of
+from train.dqn.trainer import UPDATES_AT_ONCE
 from train.dqn.transitions import Recorder, Transitions
 from train.run import resources
 from train.run.device import choose_device
@@ -71,26 +72,27 @@ def measure(settings: TrainSettings) -> Measured:
     inserting = _seconds(lambda: buffer.add(transitions), device) / decisions
     torch.set_num_threads(settings.learner.threads)
     learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
-    speeds = Speeds(playing, inserting, _seconds(learner.update, device))
-    if kind in ("threads", "device"):
-        speeds = _apart(settings, game, device, transitions, speeds)
+    update = _seconds(lambda: learner.update_many(UPDATES_AT_ONCE), device) / UPDATES_AT_ONCE
+    speeds = Speeds(playing, inserting, update)
+    if device.type == "cuda" and kind in ("threads", "device"):
+        speeds = _apart(settings, game, device, speeds)
     operations = flops(game.bits, settings.network.hidden, game.actions)
     return Measured(kind, _load(settings, learner, transitions), speeds, link_bytes(), operations)
 
 
-def _apart(
-    settings: TrainSettings, game: Game, device: torch.device, transitions: Transitions, speeds: Speeds
-) -> Speeds:
-    """Games on one thread without the network, and forward passes over large batches: two stages of kind threads."""
-    seeds = stream(settings.seed, "doctor", 0, settings.rollout.games_on(device.type == "cuda"))
+def _apart(settings: TrainSettings, game: Game, device: torch.device, speeds: Speeds) -> Speeds:
+    """Besides: games on one thread without the network, forward passes over large batches, and the link to the GPU."""
+    seeds = stream(settings.seed, "doctor", 0, settings.rollout.games_on(gpu=True))
     seats = np.zeros((seeds.size, game.seats), np.uint8)
 
-    def once() -> int:
+    def once() -> Transitions:
         recorder = Recorder(game)
         _, totals = play(game, seeds, [RandomPlayer()], seats, watch=recorder.watch, observed=True)
-        return len(recorder.transitions(totals, settings.learner.gamma, settings.learner.n_step).action)
+        return recorder.transitions(totals, settings.learner.gamma, settings.learner.n_step)
 
-    games = _seconds(once, torch.device("cpu")) / once()
+    transitions = once()
+    # Those of kind `device` are played on the GPU, which is not measured here.
+    games = _seconds(once, torch.device("cpu")) / len(transitions.action) if settings.rollout.kind == "threads" else 0.0
     network = acting_network(game, settings, device)
     rows = np.resize(transitions.observation, (_ROWS, game.words))
     words = torch.from_numpy(rows.view(np.int64)).to(device)
@@ -108,7 +110,7 @@ def _upload_bytes(device: torch.device) -> float:
     return _UPLOAD / _seconds(lambda: there.copy_(pinned, non_blocking=True), device)
 
 
-def _load(settings: TrainSettings, learner: Learner, transitions: Transitions) -> Load:
+def _load(settings: TrainSettings, learner: Learner, transitions: Transitions | TransitionTensors) -> Load:
     nodes = settings.rollout.nodes
     here = max(1, workers_here(settings))
     return Load(
@@ -121,7 +123,7 @@ def _load(settings: TrainSettings, learner: Learner, transitions: Transitions) -
         samples_per_insert=settings.learner.samples_per_insert,
         publish_seconds=max(0.001, settings.rollout.publish_ms / 1000),
         weight_bytes=sum(tensor.nbytes for tensor in learner.acting_weights().values()),
-        threads=settings.rollout.blocks or resources.cpus(),
+        threads=settings.rollout.blocks or 1,
     )
 
 
@@ -184,12 +186,19 @@ def _how(stage: Stage, measured: Measured) -> str:
         "object store": f"{load.bytes:.0f} bytes a decision",
         "network": f"{measured.network / 1e6:,.0f} MB/s to other nodes",
         "CPUs": f"{load.cpus} of each node",
-        "games": f"{load.threads} threads of {_rate(1 / speeds.games) if speeds.games else '?'} each",
+        "games": _how_games(measured),
         "forward": f"batches of {_ROWS:,} rows, {forward}",
         "device": f"forward passes at {forward}, and {1 / speeds.update:,.0f} updates/s, {pays:,.0f} decisions each",
         "upload": f"{speeds.upload / 1e6:,.0f} MB/s",
     }
     return texts[stage.name]
+
+
+def _how_games(measured: Measured) -> str:
+    if measured.kind == "device":
+        return "on the GPU: not measured"
+    each = measured.speeds.games if measured.speeds.upload else measured.speeds.playing
+    return f"{measured.load.threads} threads of {_rate(1 / each)} each"
 
 
 def limited_by(found: Prediction, stages: list[Stage], measured: Measured) -> str:

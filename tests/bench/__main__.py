@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from tests.bench import backends, cluster, memory, page, peers, scaling, small_games, spike, threads, tressette
+from tests.bench import cluster, memory, page, peers, scaling, small_games, spike, threads, tressette
 from tests.bench.guard import guard
 from tests.bench.runs import repeat
 
-MODULES = (tressette, peers, backends, memory, spike, small_games, cluster, threads, scaling)
+MODULES = (tressette, peers, threads, memory, spike, small_games, cluster, scaling)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.bench import backends, figures, memory, peers, timing, tressette
+from tests.bench import figures, memory, peers, threads, timing, tressette
 from tests.bench.figures import Figure, Guarded
 
 # What measures the guarded figures, each in a few seconds to half a minute.
@@ -16,7 +16,7 @@ MEASURING: tuple[Callable[[], None], ...] = (
     tressette.update,
     tressette.replay_size,
     memory.checkpoint_stop,
-    backends.threads_over_local,
+    threads.run_on_threads_over_local,
     peers.cleanrl_ratio,
 )
 GUARDED = (
@@ -26,7 +26,7 @@ GUARDED = (
     Guarded("update_over_bare_update"),
     Guarded("replay_of_a_million", any_chip=True),
     Guarded("checkpoint_stop_over_copy", any_chip=True),
-    Guarded("threads_over_local"),
+    Guarded("run_on_threads_over_local"),
     Guarded("cleanrl_ratio"),
 )
 ATTEMPTS = 3  # noise only ever makes a figure worse: what has fallen is measured again

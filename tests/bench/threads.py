@@ -19,11 +19,11 @@ from train.run.folder import RunFolder
 from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
 
-ROUNDS, SECONDS = 3, 10.0
+ROUNDS, SECONDS = 3, 5.0
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
 
-def threads_run_over_local() -> None:
+def run_on_threads_over_local() -> None:
     """Decisions/s that are played and learned from, end to end but for evaluations: `rollout=threads` over `local`."""
     torch.set_num_threads(1)
     rates: dict[str, list[float]] = {"local": [], "threads": []}
@@ -32,7 +32,7 @@ def threads_run_over_local() -> None:
             found.append(_learned_per_second(CPU, f"rollout={kind}"))
     local, threads = (max(found) for found in rates.values())
     cpus = {"cpus": resources.cpus(), "local": round(local), "threads": round(threads)}
-    report("threads_run_over_local", threads / local, "ratio", target=1.0, **cpus)
+    report("run_on_threads_over_local", threads / local, "ratio", target=1.0, **cpus)
 
 
 def threads_on_gpu() -> None:
@@ -83,4 +83,4 @@ def _learned_per_second(device: torch.device, *overrides: str) -> float:
     return (after - before) / (ended - began)
 
 
-FIGURES = (threads_run_over_local, threads_on_gpu)
+FIGURES = (run_on_threads_over_local, threads_on_gpu)

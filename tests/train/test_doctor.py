@@ -101,7 +101,7 @@ def test_memory_that_a_run_wants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def memory(*overrides: str) -> doctor.Finding:
         return doctor._memory(settings(tmp_path, "replay.capacity=10000000", *overrides))
 
-    monkeypatch.setattr(resources, "memory", lambda: 2150 << 20)
+    monkeypatch.setattr(resources, "memory", lambda: 2100 << 20)
     assert memory("device=cpu") == doctor.Finding("memory", "2.1 GiB for this job, about 2.0 GiB wanted")
     more = memory("device=cpu", "replay.prioritised=true")
     assert more.says.endswith("about 2.1 GiB wanted") and more.verdict == "warning"

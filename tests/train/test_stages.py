@@ -8,7 +8,8 @@ import pytest
 import torch
 from rich.console import Console
 
-from tests.train.runs import settings
+from command.compose import compose
+from tests.train.runs import SMALL
 from train import stages
 from train.dqn.scaling import Load, Speeds
 from train.settings.dqn import TrainSettings
@@ -64,7 +65,16 @@ def test_every_kind_has_one_limit_and_a_table_of_more(kind: str) -> None:
     if kind in ("local", "ray"):
         assert "1,000" in text and "driver" in text  # workers, and what they would be limited by
     else:
-        assert "with more threads" in text and "0.4 TFLOP/s" in text  # 400,000 operations in a microsecond
+        assert "with more threads" in text
+
+
+def test_a_gpu_has_stages_of_its_own() -> None:
+    """400,000 operations in a microsecond are 0.4 TFLOP/s; four threads of a million games each."""
+    with_gpu = replace(SPEEDS, upload=1e9)
+    text = shown(measured("threads", speeds=with_gpu))
+    assert "0.4 TFLOP/s" in text and "1,000 MB/s" in text and "4 threads of 1,000,000 each" in text
+    assert "upload" not in shown(measured("threads"))
+    assert "on the GPU: not measured" in shown(measured("device", speeds=replace(with_gpu, games=0.0)))
 
 
 def test_more_workers_lie_on_as_many_nodes_as_they_need() -> None:
@@ -74,29 +84,37 @@ def test_more_workers_lie_on_as_many_nodes_as_they_need() -> None:
     assert table.columns[1]._cells == ["1", "3", "26", "251"]
 
 
-def as_kind(tmp_path: Path, kind: str) -> TrainSettings:
-    chosen = settings(tmp_path, "device=cpu")
-    chosen.rollout.kind = kind
-    return chosen
+def as_threads(tmp_path: Path, *overrides: str) -> TrainSettings:
+    plain = [each for each in SMALL if not each.startswith("rollout")]
+    return compose(
+        TrainSettings, "train", ["rollout=threads", "rollout.blocks=2", f"runs={tmp_path}", *plain, *overrides]
+    )
 
 
-def test_the_stages_of_threads_are_measured_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_of_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "_SECONDS", 0.02)
-    found = stages.measure(as_kind(tmp_path, "threads"))
-    speeds = found.speeds
-    assert 0 < speeds.games < 1e-3 and 0 < speeds.forward < 1e-3 and 0 < speeds.update < 1 and speeds.upload == 0
-    assert found.load.decisions == 32 * 40 and 40 < found.load.bytes < 200
-    assert {stage.name for stage in found.stages()} == {"games", "device", "CPUs"}
-    assert found.predict().decisions > 0
+    found = stages.measure(as_threads(tmp_path, "device=cpu", "rollout.games=32"))
+    assert found.kind == "threads" and found.load.threads == 2 and found.load.decisions == 32 * 40
+    assert 40 < found.load.bytes < 100 and found.speeds.upload == 0
+    assert {stage.name for stage in found.stages()} == {"games", "learner", "CPUs"}
+    assert 0 < found.predict().decisions < 1e8
+
+
+def test_what_a_gpu_is_measured_for_besides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same code on the CPU, which has no link that could be slow."""
+    monkeypatch.setattr(stages, "_SECONDS", 0.02)
+    monkeypatch.setattr(stages, "_ROWS", 256)
+    chosen = as_threads(tmp_path, "rollout.games=32")
+    speeds = stages._apart(chosen, chosen.load_game(), torch.device("cpu"), SPEEDS)
+    assert 0 < speeds.games < 1e-3 and 0 < speeds.forward < 1e-3 and speeds.upload == 0
+    assert (speeds.playing, speeds.update) == (SPEEDS.playing, SPEEDS.update)
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 def test_on_a_gpu_the_upload_is_a_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "_SECONDS", 0.2)
-    chosen = settings(tmp_path, "device=cuda")
-    chosen.rollout.kind = "threads"
-    found = stages.measure(chosen)
+    found = stages.measure(as_threads(tmp_path, "device=cuda"))
     assert 1e8 < found.speeds.upload < 1e12  # a PCIe link
     assert {stage.name for stage in found.stages()} == {"games", "device", "upload"}
 

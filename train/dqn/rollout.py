@@ -120,9 +120,8 @@ class RolloutWorker:
         self._settings = settings
         self._game = settings.load_game()
         self._reward = self._game.rewards[settings.reward_name(self._game)]
-        self.network = network or acting_network(
-            self._game, settings, device, measured=settings.rollout.kind != "local"
-        )
+        measured = settings.rollout.kind != "local"
+        self.network = network or acting_network(self._game, settings, device, measured)
         self._names = player_names(settings.behaviour)
         self._player = DevicePlayer(self.network) if stays else NetworkPlayer(self.network)
         self._look = look

@@ -26,7 +26,7 @@ class Load:
     samples_per_insert: float
     publish_seconds: float  # between new weights
     weight_bytes: float
-    threads: int = 1  # that play in the learner's process
+    threads: int = 1  # that play in the learner's process, each a block of games
 
     @property
     def updates_per_decision(self) -> float:
@@ -43,7 +43,7 @@ class Load:
 class Speeds:
     """What the code takes on this machine, each measured by itself: `python -m train doctor` does it. Seconds."""
 
-    playing: float  # a decision, by a worker or in the learner's process, forward pass included
+    playing: float  # a decision, by one worker or thread, forward pass included
     inserting: float  # a decision, into the replay buffer
     update: float  # one
     games: float = 0.0  # a decision, on one thread or on the GPU, without the forward pass
@@ -167,20 +167,28 @@ def _learning(load: Load, speeds: Speeds) -> list[Stage]:
 
 
 def _stages_of_threads(load: Load, speeds: Speeds) -> list[Stage]:
-    """Games on threads of the learner's process; the device computes the values of others and learns meanwhile.
+    """Games on threads of the learner's process.
 
-    Where the device is the CPU nothing is uploaded, but it has no other cores than the games.
+    With a GPU threads step games while it computes the values of others and learns. On a CPU every thread computes the
+    values of its own games, and the learner's thread learns beside them on the same cores.
     """
-    device = [_forward(speeds), *_learning(load, speeds)]
-    computing = sum(stage.seconds for stage in device)
+    learning = _learning(load, speeds)
+    if not speeds.upload:
+        learner = Stage("learner", sum(stage.seconds for stage in learning), 0.0, _FEWER_UPDATES)
+        cpus = (speeds.playing + learner.seconds) / load.cpus
+        return [
+            Stage("games", speeds.playing / load.threads, 0.0, "more rollout.blocks"),
+            learner,
+            Stage("CPUs", cpus, 0.0, "more CPUs for the job, or a GPU"),
+        ]
+    device = [_forward(speeds), *learning]
     longest = max(device, key=lambda stage: stage.seconds)
-    stages = [
-        Stage("games", speeds.games / load.threads, 0.0, "more rollout.threads, or rollout=device"),
-        Stage("device", computing, 0.0, f"{longest.name} takes most of it: {longest.change}"),
+    says = f"{longest.name} takes most of it: {longest.change}"
+    return [
+        Stage("games", speeds.games / load.threads, 0.0, "more rollout.blocks, as far as there are CPUs"),
+        Stage("upload", load.bytes / speeds.upload, 0.0, "nothing: the link is full"),
+        Stage("device", sum(stage.seconds for stage in device), 0.0, says),
     ]
-    if speeds.upload:
-        return [*stages, Stage("upload", load.bytes / speeds.upload, 0.0, "rollout=device")]
-    return [*stages, Stage("CPUs", (speeds.games + computing) / load.cpus, 0.0, "more CPUs for the job, or a GPU")]
 
 
 def _stages_of_ray(load: Load, speeds: Speeds, ray: RayCosts, network: float) -> list[Stage]:

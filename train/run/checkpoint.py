@@ -1,8 +1,10 @@
 """Checkpoints: written whole or not at all, checked before they are used, loaded without running code.
 
-A file is one line of text, `busso-checkpoint 2 <sha256 of the rest>`; one line of JSON that describes the large columns
+A file is one line of text, `busso-checkpoint 3 <sha256 of the rest>`; one line of JSON that describes the large columns
 of the state, if it has any (`train.run.columns`); their bytes; and what `torch.save` wrote of all else. Neither writing
-nor loading one makes a copy of the columns. Files of format 1 hold no columns: `torch.save` wrote everything.
+nor loading one makes a copy of the columns. Those that only grow lie in files of their own (`train.run.segments`),
+which checkpoints share: one that is copied without them is enough to play.
+Older files are read: format 2 knows no segments, format 1 no columns, and `torch.save` wrote everything.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -22,37 +24,24 @@ import torch
 
 from command.errors import UserError
 from command.renamed import renewed
-from train.run.columns import Columns, as_bytes, described, restored
+from train.run import segments
+from train.run.columns import Columns, Place, as_bytes, described, put, restored, taken_out
+from train.run.files import Hashing, header_bytes, on_disk, sync_folder, temporary_beside
 from train.run.finite import not_finite
+from train.run.segments import GrowingColumns, StoredSegments
+from train.run.snapshot import Snapshot
 
-MAGIC = b"busso-checkpoint 2 "
-MAGIC_1 = b"busso-checkpoint 1 "  # as long as the other
-_HEADER = len(MAGIC) + 64 + 1
+MAGIC = b"busso-checkpoint 3 "
+MAGIC_2, MAGIC_1 = b"busso-checkpoint 2 ", b"busso-checkpoint 1 "  # as long as the other
+_HEADER = header_bytes(MAGIC)
 _LONGEST_LINE = 1 << 20  # of JSON; a few hundred characters in truth
 _NAME = re.compile(r"episode_(\d{12})\.pt")
 BEST = "best.pt"
 _PLAYING = ("acting", "evaluating")  # the weights in a state that play, and follow all that are learned
 
-Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
-
 
 class CheckpointError(UserError):
     """A checkpoint that is missing, damaged or of another run; the message names the file and the way out."""
-
-
-class _Hashing:
-    """A file that is only written to, and hashed on the way."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.sha256 = hashlib.sha256()
-
-    def write(self, data: Any) -> int:
-        self.sha256.update(data)
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        self._file.flush()
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
@@ -61,65 +50,48 @@ def save(path: Path, state: dict[str, Any]) -> None:
     Raises CheckpointError when the disk does not take it; `path` is then as it was.
     """
     columns: dict[Place, Columns] = {}
-    _write(path, _apart(state, (), columns), columns)
+    _write(path, taken_out(state, columns), columns)
 
 
 def _write(path: Path, rest: Any, columns: dict[Place, Columns]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(path)
     try:
-        with temporary.open("wb") as file:
-            file.write(bytes(_HEADER))
-            hashing = _Hashing(file)
-            line = json.dumps([{"place": place, **described(each)} for place, each in columns.items()])
-            hashing.write(line.encode() + b"\n")
+        descriptions = [{"place": place, **_described(each, path.parent)} for place, each in columns.items()]
+        with on_disk(temporary, MAGIC) as file:
+            file.write(json.dumps(descriptions).encode() + b"\n")
             for each in columns.values():
-                for _, piece in each.pieces():
-                    for values in piece:
-                        hashing.write(as_bytes(values))
-            torch.save(rest, hashing)  # type: ignore[arg-type]
-            file.seek(0)
-            file.write(MAGIC + hashing.sha256.hexdigest().encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+                if not isinstance(each, GrowingColumns):
+                    _write_columns(each, file)
+            torch.save(rest, file)  # type: ignore[arg-type]
         temporary.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except (OSError, RuntimeError) as error:
         # torch reports a failed write as a RuntimeError of its own.
-        temporary.unlink(missing_ok=True)
         raise CheckpointError(
             f"{path}: could not be written ({error}); free some space or choose runs=FOLDER"
         ) from error
 
 
-def _apart(value: Any, place: Place, columns: dict[Place, Columns]) -> Any:
-    """The state with None for its columns, which are put into `columns` under the places that they have in it."""
-    if isinstance(value, Columns):
-        columns[place] = value
-        return None
-    if isinstance(value, dict):
-        return {key: _apart(item, (*place, key), columns) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_apart(item, (*place, index), columns) for index, item in enumerate(value)]
-    return value
+def _described(columns: Columns, beside: Path) -> dict[str, Any]:
+    return segments.write_segments(columns, beside) if isinstance(columns, GrowingColumns) else described(columns)
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _write_columns(columns: Columns, file: Hashing) -> None:
+    for _, piece in columns.pieces():
+        for values in piece:
+            file.write(as_bytes(values))
 
 
-def load(path: Path) -> dict[str, Any]:
-    """Read a checkpoint onto the CPU, but for its columns, which are read from the file when they are asked for.
+def load(path: Path, to_go_on: bool = False) -> dict[str, Any]:
+    """Read a checkpoint onto the CPU, but for its columns, which are read from their files when they are asked for.
 
-    Raises CheckpointError when it is missing, damaged or of a diverged network.
+    Raises CheckpointError when it is missing, damaged or of a diverged network; `to_go_on`, also when one of the
+    segments is missing or damaged that it needs beside it.
     """
     try:
         with path.open("rb") as file:
             magic = _checked(path, file)
-            return _loaded(path, file, magic)
+            return _loaded(path, file, magic, to_go_on)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from None
 
@@ -128,7 +100,7 @@ def _checked(path: Path, file: BufferedReader) -> bytes:
     """The magic of a file whose checksum is right; the file then stands behind it."""
     header = file.read(_HEADER)
     magic = header[: len(MAGIC)]
-    if magic not in (MAGIC, MAGIC_1):
+    if magic not in (MAGIC, MAGIC_2, MAGIC_1):
         raise CheckpointError(f"{path}: not a checkpoint of busso")
     if hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n" != header[len(MAGIC) :]:
         raise CheckpointError(f"{path}: damaged (its checksum does not match)")
@@ -136,12 +108,12 @@ def _checked(path: Path, file: BufferedReader) -> bytes:
     return magic
 
 
-def _loaded(path: Path, file: BufferedReader, magic: bytes) -> dict[str, Any]:
+def _loaded(path: Path, file: BufferedReader, magic: bytes, to_go_on: bool) -> dict[str, Any]:
     try:
-        columns = _stored_columns(file) if magic == MAGIC else {}
+        columns = _stored_columns(file, path.parent) if magic != MAGIC_1 else {}
         state = torch.load(file, map_location="cpu", weights_only=True)
         for place, each in columns.items():
-            _put(state, place, each)
+            put(state, place, each)
     except OSError:
         raise
     except Exception as error:  # whatever a file with a right checksum and a wrong content makes torch raise
@@ -149,6 +121,9 @@ def _loaded(path: Path, file: BufferedReader, magic: bytes) -> dict[str, Any]:
         raise CheckpointError(f"{path}: cannot be loaded ({reason})") from None
     if not isinstance(state, dict):
         raise CheckpointError(f"{path}: holds no training state")
+    for each in columns.values():
+        if to_go_on and isinstance(each, StoredSegments):
+            _check_segments(path, each)
     bad = not_finite({key: state.get(key) for key in _PLAYING})
     if bad is not None:
         raise CheckpointError(f"{path}: {bad} is not finite (the run had diverged)")
@@ -157,22 +132,27 @@ def _loaded(path: Path, file: BufferedReader, magic: bytes) -> dict[str, Any]:
     return state
 
 
-def _stored_columns(file: IO[bytes]) -> dict[Place, Columns]:
+def _check_segments(path: Path, columns: StoredSegments) -> None:
+    try:
+        columns.check()
+    except (ValueError, OSError) as error:
+        raise CheckpointError(f"{path}: damaged ({error})") from None
+
+
+def _stored_columns(file: IO[bytes], beside: Path) -> dict[Place, Columns]:
     """The columns by their places; the file then stands behind them."""
     descriptions = json.loads(file.readline(_LONGEST_LINE))
     at = file.tell()
     columns: dict[Place, Columns] = {}
     for description in descriptions:
-        each = columns[tuple(description["place"])] = restored(file, at, description)
-        at += each.nbytes
+        place = tuple(description["place"])
+        if "segments" in description:
+            columns[place] = StoredSegments(beside / segments.FOLDER, description)
+        else:
+            columns[place] = restored(file, at, description)
+            at += columns[place].nbytes
     file.seek(at)
     return columns
-
-
-def _put(state: Any, place: Place, columns: Columns) -> None:
-    for key in place[:-1]:
-        state = state[key]
-    state[place[-1]] = columns
 
 
 def listed(folder: Path) -> list[Path]:
@@ -195,17 +175,21 @@ class Found:
     problems: dict[Path, str]
 
 
-def load_newest(folder: Path, first: Path | None = None) -> Found | None:
+def load_newest(folder: Path, first: Path | None = None, to_go_on: bool = True) -> Found | None:
     """The newest checkpoint that is whole (`first`, if given, comes before them all); None without any file.
 
-    Raises CheckpointError when there are checkpoints and all are damaged: nothing is thrown away silently.
+    To be whole it needs its segments, too, if it is `to_go_on`; where none has them all, the newest is taken that is
+    whole but for them. Raises CheckpointError when there are checkpoints and all are damaged: nothing is thrown away
+    silently.
     """
-    problems: dict[Path, str] = {}
-    for path in ([first] if first is not None and first.exists() else []) + listed(folder):
-        try:
-            return Found(path, load(path), problems)
-        except CheckpointError as error:
-            problems[path] = str(error)
+    paths = ([first] if first is not None and first.exists() else []) + listed(folder)
+    for with_segments in (True, False) if to_go_on else (False,):
+        problems: dict[Path, str] = {}
+        for path in paths:
+            try:
+                return Found(path, load(path, with_segments), problems)
+            except CheckpointError as error:
+                problems[path] = str(error)
     if problems:
         text = "; ".join(problems.values())
         raise CheckpointError(f"no checkpoint in {folder} can be used: {text}; restore one, or start with name=...")
@@ -214,7 +198,7 @@ def load_newest(folder: Path, first: Path | None = None) -> Found | None:
 
 def load_best(folder: Path) -> Found | None:
     """The best checkpoint of a run if it is whole, else the newest that is. Raises like `load_newest`."""
-    return load_newest(folder, first=folder / BEST)
+    return load_newest(folder, first=folder / BEST, to_go_on=False)
 
 
 def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
@@ -238,9 +222,22 @@ def set_aside(path: Path) -> None:
 
 
 def prune(folder: Path, keep: int) -> None:
-    """Delete all but the newest `keep` checkpoints, and what an interrupted write left behind."""
+    """Delete all but the newest `keep` checkpoints, segments that none of them needs, and what interruptions left."""
     for path in [*listed(folder)[keep:], *folder.glob(".*.tmp")]:
         path.unlink(missing_ok=True)
+    with suppress(OSError):  # who cannot read what is needed deletes nothing
+        segments.delete_all_but(folder, {name for path in listed(folder) for name in _needed_segments(path)})
+
+
+def _needed_segments(path: Path) -> list[str]:
+    """Their names; none of a file that is no checkpoint. Raises OSError when it cannot be read."""
+    with path.open("rb") as file:
+        magic = file.read(_HEADER)[: len(MAGIC)]
+        try:
+            descriptions = json.loads(file.readline(_LONGEST_LINE)) if magic == MAGIC else []
+            return [name for each in descriptions for name, *_ in each.get("segments", [])]
+        except (ValueError, TypeError, AttributeError):
+            return []
 
 
 class BackgroundWriter:
@@ -263,9 +260,12 @@ class BackgroundWriter:
         while self._pending and (self._pending[0].done() or len(self._pending) >= self.AT_ONCE):
             self._pending.pop(0).result()
         columns: dict[Place, Columns] = {}
-        rest = _copy(_apart(state, (), columns))
-        held = {place: each.held() for place, each in columns.items()}
-        self._pending.append(self._thread.submit(_save_and_prune, path, rest, held, keep))
+        rest = taken_out(state, columns)
+        held = {place: each.held(path.parent) for place, each in columns.items()}
+        snapshot = Snapshot(
+            rest
+        )  # after the columns: on a GPU, what is read of them waits for what was given before it
+        self._pending.append(self._thread.submit(_save_and_prune, path, snapshot, held, keep))
 
     def wait(self) -> None:
         """Until everything is on disk. Raises CheckpointError when something could not be written."""
@@ -274,19 +274,12 @@ class BackgroundWriter:
             each.result()
 
 
-def _save_and_prune(path: Path, rest: Any, held: dict[Place, Columns], keep: int | None) -> None:
+def _save_and_prune(path: Path, rest: Snapshot, held: dict[Place, Columns], keep: int | None) -> None:
     try:
-        _write(path, rest, held)
+        with rest.own_streams():  # for the columns, too
+            _write(path, rest.on_host(), held)
     finally:  # whatever went wrong, nobody waits for ever
         for each in held.values():
             each.release()
     if keep is not None:
         prune(path.parent, keep)
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.detach().to("cpu", copy=True)
-    if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list | tuple) else value

@@ -21,7 +21,7 @@ _DRIVER = Path("/proc/driver/nvidia/version")  # there where a driver is loaded,
 
 def this_machine() -> Machine:
     """What this process may train on."""
-    return Machine(gpu=_problem(torch.device("cuda")) is None, cpus=resources.cpus())
+    return Machine(_problem(torch.device("cuda")) is None, resources.cpus())
 
 
 def choose_device(setting: str) -> torch.device:

@@ -54,7 +54,7 @@ def drivers() -> Iterator[multiprocessing.context.BaseContext]:
 
 
 def being_written(folder: Path, driver: int) -> bool:
-    return any(folder.glob(f".*.{driver}.tmp"))
+    return any(folder.rglob(f".*.{driver}.tmp"))
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(KILLS, marks=pytest.mark.slow)])
@@ -85,7 +85,7 @@ def test_drivers_killed_at_any_moment_end_where_an_uninterrupted_one_does(
     assert main(small(tmp_path / "whole", *run)) == 0
     found = equal(state_of(tmp_path / "whole"), state_of(tmp_path / "killed"))
     assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
-    assert not any(folder.glob(".*.tmp"))
+    assert not any(folder.rglob(".*.tmp"))
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_full_disk_keeps_the_last_checkpoint_and_says_so(
     error = capsys.readouterr().err
     assert "could not be written" in error and "free some space" in error and "Traceback" not in error
     assert checkpoint.load(checkpoints / "episode_000000000064.pt")["counters"]["episodes"] == 64
-    assert not any(checkpoints.glob(".*.tmp"))
+    assert not any(checkpoints.rglob(".*.tmp"))
     (small_disk / "ballast").unlink()
     assert main(small(small_disk, "episodes=640", *steady)) == 0
     assert main(small(tmp_path / "whole", "episodes=640", *steady)) == 0

@@ -96,9 +96,17 @@ def test_games_on_threads() -> None:
     assert found.busy["games"] == pytest.approx(0.1 / 0.65) == pytest.approx(found.busy["upload"])
     assert predict("threads", replace(load, threads=1), speeds).limit.name == "games"
     assert predict("threads", load, replace(speeds, upload=1e8)).limit.name == "upload"
-    # On a CPU there is no upload, but one core for all of it is full before either.
-    alone = predict("threads", replace(load, cpus=1, threads=1), replace(speeds, upload=0.0))
-    assert alone.limit.name == "CPUs" and alone.decisions == pytest.approx(1 / 1.45e-6)
+
+
+def test_games_on_threads_of_a_cpu() -> None:
+    """Two threads of 10 µs: 5 µs; the learner 0.6 µs beside them; together 10.6 µs of two cores: 5.3 µs."""
+    found = predict("threads", replace(LOAD, threads=2, cpus=2), SPEEDS)
+    assert found.limit.name == "CPUs" and found.decisions == pytest.approx(1 / 5.3e-6)
+    assert found.busy["games"] == pytest.approx(5 / 5.3) and found.busy["learner"] == pytest.approx(0.6 / 5.3)
+    few = predict("threads", replace(LOAD, threads=2, cpus=8), SPEEDS)
+    assert few.limit.name == "games" and "rollout.blocks" in few.limit.change
+    often = predict("threads", replace(LOAD, threads=2, samples_per_insert=128.0), SPEEDS)
+    assert often.limit.name == "learner" and "learner.samples_per_insert" in often.limit.change
 
 
 def test_games_on_the_gpu_take_turns_with_the_rest() -> None:

@@ -140,8 +140,10 @@ def test_rates_are_of_the_last_seconds_and_never_of_a_moment() -> None:
 def test_updates_that_are_due() -> None:
     pace = Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=1000), 4000)
     assert [pace.due(inserted, inserted, 0) for inserted in (0, 999, 1000, 1280)] == [0, 0, 7, 10]
-    assert pace.due(1280, 4) == 6 and pace.due(1280, 11) == 0
-    assert Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=10**6), 500).due(640, 0) == 5
+    assert pace.due(1280, 1280, 4) == 6 and pace.due(1280, 1280, 11) == 0
+    assert pace.due(9000, 999, 0) == 0 and pace.due(9000, 1000, 64) == 6, "with a buffer that was empty again"
+    never_full = Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=10**6), 500)
+    assert never_full.due(640, 500, 0) == 5
 
 
 def test_weights_may_be_older_where_more_is_in_flight() -> None:

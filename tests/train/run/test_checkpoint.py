@@ -14,13 +14,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.train.processes import until
 from tests.train.rows import rows
-from tests.train.runs import equal, save_format_1, whole
+from tests.train.runs import equal, save_format_1, save_format_2, whole
 from train.dqn.replay import ReplayBuffer
 from train.dqn.transitions import Transitions
-from train.run import checkpoint, columns
+from train.run import checkpoint, columns, segments
 from train.run.checkpoint import BackgroundWriter, CheckpointError
 from train.run.columns import Columns, StoredColumns, TensorColumns
+from train.run.files import Hashing
 
 CPU = torch.device("cpu")
 TABLE = [torch.arange(600).view(300, 2), torch.arange(300).to(torch.uint8), torch.linspace(0, 1, 300)]
@@ -35,8 +37,9 @@ STATE = {
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several pieces even of a small table."""
+    """Several pieces even of a small table; of a buffer with 37 bytes a row, 27 rows each, and 250 in a segment."""
     monkeypatch.setattr(columns, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(segments, "SEGMENT_BYTES", 250 * 37)
 
 
 def saved(folder: Path, episodes: int = 7) -> Path:
@@ -120,6 +123,18 @@ def test_format_1_is_read_and_damage_noticed(tmp_path: Path) -> None:
     path = tmp_path / "old.pt"
     save_format_1(path, {"n": 3, "rows": TABLE})
     assert equal(checkpoint.load(path), {"n": 3, "rows": TABLE}) == []
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match="damaged"):
+        checkpoint.load(path)
+
+
+def test_format_2_is_read_and_damage_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "old.pt"
+    save_format_2(path, STATE)
+    assert path.read_bytes().startswith(b"busso-checkpoint 2 ")
+    assert equal(checkpoint.load(path, to_go_on=True), checkpoint.load(saved(tmp_path))) == []
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
@@ -251,13 +266,13 @@ def contents(state: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore]:
     """A disk that takes a block only when a permit is there."""
-    permits, write = threading.Semaphore(0), checkpoint._Hashing.write
+    permits, write = threading.Semaphore(0), Hashing.write
 
-    def waits(file: checkpoint._Hashing, data: Any) -> int:
+    def waits(file: Hashing, data: Any) -> int:
         assert permits.acquire(timeout=60)
         return write(file, data)
 
-    monkeypatch.setattr(checkpoint._Hashing, "write", waits)
+    monkeypatch.setattr(Hashing, "write", waits)
     yield permits
     permits.release(1_000_000)
 
@@ -282,20 +297,22 @@ class Adding(threading.Thread):
         return self.is_alive()
 
 
-@pytest.mark.parametrize("inserted", [1000, 1370, 5999])
+@pytest.mark.parametrize(("inserted", "four_pieces"), [(1000, 4 * 27), (1370, 4 * 27), (5999, 1 + 3 * 27)])
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_learning_goes_on_while_a_full_buffer_is_written(
-    tmp_path: Path, slow_disk: threading.Semaphore, inserted: int, alpha: float
+    tmp_path: Path, slow_disk: threading.Semaphore, inserted: int, four_pieces: int, alpha: float
 ) -> None:
-    """The file is the buffer at the moment of the call; who adds waits for the disk, and only where it catches up."""
+    """The file is the buffer at the moment of the call; who adds waits for the disk, and only where it catches up.
+
+    Of 5,999 rows the oldest is the last of its segment.
+    """
     replay, writer, path = filled(inserted, alpha), BackgroundWriter(), tmp_path / "x.pt"
     before = contents(replay.state_dict())
-    four_pieces = min(27, 1000 - inserted % 1000) + 3 * 27  # of 37 bytes a row; the first ends where the ring does
     started = time.perf_counter()
     writer.save(path, {"replay": replay.state_dict()})
     assert time.perf_counter() - started < 5 and not path.exists()
     replay.set_priorities(torch.arange(1000), torch.full((1000,), 7.0))
-    for _ in range(1 + 6 * 4 + 1):  # the description, four pieces of six columns, and the first block of the fifth
+    for _ in range(6 * 4 + 1):  # four pieces of six columns, and the first block of the fifth
         slow_disk.release()
     adding = Adding(replay, *(rows(inserted + k, 1) for k in range(1001)))
     assert adding.waits() and adding.added == four_pieces
@@ -340,7 +357,7 @@ def test_nobody_waits_once_all_rows_are_written(tmp_path: Path, slow_disk: threa
     replay, writer, path = filled(1000), BackgroundWriter(), tmp_path / "x.pt"
     before = contents(replay.state_dict())
     writer.save(path, replay.state_dict())
-    slow_disk.release(1 + 6 * 38)  # the description, and all 38 pieces of six columns
+    slow_disk.release(6 * 40)  # four segments, of ten pieces of six columns
     adding = Adding(replay, *(rows(1000 + k, 500) for k in range(0, 5000, 500)))
     adding.join(60)
     assert not adding.is_alive() and not path.exists()
@@ -353,13 +370,14 @@ def test_two_checkpoints_under_way_are_both_exact(tmp_path: Path, slow_disk: thr
     replay, writer = filled(1000), BackgroundWriter()
     first = contents(replay.state_dict())
     writer.save(tmp_path / "1.pt", replay.state_dict())
-    slow_disk.release(1 + 6 * 10 + 1)
+    slow_disk.release(6 * 10 + 1)  # the first segment, and a block of the next
     adding = Adding(replay, *(rows(1000 + k, 1) for k in range(100)))
     adding.join(60)
+    until("the first segment is on disk", lambda: replay._segments.find(tmp_path / "replay", 100, 250) is not None, 60)
     second = contents(replay.state_dict())
     writer.save(tmp_path / "2.pt", replay.state_dict())
-    adding = Adding(replay, rows(1100, 1))
-    assert adding.waits()
+    adding = Adding(replay, rows(1100, 150), rows(1250, 1))
+    assert adding.waits() and adding.added == 1, "what is in the first segment is on disk for the second one, too"
     slow_disk.release(1_000_000)
     adding.join(60)
     writer.wait()
@@ -371,15 +389,15 @@ def test_a_full_disk_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.Mo
     """The disk fills up in the middle of the columns, while rows wait to be overwritten."""
     replay, writer, path = filled(1000), BackgroundWriter(), tmp_path / "x.pt"
     checkpoint.save(path, {"n": 1})
-    blocks, go_on, write = iter(range(100)), threading.Event(), checkpoint._Hashing.write
+    blocks, go_on, write = iter(range(100)), threading.Event(), Hashing.write
 
-    def full(file: checkpoint._Hashing, data: Any) -> int:
+    def full(file: Hashing, data: Any) -> int:
         if next(blocks) == 20:
             assert go_on.wait(60)
             raise OSError(28, "No space left on device")
         return write(file, data)
 
-    monkeypatch.setattr(checkpoint._Hashing, "write", full)
+    monkeypatch.setattr(Hashing, "write", full)
     writer.save(path, replay.state_dict())
     adding = Adding(replay, rows(1000, 1000))
     assert adding.waits()
@@ -388,7 +406,7 @@ def test_a_full_disk_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.Mo
     assert not adding.is_alive() and replay.inserted == 2000
     with pytest.raises(CheckpointError, match="No space left"):
         writer.wait()
-    assert checkpoint.load(path) == {"n": 1} and len(list(tmp_path.iterdir())) == 1
+    assert checkpoint.load(path) == {"n": 1} and sorted(tmp_path.rglob("*")) == [tmp_path / "replay", path]
     monkeypatch.undo()
     writer.save(path, replay.state_dict())
     writer.wait()

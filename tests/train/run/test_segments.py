@@ -1,0 +1,348 @@
+"""The buffer in segments: what a checkpoint costs, which files there are, and what happens when one is gone."""
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.train.rows import rows
+from tests.train.run.test_checkpoint import contents
+from tests.train.runs import equal
+from train.dqn.replay import ReplayBuffer
+from train.run import checkpoint, columns, segments
+from train.run.checkpoint import BackgroundWriter, CheckpointError
+from train.run.files import Hashing
+from train.run.segments import StoredSegments
+
+CPU = torch.device("cpu")
+ROW = 37  # bytes, of these tests
+LENGTH = 250  # rows of a segment
+CAPACITY = 2000
+
+
+@pytest.fixture(autouse=True)
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(segments, "SEGMENT_BYTES", LENGTH * ROW)
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The bytes of each write to a file."""
+    sizes, write = list[int](), Hashing.write
+
+    def counts(file: Hashing, data: Any) -> int:
+        sizes.append(memoryview(data).nbytes)
+        return write(file, data)
+
+    monkeypatch.setattr(Hashing, "write", counts)
+    yield sizes
+
+
+class Run:
+    """A buffer and its checkpoints, the newest three of which are kept."""
+
+    def __init__(self, folder: Path, alpha: float = 0.0) -> None:
+        self.folder, self.replay, self.alpha = folder, self._empty(alpha), alpha
+        self.writer, self.saved = BackgroundWriter(), dict[Path, dict[str, Any]]()
+
+    def _empty(self, alpha: float) -> ReplayBuffer:
+        return ReplayBuffer(CAPACITY, 2, CPU, seed=1, alpha=alpha)
+
+    def add(self, count: int) -> None:
+        self.replay.add(rows(self.replay.inserted, count))
+
+    def save(self, wait: bool = True) -> Path:
+        path = checkpoint.path_for(self.folder, self.replay.inserted)
+        state = {"acting": {"w": torch.full((3,), float(self.replay.inserted))}, "replay": self.replay.state_dict()}
+        self.saved[path] = contents(state["replay"])
+        self.writer.save(path, state, keep=3)
+        if wait:
+            self.writer.wait()
+        return path
+
+    def resume(self) -> checkpoint.Found:
+        self.writer.wait()
+        found = checkpoint.load_newest(self.folder)
+        assert found is not None
+        self.replay = self._empty(self.alpha)
+        self.replay.load_state_dict(found.state["replay"])
+        assert equal(contents(self.replay.state_dict()), self.saved[found.path]) == []
+        return found
+
+    def files(self) -> list[Path]:
+        return sorted((self.folder / "replay").iterdir())
+
+
+def test_a_checkpoint_costs_what_was_added(tmp_path: Path, written: list[int]) -> None:
+    """The rows since the last one, again those of the segment that was not full, and 10 kB for all else.
+
+    As the buffer fills, and when its oldest rows are overwritten.
+    """
+    run, costs = Run(tmp_path), []
+    for _ in range(60):
+        begun = run.replay.inserted // LENGTH * LENGTH
+        run.add(170)
+        written.clear()
+        run.save()
+        costs.append(sum(written))
+        new = (run.replay.inserted - begun) * ROW
+        assert new <= costs[-1] <= new + 10_000
+        # Those of a full buffer, cut short at either end, and of two older checkpoints what they do not share with it.
+        assert len(run.files()) <= CAPACITY // LENGTH + 2 + 2 * 2
+    assert max(costs) < 0.35 * CAPACITY * ROW, "of segments of an eighth of the buffer"
+    written.clear()
+    run.save()
+    assert sum(written) < 10_000, "nothing was added"
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_added_saved_and_resumed_all_checkpoints_that_are_kept_are_exact(
+    tmp_path: Path, seed: int, alpha: float
+) -> None:
+    """Rollouts larger than the buffer, two checkpoints under way at a time, kills, segments that were cut otherwise."""
+    run, draws = Run(tmp_path, alpha), random.Random(seed)
+    run.add(10)
+    run.save()
+    for _ in range(60):
+        what = draws.random()
+        if what < 0.5:
+            run.add(draws.choice([1, 30, 249, 250, 600, 1999, 2500, 4100]))
+        elif what < 0.85:
+            run.save(wait=draws.random() < 0.5)
+        elif what < 0.95:
+            run.resume()
+        else:
+            run.writer.wait()
+            segments.SEGMENT_BYTES = draws.choice([100, 250, 333]) * ROW
+            run.resume()
+    run.writer.wait()
+    kept = checkpoint.listed(tmp_path)
+    assert 1 < len(kept) <= 3
+    needed = set()
+    for path in kept:
+        state = checkpoint.load(path, to_go_on=True)
+        assert equal(contents(state["replay"]), run.saved[path]) == []
+        needed |= {segment.name for segment in state["replay"]["rows"].segments}
+    run.save()
+    assert needed & {path.name for path in run.files()}
+    for path in checkpoint.listed(tmp_path):
+        needed |= {segment.name for segment in checkpoint.load(path)["replay"]["rows"].segments}
+    assert {path.name for path in run.files()} <= needed, "and no file is left that none needs"
+
+
+def test_samples_of_a_resumed_buffer_are_the_same(tmp_path: Path) -> None:
+    for alpha in (0.0, 0.6):
+        run = Run(tmp_path / str(alpha), alpha)
+        run.folder.mkdir()
+        run.add(3333)
+        run.replay.set_priorities(torch.arange(500), torch.linspace(0, 3, 500))
+        run.save()
+        before = run.replay
+        run.resume()
+        for _ in range(3):
+            one, two = before.sample(64), run.replay.sample(64)
+            assert torch.equal(one.rows, two.rows)
+            assert all(torch.equal(a, b) for a, b in zip(one.batch, two.batch, strict=True))
+            for replay in (before, run.replay):
+                replay.set_priorities(one.rows, one.batch.n_step_return)
+                replay.add(rows(10, 77))
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 8
+    path.write_bytes(data)
+
+
+DAMAGE = {
+    "gone": Path.unlink,
+    "a flipped bit": flip,
+    "shorter": lambda path: os.truncate(path, path.stat().st_size - 1),
+    "empty": lambda path: os.truncate(path, 0),
+    "another": lambda path: shutil.copy(sorted(path.parent.iterdir())[0], path),
+    "another checksum": lambda path: path.write_bytes(b"busso-rows 1 " + bytes(64) + path.read_bytes()[77:]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_with_a_damaged_segment_the_checkpoint_before_is_used(tmp_path: Path, damage: str) -> None:
+    """And what plays is still there."""
+    run = Run(tmp_path)
+    for _ in range(2):
+        run.add(900)
+        run.save()
+    newest, before = checkpoint.listed(tmp_path)
+    last = run.files()[-1]
+    assert last.name.startswith("rows_000000000001750_000000000001800")
+    DAMAGE[damage](last)
+    found = run.resume()
+    assert found.path == before and list(found.problems) == [newest]
+    assert f"{newest}: damaged ({last}" in found.problems[newest]
+    assert checkpoint.load(newest)["acting"]["w"].tolist() == [1800] * 3
+    assert checkpoint.load_named(newest)[1]["acting"]["w"].tolist() == [1800] * 3
+    best = checkpoint.load_best(tmp_path)
+    assert best is not None and best.path == newest
+
+
+def test_with_a_damaged_segment_that_all_need_the_buffer_is_lost_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The newest file that is itself whole is gone on with."""
+    run = Run(tmp_path)
+    for _ in range(3):
+        run.add(600)
+        run.save()
+    newest, middle, _ = checkpoint.listed(tmp_path)
+    flip(newest)
+    flip(run.files()[0])
+    found = checkpoint.load_newest(tmp_path)
+    assert found is not None and found.path == middle and list(found.problems) == [newest]
+    with caplog.at_level("WARNING", logger="train"):
+        fresh = ReplayBuffer(CAPACITY, 2, CPU, seed=1)
+        fresh.load_state_dict(found.state["replay"])
+    assert fresh.size == fresh.inserted == 0 and fresh.bootstraps
+    assert f"replay: {run.files()[0]} is not what it was: the replay buffer starts empty" in caplog.messages[-1]
+    fresh.add(rows(7000, 300))
+    path = checkpoint.path_for(tmp_path, 9000)
+    checkpoint.save(path, {"replay": fresh.state_dict()})
+    assert equal(contents(checkpoint.load(path, to_go_on=True)["replay"]), contents(fresh.state_dict())) == []
+    for each in checkpoint.listed(tmp_path):
+        os.truncate(each, 100)
+    with pytest.raises(CheckpointError, match=r"no checkpoint in .* can be used"):
+        checkpoint.load_newest(tmp_path)
+
+
+def test_a_checkpoint_that_is_copied_alone_plays(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.folder.mkdir()
+    run.add(900)
+    copy = tmp_path / "copy.pt"
+    shutil.copy(run.save(), copy)
+    _, state = checkpoint.load_named(copy)
+    assert state["acting"]["w"].tolist() == [900] * 3
+    with pytest.raises(CheckpointError, match=r"copy.pt: damaged .*cannot be read \(No such file"):
+        checkpoint.load(copy, to_go_on=True)
+    with pytest.raises(ValueError, match=r"replay/rows_.* cannot be read"):
+        list(state["replay"]["rows"].pieces())
+    shutil.copytree(run.folder / "replay", tmp_path / "replay")
+    assert equal(contents(checkpoint.load(copy, to_go_on=True)["replay"]), run.saved[run.folder / copy_of(run)]) == []
+
+
+def copy_of(run: Run) -> str:
+    return checkpoint.listed(run.folder)[0].name
+
+
+def test_a_loaded_state_can_be_saved_whole(tmp_path: Path) -> None:
+    """Into one file, which needs no other."""
+    run = Run(tmp_path)
+    run.add(3333)
+    path = run.save()
+    checkpoint.save(tmp_path / "whole.pt", checkpoint.load(path))
+    shutil.rmtree(tmp_path / "replay")
+    assert equal(contents(checkpoint.load(tmp_path / "whole.pt", to_go_on=True)["replay"]), run.saved[path]) == []
+
+
+def test_a_run_that_goes_on_otherwise_leaves_older_checkpoints_as_they_were(tmp_path: Path) -> None:
+    """The newest is damaged, and from the one before other rows follow, under the same numbers."""
+    run = Run(tmp_path)
+    for count in (400, 300):
+        run.add(count)
+        newest = run.save()
+    flip(newest)
+    before = run.resume().path
+    checkpoint.set_aside(newest)
+    run.replay.add(rows(5000, 300))
+    again = run.save()
+    assert again == newest
+    for path in (again, before):
+        assert equal(contents(checkpoint.load(path, to_go_on=True)["replay"]), run.saved[path]) == []
+
+
+def test_segments_that_somebody_deleted_are_written_again(tmp_path: Path) -> None:
+    """As far as their rows are still in the buffer."""
+    run = Run(tmp_path)
+    run.add(3000)
+    run.save()
+    for path in run.files()[::2]:
+        path.unlink()
+    run.add(300)
+    path = run.save()
+    assert equal(contents(checkpoint.load(path, to_go_on=True)["replay"]), run.saved[path]) == []
+
+
+def test_segments_deleted_when_their_rows_are_no_longer_held_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path)
+    run.add(2000)
+    run.save()
+    held = run.replay.state_dict()["rows"].held(tmp_path)
+    run.add(500)
+    run.files()[0].unlink()
+    with pytest.raises(OSError, match="there no more"):
+        segments.write_segments(held, tmp_path)
+    held.release()
+
+
+def test_what_is_left_of_an_interrupted_write_is_deleted(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.add(400)
+    run.save()
+    before = run.files()
+    (tmp_path / "replay" / ".rows_000000000000250_000000000000500.99.tmp").write_bytes(b"half")
+    (tmp_path / "replay" / "rows_000000000000400_000000000000500_0123456789abcdef.seg").write_bytes(b"of no checkpoint")
+    (tmp_path / "replay" / "notes.txt").write_text("of a person")
+    checkpoint.prune(tmp_path, 3)
+    assert run.files() == [tmp_path / "replay" / "notes.txt", *before]
+
+
+def test_nothing_is_deleted_when_it_cannot_be_read_what_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path)
+    run.add(400)
+    path = run.save()
+    before = run.files()
+    path.rename(tmp_path / "aside")
+    path.symlink_to(path)  # whoever opens it gets an error
+    checkpoint.prune(tmp_path, 3)
+    assert run.files() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"inserted": 900},
+        {"rows": 4},
+        {"first": 3},
+        {"segments": []},
+        {"segments": [["../../x", 0, 250, 27, ""]]},
+        {"segments": [["rows_0_1_0123456789abcdef.seg", 0, 250, 0, ""]]},
+        {"segments": [["rows_0_1_0123456789abcdef.seg", "0", 250, 27, ""]]},
+        {"segments": [["rows_0_1_0123456789abcdef.seg", 1, 250, 27, ""]]},
+        {"segments": 7},
+    ],
+)
+def test_descriptions_that_cannot_be(tmp_path: Path, change: dict[str, Any]) -> None:
+    run = Run(tmp_path)
+    run.add(250)
+    line = run.save().read_bytes().split(b"\n")[1]
+    (description,) = json.loads(line)
+    assert StoredSegments(tmp_path / "replay", description).inserted == 250
+    with pytest.raises((ValueError, TypeError)):
+        StoredSegments(tmp_path / "replay", description | change)
+
+
+def test_length_of_a_segment() -> None:
+    """At least `SEGMENT_BYTES`, and a 64th of the buffer."""
+    assert segments.segment_rows(CAPACITY, ROW) == LENGTH
+    assert segments.segment_rows(64 * 1000, ROW) == 1000
+    assert segments.segment_rows(1, 10**9) == 1

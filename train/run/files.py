@@ -1,0 +1,66 @@
+"""Files that are whole or not there, with a checksum over all but their first line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+
+class Hashing:
+    """A file that is only written to, and hashed on the way."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.sha256 = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        """As a file has it."""
+        self.sha256.update(data)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        """As a file has it."""
+        self._file.flush()
+
+
+def header_bytes(magic: bytes) -> int:
+    """Length of the first line of a file with this magic."""
+    return len(magic) + 64 + 1
+
+
+@contextmanager
+def on_disk(temporary: Path, magic: bytes) -> Iterator[Hashing]:
+    """A file that is on disk at the end, to be renamed; its first line is `magic` and the sha256 of the rest.
+
+    If something goes wrong it is deleted.
+    """
+    try:
+        with temporary.open("wb") as file:
+            file.write(bytes(header_bytes(magic)))
+            hashing = Hashing(file)
+            yield hashing
+            file.seek(0)
+            file.write(magic + hashing.sha256.hexdigest().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def temporary_beside(path: Path) -> Path:
+    """What `path` is called until it is whole; `prune` knows it by this."""
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def sync_folder(folder: Path) -> None:
+    """Have what was renamed in it survive a failure of the machine."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
