@@ -67,7 +67,9 @@ class CapturedSteps:
         """Have the device do `count` steps, in the order of calls."""
         if self._failed:
             return self._run_each(count)
-        if self._captured_for != self._depends_on():
+        now = self._depends_on()
+        if now != self._captured_for:
+            self._captured_for = now
             self.forget()
         if not self._graphs:
             count -= self._warm_up(count)
@@ -96,7 +98,6 @@ class CapturedSteps:
     def _capture(self) -> bool:
         undo = self._keep()
         try:
-            self._captured_for = self._depends_on()
             self._graphs = {size: self._recorder.capture(self._step, size) for size in SIZES}
         except RuntimeError as error:
             self._failed = True
