@@ -15,7 +15,7 @@ from cards.game import Game
 from cards.play import RandomPlayer, play
 from cards.splitmix import stream
 from train.dqn.learner import Learner
-from train.dqn.replay import ReplayBuffer, TransitionTensors
+from train.dqn.replay import ReplayBuffer
 from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network, build_network
 from train.dqn.scaling import NETWORK_BYTES, Load, Prediction, Speeds, Stage, flops, predict, stages_of
 from train.dqn.trainer import UPDATES_AT_ONCE
@@ -110,7 +110,7 @@ def _upload_bytes(device: torch.device) -> float:
     return _UPLOAD / _seconds(lambda: there.copy_(pinned, non_blocking=True), device)
 
 
-def _load(settings: TrainSettings, learner: Learner, transitions: Transitions | TransitionTensors) -> Load:
+def _load(settings: TrainSettings, learner: Learner, transitions: Transitions) -> Load:
     nodes = settings.rollout.nodes
     here = max(1, workers_here(settings))
     return Load(
