@@ -22,7 +22,7 @@ CPU = torch.device("cpu")
 ROUNDS, CHECKPOINT_ROWS = 10, 1_000_000
 
 ROWS = 10_000_000  # of Tressette, 85 bytes each
-LIMIT = 1.3
+LIMIT = 1.1
 
 
 def checkpoint_memory() -> None:

@@ -9,9 +9,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from cards.bits import unpack
 from cards.play import RandomPlayer, play
@@ -19,6 +21,7 @@ from cards.splitmix import stream
 from command.compose import compose
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
+from train.dqn import first_layer
 from train.dqn.flat_adam import FlatAdam
 from train.dqn.kernels import linear, multiply, multiply_into, prefers_one_dnn
 from train.dqn.learner import Learner, clip_, loss_and_slope
@@ -162,28 +165,42 @@ def _bare_update(rows: int) -> Callable[[], None]:
         online.working.backward(trace, of_values, gradient.working)
         gradient.collect()
         clip_(gradient.flat, 10.0)
-        optimizer.adam.step()
+        optimizer.step()
         online.round()
 
     return step
 
 
+class _Operations(TorchDispatchMode):
+    """Counts what writes a tensor, each of which a GPU would be given by itself, and of it what changes a format."""
+
+    count = 0
+    casts = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        returned = [each.alias_info for each in function._schema.returns]
+        views = any(alias is not None and not alias.is_write for alias in returned)
+        if not views and not function.overloadpacket.__name__.startswith("empty"):
+            self.count += 1
+            name = function.overloadpacket.__name__
+            source = args[1] if name == "copy_" else args[0] if args else None
+            copied = name in ("copy_", "_to_copy") and isinstance(source, torch.Tensor)
+            self.casts += copied and source.dtype != result.dtype
+        return result
+
+
 def update_operations() -> None:
-    """How many operations PyTorch makes of one update, those within operations not counted, and how many are casts."""
+    """How many operations of PyTorch an update is, and how many of them are casts."""
     for prioritised in (False, True):
         replay = _filled_replay(10_000, 10_000, 0.6 if prioritised else 0.0)
         settings = LearnerSettings(batch_size=512)
         learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU, GAME.actions)
         learner.update()
-        with torch.profiler.profile() as profile:
+        with _Operations() as operations:
             learner.update()
-        events = profile.events()
-        assert events is not None
-        outer = [event.name for event in events if event.cpu_parent is None or "#" in event.cpu_parent.name]
-        operations = [name for name in outer if name.startswith(("aten::", "mkldnn::"))]
-        casts = sum(name in ("aten::to", "aten::_to_copy") for name in operations)
         name = "update_operations_prioritised" if prioritised else "update_operations"
-        report(name, len(operations), "operations", casts=casts, direction="at most")
+        report(name, operations.count, "operations", casts=operations.casts, direction="at most")
 
 
 def kernels() -> None:
@@ -211,6 +228,18 @@ def kernels() -> None:
         report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
 
 
+def first_layer_kernels() -> None:
+    """Both kernels of the first layer, in an update and in a player's forward pass, and which one is chosen."""
+    network, dtype = QNetwork(GAME.bits, GAME.actions, [256, 256], False), learner_format("auto", CPU)
+    for compared in (
+        first_layer.for_learning(GAME, network, dtype, 512),
+        first_layer.for_playing(GAME, network, dtype),
+    ):
+        chosen = "gather" if compared.gathers else "unpack"
+        more = {"passes": compared.passes, "rows": compared.rows, "chosen": chosen}
+        report("first_layer_unpack_over_gather", compared.unpack / compared.gather, "ratio", **more)
+
+
 def replay_size() -> None:
     """Bytes of a buffer of a million transitions."""
     report("replay_of_a_million", ReplayBuffer(1_000_000, GAME.words, CPU, 1).nbytes / 1e6, "MB", target=100)
@@ -234,4 +263,4 @@ def first_update() -> None:
             process.wait()
 
 
-FIGURES = (random_play, kernels, rollout, update, update_operations, replay_size, first_update)
+FIGURES = (random_play, kernels, rollout, update, update_operations, first_layer_kernels, replay_size, first_update)

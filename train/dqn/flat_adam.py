@@ -6,31 +6,34 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
-from train.dqn.mixed import MixedNetwork, join, split
-from train.dqn.network import QNetwork
+from train.dqn.mixed import MixedNetwork, split
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 class FlatAdam:
-    """torch's `adam` for the masters of `online`, whose gradients are the masters of `gradient`."""
+    """torch's fused `adam` for the masters of `online`, whose gradients are the masters of `gradient`.
+
+    What it changes stays where it is, as a CUDA graph wants it. `torch.amp.GradScaler` takes it for an optimizer: it
+    sets `found_inf` on one that can skip a step by itself.
+    """
+
+    _step_supports_amp_scaling = True
+    found_inf: Tensor | None = None
+    grad_scale: Tensor | None = None
 
     def __init__(self, online: MixedNetwork, gradient: MixedNetwork, lr: float) -> None:
-        self._network: QNetwork = online.masters
-        self._lr = lr
-        device = online.flat.device
-        # What a CUDA graph reads anew in every replay has to lie on the device.
-        self._captured_lr = torch.tensor(lr, device=device) if device.type == "cuda" else None
+        self._network = online.masters
         online.flat.grad = gradient.flat
-        self.adam = torch.optim.Adam(
-            [online.flat], lr=self._lr_of_group(), fused=True, capturable=self._captured_lr is not None
-        )
-        # Some updates are not captured, and torch would warn of it.
-        self.adam._warned_capturable_if_run_uncaptured = True
-
-    def _lr_of_group(self) -> float | Tensor:
-        return self._lr if self._captured_lr is None else self._captured_lr
+        self.param_groups: list[dict[str, Any]] = [{"params": [online.flat]}]
+        self._moments = {name: torch.zeros_like(online.flat) for name in _MOMENTS}
+        device = online.flat.device
+        self._steps = torch.zeros((), device=device)
+        self._lr = lr
+        # What a captured graph reads anew in every replay has to lie on the device.
+        self._lr_there = torch.tensor(lr, device=device) if device.type == "cuda" else None
 
     @property
     def lr(self) -> float:
@@ -40,34 +43,45 @@ class FlatAdam:
     @lr.setter
     def lr(self, value: float) -> None:
         self._lr = value
-        if self._captured_lr is None:
-            self.adam.param_groups[0]["lr"] = value
-        else:
-            self._captured_lr.fill_(value)
+        if self._lr_there is not None:
+            self._lr_there.fill_(value)
+
+    def step(self) -> None:
+        """One step of Adam, unless `found_inf` is not 0."""
+        (flat,) = self.param_groups[0]["params"]
+        mean, square = self._moments.values()
+        adam(
+            [flat],
+            [flat.grad],
+            [mean],
+            [square],
+            max_exp_avg_sqs=[],
+            state_steps=[self._steps],
+            fused=True,
+            capturable=self._lr_there is not None,
+            amsgrad=False,
+            maximize=False,
+            lr=self._lr if self._lr_there is None else self._lr_there,
+            found_inf=self.found_inf,
+            grad_scale=self.grad_scale,
+            beta1=0.9,  # these, too, as torch.optim.Adam has them
+            beta2=0.999,
+            eps=1e-8,
+            weight_decay=0.0,
+        )
 
     def state_dict(self) -> dict[str, Any]:
-        """As of an Adam on the network's parameters; the moments are views."""
-        state = self.adam.state_dict()
-        count = len(split(self._network_flat(), self._network))
-        group = state["param_groups"][0] | {"lr": self._lr, "params": list(range(count))}
-        if not state["state"]:  # before the first step
-            return {"state": {}, "param_groups": [group]}
-        flat = state["state"][0]
-        moments = zip(*(split(flat[name], self._network) for name in _MOMENTS), strict=True)
-        each = [{"step": flat["step"]} | dict(zip(_MOMENTS, pair, strict=True)) for pair in moments]
-        return {"state": dict(enumerate(each)), "param_groups": [group]}
+        """As of torch.optim.Adam on the network's parameters; the moments are views."""
+        moments = zip(*(split(flat, self._network) for flat in self._moments.values()), strict=True)
+        each = [{"step": self._steps} | dict(zip(_MOMENTS, pair, strict=True)) for pair in moments]
+        return {"state": dict(enumerate(each)), "param_groups": [{"lr": self._lr, "params": list(range(len(each)))}]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`, or that of an Adam on the network's parameters. The learning rate is its, too."""
-        each = [state["state"][key] for key in sorted(state["state"])]
-        own = self.adam.state_dict()["param_groups"]
-        flat = {name: join([one[name] for one in each], self._network) for name in _MOMENTS} if each else {}
-        self.adam.load_state_dict(
-            {"state": {0: {"step": each[0]["step"], **flat}} if each else {}, "param_groups": own}
-        )
-        self.adam.param_groups[0]["lr"] = self._lr_of_group()
+        """Restore `state_dict`, or that of torch.optim.Adam on the network's parameters."""
+        each = state["state"]  # empty before the first step of torch's
+        self._steps.copy_(each[0]["step"] if each else torch.zeros(()))
+        for name, flat in self._moments.items():
+            flat.zero_()
+            for key in each:
+                split(flat, self._network)[key].copy_(each[key][name])
         self.lr = float(state["param_groups"][0]["lr"])
-
-    def _network_flat(self) -> Tensor:
-        flat: Tensor = self.adam.param_groups[0]["params"][0]
-        return flat

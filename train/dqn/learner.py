@@ -66,11 +66,10 @@ class Learner:
         settings: LearnerSettings,
         device: torch.device,
         actions: int,
-        gathers: bool = True,
     ) -> None:
         self.precision = learner_format(settings.precision, device)
         self.online = network.to(device)
-        self._online = MixedNetwork(self.online, self.precision, gathers)
+        self._online = MixedNetwork(self.online, self.precision)
         self._target = self._online.twin()
         self.target = self._target.masters
         self._averaged = MixedNetwork(copy.deepcopy(self.online), torch.float32) if settings.ema_decay > 0 else None
@@ -80,12 +79,20 @@ class Learner:
         self.device = device
         self.updates = 0
         self._actions = actions
+        self._first_action = torch.arange(0, settings.batch_size * actions, actions, device=device)
         self._count = torch.zeros((), dtype=torch.int64, device=device)  # of updates, as the device knows it
         self._optimizer = FlatAdam(self._online, self._gradient, settings.lr)
         self._scaler = torch.amp.GradScaler(device.type, enabled=self.precision == torch.float16)
         self._sums = torch.zeros(len(METRICS), device=device)
         self._summed = 0
         self._captured = self._capturing() if device.type == "cuda" else None
+
+    def use_first_layer(self, gathers: bool) -> None:
+        """Which kernel the first layer runs on, see `PackedLinear`."""
+        for network in (self._online, self._target, self._gradient):
+            network.use_first_layer(gathers)
+        if self._captured is not None:
+            self._captured.forget()
 
     @property
     def lr(self) -> float:
@@ -117,17 +124,18 @@ class Learner:
         """What the device does in an update. Nothing is read back from it."""
         batch, rows, weight = self.replay.sample(self.settings.batch_size)
         trace, next_value = self._forward(batch)
-        action = batch.action.long().unsqueeze(1)
-        value = trace.values.gather(1, action).squeeze(1)
+        taken = self._first_action + batch.action  # its place in all values of the batch
+        value = trace.values.flatten().gather(0, taken)
         target = td_target(batch.n_step_return, batch.discount, next_value)
         loss, slope = loss_and_slope(self.settings.loss, value, target, weight)
 
-        of_values = torch.zeros_like(trace.values).scatter_(1, action, self._scaler.scale(slope).unsqueeze(1))
+        of_values = torch.zeros_like(trace.values)
+        of_values.view(-1).scatter_(0, taken, self._scaler.scale(slope))
         self._online.working.backward(trace, of_values, self._gradient.working)
         self._gradient.collect()
-        self._scaler.unscale_(self._optimizer.adam)
+        self._scaler.unscale_(self._optimizer)  # type: ignore[arg-type]
         norm = clip_(self._gradient.flat, self.settings.grad_clip)
-        self._scaler.step(self._optimizer.adam)
+        self._scaler.step(self._optimizer)  # type: ignore[arg-type]
         self._scaler.update()
         self._online.round()
 
@@ -189,8 +197,9 @@ class Learner:
             return torch.zeros_like(batch.discount)
         legal = legal_tensor(batch.next_legal, self._actions)
         values = self._target.working(batch.next_observation)
-        chooser = values if online_values is None else online_values
-        return values.gather(1, masked_argmax(chooser, legal)).squeeze(1)
+        if online_values is None:
+            return values.masked_fill_(~legal, -torch.inf).amax(dim=1)
+        return values.gather(1, masked_argmax(online_values, legal)).squeeze(1)
 
     def _update_target(self) -> None:
         """Let the target network follow the online one: a hard copy now and then, or a soft step every time."""

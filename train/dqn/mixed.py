@@ -6,7 +6,7 @@ Sums of many small steps need float32; products of layers do not (Micikevicius e
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -26,16 +26,22 @@ class MixedNetwork:
 
     def __init__(self, network: QNetwork, dtype: torch.dtype, gathers: bool = True) -> None:
         self.masters = network
-        self._format, self._gathers = dtype, gathers
+        self._format = dtype
         self.flat = torch.zeros(size(network), device=network.head.weight.device)
-        _move(network, self.flat)
-        self.working = copy.deepcopy(network).to_format(dtype, gathers)
-        spans = list(_spans(network))
-        parameters = list(self.working.parameters())
-        short = [span for span, own in zip(spans, parameters, strict=True) if own.dtype != torch.float32]
+        for view, parameter in zip(split(self.flat, network), network.parameters(), strict=True):
+            view.copy_(parameter)
+            parameter.data = view
+        self.use_first_layer(gathers)
+
+    def use_first_layer(self, gathers: bool) -> None:
+        """Which kernel the first layer of `working` runs on, and so its format; see `PackedLinear`."""
+        self._gathers = gathers
+        self.working = copy.deepcopy(self.masters).to_format(self._format, gathers)
+        parameters = list(zip(_spans(self.masters), self.working.parameters(), self.masters.parameters(), strict=True))
+        short = [span for span, own, _ in parameters if own.dtype != torch.float32]
         self._span = slice(short[0].start, short[-1].stop) if short else slice(0, 0)
-        self._short = self.flat[self._span].to(dtype)
-        for span, own, master in zip(spans, parameters, network.parameters(), strict=True):
+        self._short = self.flat[self._span].to(self._format)
+        for span, own, master in parameters:
             if own.dtype == torch.float32:
                 own.data = master.data
             else:
@@ -65,20 +71,6 @@ def split(flat: Tensor, network: QNetwork) -> list[Tensor]:
     """Views of what lies in a flat tensor, in the order and shapes of the network's parameters."""
     shapes = [parameter.shape for parameter in network.parameters()]
     return [flat[span].view(shape) for span, shape in zip(_spans(network), shapes, strict=True)]
-
-
-def join(parts: Sequence[Tensor], network: QNetwork) -> Tensor:
-    """The reverse of `split`, on the device of the network."""
-    flat = torch.zeros(size(network), device=network.head.weight.device)
-    for view, part in zip(split(flat, network), parts, strict=True):
-        view.copy_(part)
-    return flat
-
-
-def _move(network: QNetwork, flat: Tensor) -> None:
-    for view, parameter in zip(split(flat, network), network.parameters(), strict=True):
-        view.copy_(parameter)
-        parameter.data = view
 
 
 def _spans(network: QNetwork) -> Iterator[slice]:

@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cards.bits import has, lowest
+from cards.bits import lowest, unpack
 from cards.game import Games
 from cards.play import Actions, Decisions, random_legal
 from cards.splitmix import GAMMA, mix, uniform
@@ -57,6 +57,7 @@ class QNetwork(nn.Module):
         self.body = nn.Sequential(*layers, nn.ReLU(inplace=True))
         self.head = nn.Linear(hidden[-1], actions)
         self.value = nn.Linear(hidden[-1], 1) if dueling else None
+        self._hidden = [layer for layer in layers if isinstance(layer, nn.Linear)]
         self.requires_grad_(False)
 
     def to_format(self, dtype: torch.dtype, gathers: bool = True) -> QNetwork:
@@ -76,13 +77,10 @@ class QNetwork(nn.Module):
         """The same with all that `backward` needs."""
         seen, output = self.input.trace(words)
         hidden = [output]
-        for layer in self._hidden():
+        for layer in self._hidden:
             hidden.append(linear(hidden[-1], layer.weight, layer.bias, relu=True))
         features = hidden[-1].float()
         return Trace(self._output(features), seen, hidden, features)
-
-    def _hidden(self) -> list[nn.Linear]:
-        return [layer for layer in self.body if isinstance(layer, nn.Linear)]
 
     def _output(self, features: Tensor) -> Tensor:
         advantage = linear(features, self.head.weight, self.head.bias)
@@ -97,7 +95,7 @@ class QNetwork(nn.Module):
         The chain rule layer by layer, from the last to the first: each gets the gradient of its output.
         """
         of_output = self._backward_output(trace.features, of_values, gradient).to(trace.hidden[-1].dtype)
-        layers, into = self._hidden(), gradient._hidden()
+        layers, into = self._hidden, gradient._hidden
         for k in reversed(range(len(layers))):
             of_sum = _before_relu(of_output, trace.hidden[k + 1])
             _write(into[k], trace.hidden[k], of_sum)
@@ -129,11 +127,17 @@ def _write(into: nn.Linear, x: Tensor, of_output: Tensor) -> None:
 
 
 def _write_sum(of_output: Tensor, bias: Tensor) -> None:
-    torch.sum(of_output, 0, dtype=bias.dtype, out=bias)
+    if bias.dtype == of_output.dtype:
+        torch.sum(of_output, 0, out=bias)
+    else:
+        bias.copy_(of_output.sum(0))
 
 
 def legal_tensor(masks: Tensor, actions: int) -> Tensor:
     """Bit masks `[batch]` (int64) -> booleans `[batch, actions]`."""
+    if masks.device.type == "cpu":  # the compiled loop is many times faster than shifting tensors
+        packed = masks.numpy().view(np.uint64)[:, None]
+        return torch.from_numpy(unpack(packed, actions, np.empty((len(masks), actions), np.bool_)))
     return (masks.unsqueeze(-1) >> torch.arange(actions, device=masks.device)) & 1 != 0
 
 
@@ -171,8 +175,11 @@ def choose(
         row = rows[k]
         mask = masks[row]
         best = lowest(mask)
-        for action in range(best + 1, values.shape[1]):
-            if has(mask, action) and values[k, action] > values[k, best]:
+        left = mask & (mask - np.uint64(1))
+        while left != np.uint64(0):
+            action = lowest(left)
+            left &= left - np.uint64(1)
+            if values[k, action] > values[k, best]:
                 best = action
         actions[row] = best
         if epsilon > 0:
@@ -210,7 +217,8 @@ class NetworkPlayer:
         rows = fill_forced_moves(masks, actions)
         self.greedy[games] = True
         if rows.size:
-            values = self.values(decisions.of(rows).observation)
+            asked = decisions if rows.size == games.size else decisions.of(rows)
+            values = self.values(asked.observation)
             explored = choose(values, rows, masks, games, self._generators, self.epsilon, actions)
             self.greedy[games[explored]] = False
         return actions
@@ -221,7 +229,10 @@ class NetworkPlayer:
         device = self._network.head.weight.device
         packed = torch.from_numpy(words.view(np.int64)).to(device)
         rows = FORWARD_ROWS if device.type == "cpu" else max(1, len(packed))
-        pieces = torch.split(packed, rows)
-        parts = [self._network(piece) for piece in pieces]
-        result: NDArray[np.float32] = (torch.cat(parts) if len(parts) > 1 else parts[0]).cpu().numpy()
+        if len(packed) <= rows:
+            result: NDArray[np.float32] = self._network(packed).cpu().numpy()
+            return result
+        result = np.empty((len(packed), self._network.head.out_features), np.float32)
+        for first in range(0, len(packed), rows):
+            result[first : first + rows] = self._network(packed[first : first + rows]).numpy()
         return result

@@ -30,3 +30,9 @@ def fastest_format(device: torch.device) -> torch.dtype:
         return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
     capable = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
     return torch.bfloat16 if capable else torch.float32
+
+
+def described(setting: str, dtype: torch.dtype) -> str:
+    """The format's name, and why `auto` did not find a better one."""
+    name = str(dtype).removeprefix("torch.")
+    return f"{name} (this GPU has no bfloat16)" if setting == "auto" and dtype == torch.float16 else name

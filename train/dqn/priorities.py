@@ -1,7 +1,11 @@
 """Priorities in a flat tensor: drawing and changing many at once, on any device, in a handful of operations."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
+
+from train.run.columns import Columns, CopiedColumns
 
 BLOCK = 128  # priorities whose sum is kept; a draw looks at one such block
 
@@ -54,11 +58,11 @@ class Priorities:
         blocks = slice(first // BLOCK, -(-end // BLOCK))
         self._sums[blocks] = self._blocks[blocks].sum(1, dtype=torch.float64)
 
-    def sample(self, uniform: Tensor) -> tuple[Tensor, Tensor]:
+    def sample(self, uniform: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
         """Float64 draws in [0, 1) -> places and their probabilities. Stratify the draws as you like.
 
-        On a GPU, where running sums are added up in another order, rounding may lead to a place without weight beside
-        one that has some.
+        No place from `size` on has a weight. On a GPU, where running sums are added up in another order, rounding might
+        lead there all the same: then it is the last place before.
         """
         torch.cumsum(self._sums, 0, out=self._edges[1:])
         total = self._edges[-1]
@@ -68,15 +72,17 @@ class Priorities:
         # The block's two sums may differ in their last bit: never beyond the last place that has a weight.
         rest = torch.minimum(target - self._edges[block], torch.nextafter(within[:, -1], -within[:, -1]))
         index = block * BLOCK + torch.searchsorted(within, rest.unsqueeze(1), right=True).squeeze(1)
+        index = torch.minimum(index, size - 1)
         return index, self._weights[index].double() / total
 
-    def state_dict(self, size: int) -> dict[str, Tensor]:
+    def state_dict(self, size: int) -> dict[str, Any]:
         """The weights of the first `size` places, and all sums; views, not copies."""
-        return {"weights": self._weights[:size], "sums": self._sums}
+        return {"weights": CopiedColumns([self._weights[:size]]), "sums": self._sums}
 
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`; places that it does not have weigh nothing."""
-        size = len(state["weights"])
-        self._weights[:size] = state["weights"]
-        self._weights[size:] = 0
+        columns: Columns = state["weights"]
+        for first, (weights,) in columns.pieces():
+            self._weights[first : first + len(weights)] = weights
+        self._weights[columns.rows :] = 0
         self._sums.copy_(state["sums"])

@@ -13,7 +13,7 @@ from torch import Tensor
 from train.dqn.priorities import Priorities
 from train.dqn.ring import RingColumns, RingGuard
 from train.dqn.transitions import Transitions
-from train.run.columns import as_columns
+from train.run.columns import Columns, as_columns
 from train.run.segments import Segments, StoredSegments
 
 log = logging.getLogger("train")
@@ -128,8 +128,7 @@ class ReplayBuffer:
         if self._priorities is None:
             index = (draws * self._size).long()  # float64 has no number between the greatest product and the size
             return Sample(self._rows(index), index, None)
-        index, probability = self._priorities.sample(draws)
-        index = torch.minimum(index, self._size - 1)  # all places before it have a weight
+        index, probability = self._priorities.sample(draws, self._size)
         weight = (self._size * probability).pow(-self._beta)
         return Sample(self._rows(index), index, (weight / weight.max()).float())
 
@@ -157,7 +156,7 @@ class ReplayBuffer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`. Raises ValueError when capacity, shape or kind of sampling differ.
 
-        Of a state with other columns, which an older version wrote, the buffer stays empty, with a warning.
+        Where rows are lost, or have the columns of an older version, the buffer stays empty, with a warning.
         """
         rows = as_columns(state["rows"])
         priorities = state["priorities"] if "priorities" in state else state["tree"]  # as older versions had it
@@ -168,22 +167,36 @@ class ReplayBuffer:
         self.bootstraps = state["bootstraps"]
         self._restore_generator(state["generator"].cpu(), state["inserted"])
         self._greatest.copy_(state["greatest"])
-        if state.get("columns") != list(self._data._fields):
+        if reason := self._unusable(state, rows):
             log.warning(
-                "the checkpoint is of an older version, which stored transitions in another way: the replay buffer "
-                "starts empty, and updates wait until it holds learner.learning_starts transitions"
+                "%s: the replay buffer starts empty, and updates wait for learner.learning_starts transitions in it",
+                reason,
             )
             return
-        self.inserted = state["inserted"]
+        self._restore_rows(state["inserted"], rows)
+        if self._priorities is not None:
+            self._priorities.load_state_dict(priorities)
+
+    def _unusable(self, state: dict[str, Any], rows: Columns) -> str | None:
+        """Why the rows cannot be gone on with."""
+        if state.get("columns") != list(self._data._fields):
+            return "the checkpoint is of an older version, which stored transitions in another way"
+        try:
+            if isinstance(rows, StoredSegments):
+                rows.check()
+        except ValueError as error:
+            return f"replay: {error}"
+        return None
+
+    def _restore_rows(self, inserted: int, rows: Columns) -> None:
+        for first, piece in rows.pieces():
+            for column, values in zip(self._data, piece, strict=True):
+                column[first : first + len(values)].copy_(values)
+        self.inserted = inserted
         self._hold(rows.rows)
         if isinstance(rows, StoredSegments):  # the next checkpoint needs them too
             for segment in rows.segments:
                 self._segments.add(rows.folder, segment)
-        for first, piece in rows.pieces():
-            for column, values in zip(self._data, piece, strict=True):
-                column[first : first + len(values)].copy_(values)
-        if self._priorities is not None:
-            self._priorities.load_state_dict(state["priorities"])
 
     def _hold(self, size: int) -> None:
         self.size = size

@@ -17,6 +17,7 @@ from cards.game import Game
 from cards.play import Actions, Decisions, Player, named_player, play
 from cards.splitmix import stream
 from command.errors import UserError
+from train.dqn import first_layer
 from train.dqn.device_player import DevicePlayer
 from train.dqn.device_recorder import DeviceRecorder
 from train.dqn.network import NetworkPlayer, QNetwork
@@ -85,10 +86,16 @@ def build_network(game: Game, settings: TrainSettings) -> QNetwork:
         return QNetwork(game.bits, game.actions, settings.network.hidden, settings.network.dueling)
 
 
-def acting_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:
-    """A network to play with, in the fastest number format of this device."""
-    network = build_network(game, settings).to(device).to_format(player_format(device))
-    return network.eval().requires_grad_(False)
+def acting_network(game: Game, settings: TrainSettings, device: torch.device, measured: bool = False) -> QNetwork:
+    """A network to play with, in the fastest number format of this device.
+
+    `measured`: where `network.first_layer` does not name a kernel, the one that is faster now, else always the same.
+    """
+    network, dtype = build_network(game, settings).to(device), player_format(device)
+    gathers = first_layer.named(settings.network.first_layer, device)
+    if gathers is None:
+        gathers = not measured or first_layer.for_playing(game, network, dtype).gathers
+    return network.to_format(dtype, gathers).eval()
 
 
 def _nothing() -> None:
@@ -113,7 +120,8 @@ class RolloutWorker:
         self._settings = settings
         self._game = settings.load_game()
         self._reward = self._game.rewards[settings.reward_name(self._game)]
-        self.network = network or acting_network(self._game, settings, device)
+        measured = settings.rollout.kind != "local"
+        self.network = network or acting_network(self._game, settings, device, measured)
         self._names = player_names(settings.behaviour)
         self._player = DevicePlayer(self.network) if stays else NetworkPlayer(self.network)
         self._look = look

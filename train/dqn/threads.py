@@ -79,9 +79,7 @@ class ThreadsBackend:
         # Not in the threads: initial weights are drawn by way of PyTorch's own generator, which is everybody's.
         worker = partial(RolloutWorker, settings, device, self._on_gpu, self._look)
         workers = [worker()]
-        while (
-            len(workers) < self._count
-        ):  # with copies: whatever is chosen for a network is chosen once, for all blocks
+        while len(workers) < self._count:  # with copies: what is chosen for a network is chosen once, for all blocks
             workers.append(worker(copy.deepcopy(workers[0].network)))
         evaluator = Evaluator(settings, device, self._look)
         if self._on_gpu:

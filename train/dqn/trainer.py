@@ -17,8 +17,10 @@ from train.dqn.best import Best, report_best
 from train.dqn.counters import Counters
 from train.dqn.divergence import Watch
 from train.dqn.exploration import epsilon, linear
+from train.dqn.first_layer import FirstLayer
 from train.dqn.learner import Learner
 from train.dqn.pace import Pace
+from train.dqn.precision import described
 from train.dqn.replay import ReplayBuffer
 from train.dqn.rollout import BackendLostError, Rollout, RolloutBackend, RolloutRequest, Weights, build_network
 from train.run.budget import Budget
@@ -55,8 +57,8 @@ class Trainer:
         self.replay = ReplayBuffer(replay.capacity, self._game.words, device, settings.seed, alpha, replay.beta)
         network = build_network(self._game, settings)
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
+        self._first_layer = FirstLayer(settings, self._game, self.learner)
         self._pace = Pace(settings.learner, replay.capacity)
-        self._max_age = settings.rollout.max_weights_age
         self._unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
         self._in_flight: dict[int, RolloutRequest] = {}
         self._evaluating: dict[int, Weights] = {}
@@ -78,7 +80,7 @@ class Trainer:
     def describe(self) -> str:
         """The learner's device and number format."""
         where = torch.cuda.get_device_name(self._device) if self._device.type == "cuda" else "CPU"
-        return f"learner on {where} in {str(self.learner.precision).removeprefix('torch.')}"
+        return f"learner on {where} in {described(self.settings.learner.precision, self.learner.precision)}"
 
     def open_metrics(self, folder: Path) -> Metrics:
         """The curves of the run; evaluations that were under way are made again."""
@@ -95,6 +97,7 @@ class Trainer:
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
             for tag, weights in list(self._evaluating.items()):
                 self._start_evaluation(tag, weights)
+            self._first_layer.settle()
             if not self.learner.updates:
                 self._request_rollouts()
                 self.learner.warm_up(self._game.words)
@@ -191,7 +194,7 @@ class Trainer:
 
     def _insert(self, rollout: Rollout) -> None:
         self.budget.start_clock()
-        limit = self._pace.max_weights_age(self._max_age, len(self._in_flight), self.counters)
+        limit = self._pace.max_weights_age(self.settings.rollout.max_weights_age, len(self._in_flight), self.counters)
         too_old = self.learner.updates - rollout.weights_version > limit
         del self._in_flight[rollout.request.first]
         if too_old:
@@ -205,13 +208,11 @@ class Trainer:
         return self._pace.due(self.counters.env_steps, self.replay.size, self.learner.updates)
 
     def _update(self, count: int) -> None:
-        if not count:
-            return
-        learner, first = self.settings.learner, not self.learner.updates
+        learner = self.settings.learner
         self.learner.lr = linear(learner.lr, learner.lr_end, self.spent_budget())
         self.replay.beta = linear(self.settings.replay.beta, self.settings.replay.beta_end, self.spent_budget())
         self.learner.update_many(count)
-        if first:
+        if self.learner.updates == count > 0:
             log.info("first update")
 
     def log_row(self) -> dict[str, float]:
@@ -281,7 +282,7 @@ class Trainer:
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
         }
-        return self._watch.state(state)
+        return self._watch.state(state | self._first_layer.state_dict())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state_dict`. Requests that were out are played again, as the same episodes."""
@@ -294,6 +295,7 @@ class Trainer:
         self._unplayed = [RolloutRequest(first, count, 0.0, *attempt) for first, count, *attempt in out]
         self._evaluating = dict(state["evaluating"])
         restore(self.cadences, state["passed"])
+        self._first_layer.resume(state)
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
         self._began = self._standing()

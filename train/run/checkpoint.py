@@ -25,7 +25,7 @@ import torch
 from command.errors import UserError
 from command.renamed import renewed
 from train.run import segments
-from train.run.columns import Columns, as_bytes, described, restored
+from train.run.columns import Columns, Place, as_bytes, described, put, restored, taken_out
 from train.run.files import Hashing, header_bytes, on_disk, sync_folder, temporary_beside
 from train.run.finite import not_finite
 from train.run.segments import GrowingColumns, StoredSegments
@@ -39,8 +39,6 @@ _NAME = re.compile(r"episode_(\d{12})\.pt")
 BEST = "best.pt"
 _PLAYING = ("acting", "evaluating")  # the weights in a state that play, and follow all that are learned
 
-Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
-
 
 class CheckpointError(UserError):
     """A checkpoint that is missing, damaged or of another run; the message names the file and the way out."""
@@ -52,7 +50,7 @@ def save(path: Path, state: dict[str, Any]) -> None:
     Raises CheckpointError when the disk does not take it; `path` is then as it was.
     """
     columns: dict[Place, Columns] = {}
-    _write(path, _apart(state, (), columns), columns)
+    _write(path, taken_out(state, columns), columns)
 
 
 def _write(path: Path, rest: Any, columns: dict[Place, Columns]) -> None:
@@ -82,18 +80,6 @@ def _write_columns(columns: Columns, file: Hashing) -> None:
     for _, piece in columns.pieces():
         for values in piece:
             file.write(as_bytes(values))
-
-
-def _apart(value: Any, place: Place, columns: dict[Place, Columns]) -> Any:
-    """The state with None for its columns, which are put into `columns` under the places that they have in it."""
-    if isinstance(value, Columns):
-        columns[place] = value
-        return None
-    if isinstance(value, dict):
-        return {key: _apart(item, (*place, key), columns) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_apart(item, (*place, index), columns) for index, item in enumerate(value)]
-    return value
 
 
 def load(path: Path, to_go_on: bool = False) -> dict[str, Any]:
@@ -127,7 +113,7 @@ def _loaded(path: Path, file: BufferedReader, magic: bytes, to_go_on: bool) -> d
         columns = _stored_columns(file, path.parent) if magic != MAGIC_1 else {}
         state = torch.load(file, map_location="cpu", weights_only=True)
         for place, each in columns.items():
-            _put(state, place, each)
+            put(state, place, each)
     except OSError:
         raise
     except Exception as error:  # whatever a file with a right checksum and a wrong content makes torch raise
@@ -169,12 +155,6 @@ def _stored_columns(file: IO[bytes], beside: Path) -> dict[Place, Columns]:
     return columns
 
 
-def _put(state: Any, place: Place, columns: Columns) -> None:
-    for key in place[:-1]:
-        state = state[key]
-    state[place[-1]] = columns
-
-
 def listed(folder: Path) -> list[Path]:
     """The checkpoints of a run, newest first; `best` is not among them."""
     found = [path for path in folder.glob("episode_*.pt") if _NAME.fullmatch(path.name)]
@@ -198,15 +178,18 @@ class Found:
 def load_newest(folder: Path, first: Path | None = None, to_go_on: bool = True) -> Found | None:
     """The newest checkpoint that is whole (`first`, if given, comes before them all); None without any file.
 
-    To be whole it needs its segments, too, if it is `to_go_on`. Raises CheckpointError when there are checkpoints and
-    all are damaged: nothing is thrown away silently.
+    To be whole it needs its segments, too, if it is `to_go_on`; where none has them all, the newest is taken that is
+    whole but for them. Raises CheckpointError when there are checkpoints and all are damaged: nothing is thrown away
+    silently.
     """
-    problems: dict[Path, str] = {}
-    for path in ([first] if first is not None and first.exists() else []) + listed(folder):
-        try:
-            return Found(path, load(path, to_go_on), problems)
-        except CheckpointError as error:
-            problems[path] = str(error)
+    paths = ([first] if first is not None and first.exists() else []) + listed(folder)
+    for with_segments in (True, False) if to_go_on else (False,):
+        problems: dict[Path, str] = {}
+        for path in paths:
+            try:
+                return Found(path, load(path, with_segments), problems)
+            except CheckpointError as error:
+                problems[path] = str(error)
     if problems:
         text = "; ".join(problems.values())
         raise CheckpointError(f"no checkpoint in {folder} can be used: {text}; restore one, or start with name=...")
@@ -277,9 +260,12 @@ class BackgroundWriter:
         while self._pending and (self._pending[0].done() or len(self._pending) >= self.AT_ONCE):
             self._pending.pop(0).result()
         columns: dict[Place, Columns] = {}
-        rest = Snapshot(_apart(state, (), columns))
+        rest = taken_out(state, columns)
         held = {place: each.held(path.parent) for place, each in columns.items()}
-        self._pending.append(self._thread.submit(_save_and_prune, path, rest, held, keep))
+        snapshot = Snapshot(
+            rest
+        )  # after the columns: on a GPU, what is read of them waits for what was given before it
+        self._pending.append(self._thread.submit(_save_and_prune, path, snapshot, held, keep))
 
     def wait(self) -> None:
         """Until everything is on disk. Raises CheckpointError when something could not be written."""

@@ -14,6 +14,8 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
+Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
+
 PIECE_BYTES = 2 << 20  # large enough to be written fast, small enough that waiting for one is short
 _DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.uint8, torch.int32, torch.int64, torch.float32)}
 
@@ -78,6 +80,14 @@ class TensorColumns(Columns):
             yield start, [tensor[start:stop].cpu() for tensor in self._tensors]
 
 
+class CopiedColumns(TensorColumns):
+    """Columns in memory that change everywhere and at any time: whoever writes them gets a copy, on the same device."""
+
+    def held(self, beside: Path) -> Columns:
+        """See `Columns.held`."""
+        return TensorColumns([tensor.clone() for tensor in self._tensors], self.first)
+
+
 class StoredColumns(Columns):
     """Columns in a file, piece after piece from byte `offset` on; readable even after the file is deleted."""
 
@@ -119,6 +129,25 @@ def as_bytes(values: Tensor) -> memoryview:
 def as_columns(rows: Columns | Sequence[Tensor]) -> Columns:
     """Columns of whichever kind a state holds: files of format 1 hold plain tensors."""
     return rows if isinstance(rows, Columns) else TensorColumns(rows)
+
+
+def taken_out(state: Any, columns: dict[Place, Columns], place: Place = ()) -> Any:
+    """The state with None for its columns, which are put into `columns` under the places that they have in it."""
+    if isinstance(state, Columns):
+        columns[place] = state
+        return None
+    if isinstance(state, dict):
+        return {key: taken_out(item, columns, (*place, key)) for key, item in state.items()}
+    if isinstance(state, list | tuple):
+        return [taken_out(item, columns, (*place, index)) for index, item in enumerate(state)]
+    return state
+
+
+def put(state: Any, place: Place, columns: Columns) -> None:
+    """Put the columns back where they were taken out."""
+    for key in place[:-1]:
+        state = state[key]
+    state[place[-1]] = columns
 
 
 def described(columns: Columns) -> dict[str, Any]:

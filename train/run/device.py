@@ -1,6 +1,12 @@
 """Which device to compute on."""
 
+from __future__ import annotations
+
+import logging
+import re
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
@@ -8,25 +14,72 @@ from command.checks import SettingsError
 from train.run import resources
 from train.settings.door import Machine
 
+log = logging.getLogger("train")
+
+_DRIVER = Path("/proc/driver/nvidia/version")  # there where a driver is loaded, and readable in a container
+
 
 def this_machine() -> Machine:
     """What this process may train on."""
-    return Machine(torch.cuda.is_available(), resources.cpus())
+    return Machine(_problem(torch.device("cuda")) is None, resources.cpus())
 
 
 def choose_device(setting: str) -> torch.device:
-    """CUDA if there, else the CPU, for `auto`. Raises SettingsError for a device that is not there."""
+    """CUDA if there and usable, else the CPU, for `auto`; a GPU that is left out is said in the log.
+
+    Raises SettingsError for a device that is not there, or not usable.
+    """
     if setting == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        device = torch.device("cuda")
+        problem = _problem(device)
+        if problem and _driver():
+            log.warning("no GPU is used: %s", problem)
+        return torch.device("cpu") if problem else device
     try:
         device = torch.device(setting)
     except RuntimeError:
         raise SettingsError(f"device: auto, cpu, cuda or cuda:N, not {setting!r}") from None
     if device.type not in ("cpu", "cuda"):
         raise SettingsError(f"device: auto, cpu, cuda or cuda:N, not {setting!r}")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise SettingsError(f"device: PyTorch sees no {setting}; say device=cpu")
+    problem = _problem(device) if device.type == "cuda" else None
+    if problem:
+        raise SettingsError(f"device: PyTorch sees no {setting} it can use ({problem}); say device=cpu")
     return device
+
+
+def _problem(device: torch.device) -> str | None:
+    """Why a CUDA device cannot be computed on; None if it can."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an old driver, in four lines
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if (device.index or 0) < count:
+        return _refusal(device)
+    if count:
+        return f"there are {count}, counted from 0"
+    if torch.version.cuda is None:
+        return "this PyTorch is built without CUDA"
+    driver = _driver()
+    if driver is None:
+        return "no driver of NVIDIA's is loaded"
+    return f"NVIDIA's driver {driver} does not serve this PyTorch, which wants CUDA {torch.version.cuda}"
+
+
+def _refusal(device: torch.device) -> str | None:
+    """What the device says to an addition: another job may have it for itself, or it is too old for this PyTorch."""
+    try:
+        torch.ones(1, device=device).add(1).cpu()
+    except RuntimeError as error:
+        return str(error).strip().partition("\n")[0]
+    return None
+
+
+def _driver() -> str | None:
+    """The version of the driver that is loaded, if one is."""
+    try:
+        found = re.search(r"(\d+\.\d+(\.\d+)?)", _DRIVER.read_text())
+    except OSError:
+        return None
+    return found[1] if found else "of unknown version"
 
 
 def other_gpus(setting: str, names: Sequence[str], index: int) -> str:

@@ -138,6 +138,7 @@ class StoredSegments(Columns):
         kinds, rows, first, piece = kinds_of(description)
         super().__init__(kinds, rows, first, piece)
         self.folder, self.inserted = folder, description["inserted"]
+        self._checked = False
         self.segments = [Segment(*fields) for fields in description["segments"]]
         at = self.inserted - rows
         for segment in self.segments:
@@ -151,14 +152,18 @@ class StoredSegments(Columns):
             raise ValueError("its segments do not hold its rows")
 
     def check(self) -> None:
-        """Raises ValueError, with the name of the file, when a segment is missing or damaged."""
-        for segment in self.segments:
+        """Raises ValueError, with the name of the file, when a segment is missing or damaged.
+
+        Once they were found to be whole they are not read again for it.
+        """
+        for segment in [] if self._checked else self.segments:
             path = self.folder / segment.name
             with self._opened(path) as file:
                 line = file.readline(header_bytes(MAGIC))
                 whole = hashlib.file_digest(file, "sha256").hexdigest() == segment.sha256  # type: ignore[arg-type]
             if not whole or line != MAGIC + segment.sha256.encode() + b"\n":
                 raise ValueError(f"{path} is not what it was")
+        self._checked = True
 
     def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
         """Read from the files. Raises ValueError when one is missing or has become shorter."""

@@ -31,8 +31,10 @@ class NetworkSettings:
 
     hidden: list[int] = field(default_factory=lambda: [256, 256, 256])
     dueling: bool = False
+    first_layer: str = "auto"
 
     def __post_init__(self) -> None:
+        check_one_of("network.first_layer", self.first_layer, "auto", "gather", "unpack")
         fits = len(self.hidden) > 0 and all(0 < width <= 65536 for width in self.hidden)
         require(fits, "network.hidden", "one or more widths from 1 to 65536", self.hidden)
 

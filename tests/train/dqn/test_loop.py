@@ -1,5 +1,6 @@
 """Local runs: the same bits twice, and resumed equals uninterrupted."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,18 @@ def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
     assert min(held) == held[0] == 32 * 40 and updates > 20
     assert after["learner"]["updates"] == updates + len(held) == 256 * 40 // 2 // 64
     assert after["counters"]["env_steps"] == 256 * 40 == before["counters"]["env_steps"] + after["replay"]["inserted"]
+
+
+def test_a_run_whose_buffer_is_lost_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As where somebody copied the checkpoints without the folder beside them."""
+    before = run(tmp_path, stop_after=128)
+    shutil.rmtree(tmp_path / "tressette" / "small" / "checkpoints" / "replay")
+    with caplog.at_level("WARNING", logger="train"):
+        after = run(tmp_path)
+    (warning,) = [record.getMessage() for record in caplog.records if "replay buffer" in record.getMessage()]
+    assert "checkpoints/replay/rows_" in warning and "starts empty" in warning
+    assert after["counters"]["env_steps"] == 256 * 40 == before["counters"]["env_steps"] + after["replay"]["inserted"]
+    assert after["learner"]["updates"] == 256 * 40 // 2 // 64
 
 
 @pytest.mark.slow

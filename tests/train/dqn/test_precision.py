@@ -14,7 +14,7 @@ from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.mixed import MixedNetwork
 from train.dqn.network import NetworkPlayer, QNetwork
-from train.dqn.precision import learner_format, player_format
+from train.dqn.precision import described, learner_format, player_format
 from train.dqn.rollout import Evaluator, RolloutRequest, RolloutWorker, acting_network, build_network
 from tressette import GAME
 
@@ -27,6 +27,11 @@ def test_auto_is_the_fastest_of_the_device(chip: Chip, monkeypatch: pytest.Monke
     for capable in (True, False):
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, capable=capable: capable)
         assert learner_format("auto", CUDA) == player_format(CUDA) == (torch.bfloat16 if capable else torch.float16)
+
+
+def test_a_gpu_without_bfloat16_is_named_as_such() -> None:
+    assert described("auto", torch.float16) == "float16 (this GPU has no bfloat16)"
+    assert described("float16", torch.float16) == "float16" and described("auto", torch.bfloat16) == "bfloat16"
 
 
 @pytest.mark.parametrize("instructions", ["_is_avx512_bf16_supported", "_is_amx_tile_supported"])

@@ -24,7 +24,7 @@ def test_draws_against_one_running_sum(capacity: int) -> None:
     exact = weights.double()
     assert float(it.total) == pytest.approx(float(exact.sum()), rel=1e-12)
     edges, draws = torch.cumsum(exact, 0) / exact.sum(), uniform(500)
-    places, probability = it.sample(draws)
+    places, probability = it.sample(draws, torch.tensor(capacity))
     assert torch.equal(places, torch.searchsorted(edges, draws, right=True))
     assert torch.allclose(probability, (exact / exact.sum())[places], rtol=1e-12)
 
@@ -34,7 +34,7 @@ def test_shares_of_many_draws() -> None:
     it, weights = Priorities(1000, CPU), some_weights(700)
     it.set(torch.arange(700), weights)
     count = 400_000
-    seen = torch.bincount(it.sample(uniform(count))[0], minlength=1000)
+    seen = torch.bincount(it.sample(uniform(count), torch.tensor(1000))[0], minlength=1000)
     expected = count * weights.double() / weights.double().sum()
     assert not seen[700:].any()
     assert float(((seen[:700] - expected) ** 2 / expected).sum()) < 699 + 5 * (2 * 699) ** 0.5
@@ -47,8 +47,16 @@ def test_places_without_weight_are_never_drawn() -> None:
     extremes = torch.tensor([0.0, 2.0**-1074, 0.5, 1 - 2**-53], dtype=torch.float64)
     for weights in ([1.0, 1.0, 1.0], [1.0, 1e-38, 1e-38], [1e-38, 1.0, 1.0], [1 / 3, 1 / 7, 1e7]):
         it.set(some, torch.tensor(weights))
-        places, probability = it.sample(torch.cat([extremes, uniform(2000)]))
+        places, probability = it.sample(torch.cat([extremes, uniform(2000)]), torch.tensor(4 * BLOCK))
         assert set(places.tolist()) <= set(some.tolist()) and bool((probability > 0).all())
+
+
+def test_wherever_rounding_leads_it_is_a_place_with_a_weight() -> None:
+    """As if the running sums had led beyond them all."""
+    it = Priorities(1000, CPU)
+    it.set(torch.arange(700), some_weights(700))
+    places, probability = it.sample(uniform(500), torch.tensor(400))
+    assert int(places.max()) == 399 and bool((probability > 0).all())
 
 
 @pytest.mark.parametrize("capacity", SIZES)
@@ -81,6 +89,7 @@ def test_restored_ones_draw_the_same(capacity: int) -> None:
     it.set(torch.arange(size), some_weights(size))
     other.set(torch.arange(capacity), some_weights(capacity))
     other.load_state_dict(it.state_dict(size))
-    for a, b in zip(it.sample(uniform(50)), other.sample(uniform(50)), strict=True):
+    draws = uniform(50), torch.tensor(size)
+    for a, b in zip(it.sample(*draws), other.sample(*draws), strict=True):
         assert torch.equal(a, b)
     assert torch.equal(it.weights, other.weights) and it.nbytes == Priorities.bytes_for(capacity)

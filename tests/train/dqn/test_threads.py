@@ -23,7 +23,8 @@ REQUESTS = [RolloutRequest(32 * k, 32, 0.3, attempt=k % 2) for k in range(8)]
 
 
 def threads(tmp_path: Path, blocks: int, *overrides: str) -> TrainSettings:
-    return settings(tmp_path, "rollout=threads", f"rollout.blocks={blocks}", *overrides)
+    kernel = "network.first_layer=gather"  # not by measurement: runs are compared
+    return settings(tmp_path, "rollout=threads", f"rollout.blocks={blocks}", kernel, *overrides)
 
 
 def weights(chosen: TrainSettings) -> Weights:

@@ -13,9 +13,9 @@ ROWS = 2_500_000  # of 85 bytes
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("overrides", [[], ["replay.prioritised=true"]], ids=["uniform", "prioritised"])
-def test_a_checkpoint_takes_at_most_three_tenths_of_the_buffer_besides_it(tmp_path: Path, overrides: list[str]) -> None:
+def test_a_checkpoint_takes_at_most_a_tenth_of_the_buffer_besides_it(tmp_path: Path, overrides: list[str]) -> None:
     saving, saved = over_buffer("save", tmp_path, ROWS, *overrides)
     loading, loaded = over_buffer("load", tmp_path, ROWS, *overrides)
     assert saved["buffer"] > 200e6 and saving > 0.95 and loading > 0.95, "the buffer itself is in the peak"
-    assert saving <= 1.3 and loading <= 1.3
+    assert saving <= 1.1 and loading <= 1.1  # at 10 million transitions, 1.05: `make bench`
     assert (loaded["inserted"], loaded["total"]) == (saved["inserted"], saved["total"])

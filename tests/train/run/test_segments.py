@@ -192,13 +192,31 @@ def test_with_a_damaged_segment_the_checkpoint_before_is_used(tmp_path: Path, da
     assert best is not None and best.path == newest
 
 
-def test_all_damaged_is_an_error(tmp_path: Path) -> None:
+def test_with_a_damaged_segment_that_all_need_the_buffer_is_lost_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The newest file that is itself whole is gone on with."""
     run = Run(tmp_path)
-    for _ in range(2):
-        run.add(900)
+    for _ in range(3):
+        run.add(600)
         run.save()
+    newest, middle, _ = checkpoint.listed(tmp_path)
+    flip(newest)
     flip(run.files()[0])
-    with pytest.raises(CheckpointError, match=r"no checkpoint in .* can be used.*rows_000000000000000"):
+    found = checkpoint.load_newest(tmp_path)
+    assert found is not None and found.path == middle and list(found.problems) == [newest]
+    with caplog.at_level("WARNING", logger="train"):
+        fresh = ReplayBuffer(CAPACITY, 2, CPU, seed=1)
+        fresh.load_state_dict(found.state["replay"])
+    assert fresh.size == fresh.inserted == 0 and fresh.bootstraps
+    assert f"replay: {run.files()[0]} is not what it was: the replay buffer starts empty" in caplog.messages[-1]
+    fresh.add(rows(7000, 300))
+    path = checkpoint.path_for(tmp_path, 9000)
+    checkpoint.save(path, {"replay": fresh.state_dict()})
+    assert equal(contents(checkpoint.load(path, to_go_on=True)["replay"]), contents(fresh.state_dict())) == []
+    for each in checkpoint.listed(tmp_path):
+        os.truncate(each, 100)
+    with pytest.raises(CheckpointError, match=r"no checkpoint in .* can be used"):
         checkpoint.load_newest(tmp_path)
 
 

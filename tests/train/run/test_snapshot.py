@@ -134,6 +134,4 @@ def test_a_checkpoint_of_a_gpu_is_what_was_there_and_waits_for_no_later_work(tmp
     assert not behind.query(), "it was written while the device was busy"
     state = checkpoint.load(tmp_path / "x.pt", to_go_on=True)
     assert state["weights"].tolist() == [1.0] * 1000
-    on_host = {key: value.cpu() if isinstance(value, torch.Tensor) else value for key, value in before.items()}
-    on_host["priorities"] = {key: value.cpu() for key, value in before["priorities"].items()}
-    assert equal(contents(state["replay"]), on_host) == []
+    assert equal(contents(state["replay"]), Snapshot(before).on_host()) == []
