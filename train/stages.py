@@ -198,7 +198,8 @@ def _how_games(measured: Measured) -> str:
     if measured.kind == "device":
         return "on the GPU: not measured"
     each = measured.speeds.games if measured.speeds.upload else measured.speeds.playing
-    return f"{measured.load.threads} threads of {_rate(1 / each)} each"
+    threads = measured.load.threads
+    return f"{threads} threads of {_rate(1 / each)} each" if threads > 1 else "one thread"
 
 
 def limited_by(found: Prediction, stages: list[Stage], measured: Measured) -> str:
