@@ -15,7 +15,7 @@ from cards.game import Game
 from cards.play import RandomPlayer, play
 from cards.splitmix import stream
 from train.dqn.learner import Learner
-from train.dqn.replay import ReplayBuffer, TransitionTensors
+from train.dqn.replay import ReplayBuffer
 from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network, build_network
 from train.dqn.scaling import NETWORK_BYTES, Load, Prediction, Speeds, Stage, flops, predict, stages_of
 from train.dqn.trainer import UPDATES_AT_ONCE
@@ -110,7 +110,7 @@ def _upload_bytes(device: torch.device) -> float:
     return _UPLOAD / _seconds(lambda: there.copy_(pinned, non_blocking=True), device)
 
 
-def _load(settings: TrainSettings, learner: Learner, transitions: Transitions | TransitionTensors) -> Load:
+def _load(settings: TrainSettings, learner: Learner, transitions: Transitions) -> Load:
     nodes = settings.rollout.nodes
     here = max(1, workers_here(settings))
     return Load(
@@ -198,7 +198,8 @@ def _how_games(measured: Measured) -> str:
     if measured.kind == "device":
         return "on the GPU: not measured"
     each = measured.speeds.games if measured.speeds.upload else measured.speeds.playing
-    return f"{measured.load.threads} threads of {_rate(1 / each)} each"
+    threads = measured.load.threads
+    return f"{threads} threads of {_rate(1 / each)} each" if threads > 1 else "one thread"
 
 
 def limited_by(found: Prediction, stages: list[Stage], measured: Measured) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from tests.bench import cluster, device, memory, page, peers, scaling, small_games, spike, threads, tressette
-from tests.bench.guard import guard
+from tests.bench.guard import MEASURING, guard
 from tests.bench.runs import repeat
 
 MODULES = (tressette, peers, threads, device, memory, spike, small_games, cluster, scaling)
@@ -27,10 +27,12 @@ def main(arguments: Sequence[str]) -> int:
     torch.set_num_threads(1)
     if options.table:
         return page.write()
+    if options.runs:
+        names = options.names or [each.__name__ for each in (MEASURING if options.quick else functions.values())]
+        command = " ".join(["python -m tests.bench", *arguments])
+        return repeat(names, command, options.runs, options.commit, options.busy)
     if options.quick:
         return guard()
-    if options.runs:
-        return repeat(options.names or list(functions), options.runs, options.commit, options.busy)
     return _once([functions[name] for name in options.names or functions])
 
 
@@ -38,7 +40,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.bench", description="Measure, compare, and write down figures.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="functions that measure; none: all")
     parser.add_argument(
-        "--quick", action="store_true", help="compare ratios with the committed ones (make bench-quick)"
+        "--quick",
+        action="store_true",
+        help="compare ratios with the committed ones (make bench-quick); with --commit: those",
     )
     parser.add_argument("--runs", type=int, default=0, help="measure so many times, and show the spread (make bench)")
     parser.add_argument("--commit", action="store_true", help="write them into tests/bench/figures.json; five runs")

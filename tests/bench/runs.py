@@ -17,8 +17,8 @@ from tests.bench.figures import Figure
 BENCH = ["-m", "tests.bench"]
 
 
-def repeat(names: Sequence[str], runs: int, commit: bool, busy: bool) -> int:
-    """Measure `runs` times, print the table, and with `commit` write it to figures.json after every run.
+def repeat(names: Sequence[str], command: str, runs: int, commit: bool, busy: bool) -> int:
+    """Measure `runs` times, print the table, and with `commit` write what `command` brought after every run.
 
     The order goes through all figures before the next run, so that a slow hour of the machine shows as spread. What a
     run cannot measure is said, and the others count. Returns 1 then.
@@ -31,7 +31,6 @@ def repeat(names: Sequence[str], runs: int, commit: bool, busy: bool) -> int:
             file=sys.stderr,
         )
         return 2
-    command = " ".join(["python -m tests.bench --commit", *names])
     lines: list[dict[str, Any]] = []
     code, found = 0, []
     for run in range(runs):

@@ -120,7 +120,7 @@ def test_nothing_is_committed_from_a_busy_machine(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(figures, "load", lambda: 2.5)
-    assert runs.repeat(["update"], 5, commit=True, busy=False) == 2
+    assert runs.repeat(["update"], "a command", 5, commit=True, busy=False) == 2
     assert "2.5 processes want to run for each CPU" in capsys.readouterr().err
 
 
@@ -132,10 +132,18 @@ def test_runs_are_processes_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_pa
     commit = figures.commit
     monkeypatch.setattr(figures, "commit", lambda found: commit(found, path))
     monkeypatch.setattr(runs, "BENCH", ["-c", script])
-    assert runs.repeat([], 2, commit=True, busy=True) == 1
+    assert runs.repeat([], "a command", 2, commit=True, busy=True) == 1
     (found,) = figures.committed(path)
     assert found.runs == 2 and found.least != found.most  # two processes
     assert found.figure == "speed" and json.loads(path.read_text())[0]["chip"] == figures.chip()
+
+
+def test_the_guarded_figures_alone_can_be_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(bench, "repeat", lambda *arguments: asked.extend(arguments) or 0)
+    assert bench.main(["--quick", "--commit"]) == 0
+    guarded = [function.__name__ for function in guard.MEASURING]
+    assert asked == [guarded, "python -m tests.bench --quick --commit", 5, True, False]
 
 
 def test_unknown_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,8 @@
-"""Whole runs with games on threads of the learner's process, against games played in turn with learning."""
+"""Games on threads of the learner's process: whole runs against playing in turn with learning, and rates on a GPU."""
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from contextlib import closing
@@ -11,6 +12,7 @@ import torch
 from command.compose import compose
 from tests.bench.timing import report
 from train.__main__ import make_backend
+from train.dqn.rollout import RolloutRequest, acting_network
 from train.dqn.trainer import Trainer
 from train.run import resources
 from train.run.folder import RunFolder
@@ -18,7 +20,7 @@ from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
 
 ROUNDS, SECONDS = 3, 5.0
-CPU = torch.device("cpu")
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
 
 def run_on_threads_over_local() -> None:
@@ -27,19 +29,48 @@ def run_on_threads_over_local() -> None:
     rates: dict[str, list[float]] = {"local": [], "threads": []}
     for _ in range(ROUNDS):
         for kind, found in rates.items():
-            found.append(_learned_per_second(kind))
+            found.append(_learned_per_second(CPU, f"rollout={kind}"))
     local, threads = (max(found) for found in rates.values())
     cpus = {"cpus": resources.cpus(), "local": round(local), "threads": round(threads)}
     report("run_on_threads_over_local", threads / local, "ratio", target=1.0, **cpus)
 
 
-def _learned_per_second(kind: str) -> float:
-    """Of a run of Tressette with its recipe, after the first update."""
+def threads_on_gpu() -> None:
+    """Decisions/s of a 2 x 256 network on a GPU: played alone, and played and learned from with experiment=gpu."""
+    if not torch.cuda.is_available():
+        print("threads_on_gpu: needs a GPU", file=sys.stderr)
+        return
+    more = {"device": torch.cuda.get_device_name(GPU), "cpus": resources.cpus()}
+    small = ["rollout=threads", "network.hidden=[256,256]"]
+    played = max(_played_per_second(GPU, *small) for _ in range(ROUNDS))
+    report("gpu_rollout", played / 1e6, "million decisions/s", target=10, **more)
+    learned = max(_learned_per_second(GPU, *small, "experiment=gpu") for _ in range(ROUNDS))
+    report("gpu_run", learned / 1e6, "million decisions/s", target=5, **more)
+
+
+def _played_per_second(device: torch.device, *overrides: str) -> float:
+    """With every block kept busy, from the first rollout on."""
+    settings = compose(TrainSettings, "train", list(overrides))
+    first, decisions, began = 0, 0, 0.0
+    with closing(make_backend(settings, device)) as rollouts:
+        rollouts.publish(0, acting_network(settings.load_game(), settings, device).float().state_dict())
+        while not began or time.perf_counter() - began < SECONDS:
+            while rollouts.free_slots() > 0:
+                rollouts.submit(RolloutRequest(first, rollouts.games(), 0.05))
+                first += rollouts.games()
+            done = sum(len(rollout.transitions.action) for rollout in rollouts.ready(wait=True))
+            decisions += done if began else 0
+            began = began or (time.perf_counter() if done else 0.0)
+        return decisions / (time.perf_counter() - began)
+
+
+def _learned_per_second(device: torch.device, *overrides: str) -> float:
+    """Of a run of Tressette with its recipe, after the first updates."""
     with tempfile.TemporaryDirectory() as runs:
         more = ["evaluation.every_episodes=1000000000", "checkpoint.every_episodes=1000000000", "minutes=10"]
-        settings = compose(TrainSettings, "train", [f"rollout={kind}", f"runs={runs}", *more])
-        with RunFolder(settings) as folder, closing(make_backend(settings, CPU)) as rollouts:
-            trainer = Trainer(settings, folder, CPU, rollouts)
+        settings = compose(TrainSettings, "train", [*overrides, f"runs={runs}", *more])
+        with RunFolder(settings) as folder, closing(make_backend(settings, device)) as rollouts:
+            trainer = Trainer(settings, folder, device, rollouts)
             seen: list[tuple[float, int]] = []
 
             def enough() -> bool:
@@ -52,4 +83,4 @@ def _learned_per_second(kind: str) -> float:
     return (after - before) / (ended - began)
 
 
-FIGURES = (run_on_threads_over_local,)
+FIGURES = (run_on_threads_over_local, threads_on_gpu)

@@ -55,31 +55,41 @@ class CapturedSteps:
         self._recorder = recorder
         self._graphs: dict[int, Graph] = {}
         self._captured_for: object = None
+        self._warm = 0  # steps since there was no graph
         self._failed = False
 
     def forget(self) -> None:
         """The step's tensors are others than before."""
         self._graphs.clear()
+        self._warm = 0
 
     def run(self, count: int) -> None:
         """Have the device do `count` steps, in the order of calls."""
         if self._failed:
             return self._run_each(count)
-        if self._captured_for != self._depends_on():
+        now = self._depends_on()
+        if now != self._captured_for:
+            self._captured_for = now
             self.forget()
         if not self._graphs:
-            warm_up = min(count, WARM_UP)
-            self._recorder.warm_up(self._step, warm_up)
-            count -= warm_up
-            if not count:
-                return None
-            if not self._capture():
+            count -= self._warm_up(count)
+            if count and not self._capture():
                 return self._run_each(count)
+        if not count:
+            return None
         for size in SIZES:
             for _ in range(count // size):
                 self._graphs[size].replay()
             count %= size
         return None
+
+    def _warm_up(self, count: int) -> int:
+        """Run as many of the steps as are wanting; returns how many these were."""
+        times = min(count, WARM_UP - self._warm)
+        if times:
+            self._recorder.warm_up(self._step, times)
+            self._warm += times
+        return times
 
     def _run_each(self, count: int) -> None:
         for _ in range(count):
@@ -88,7 +98,6 @@ class CapturedSteps:
     def _capture(self) -> bool:
         undo = self._keep()
         try:
-            self._captured_for = self._depends_on()
             self._graphs = {size: self._recorder.capture(self._step, size) for size in SIZES}
         except RuntimeError as error:
             self._failed = True

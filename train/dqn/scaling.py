@@ -145,8 +145,6 @@ def stages_of(
 
 
 _FEWER_UPDATES = "a larger learner.batch_size, or a smaller learner.samples_per_insert"
-
-
 _FEWER_MESSAGES = "a larger rollout.games: fewer messages"
 _FEWER_WORKERS = "fewer rollout.workers: their heartbeats take most of it"
 

@@ -19,6 +19,7 @@ from train.settings.dqn import RolloutSettings, TrainSettings
 from train.settings.saved import changes
 
 GPU_RECIPE = "gpu"  # conf/experiment/gpu.yaml
+GAME_OF_RECIPE = "tressette"  # with which it was found: large batches were tried in no other
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ def _with_gpu_recipe(
     A run that was begun goes on with what it began with, also on another machine.
     """
     if {each.lstrip("+~").partition("=")[0].partition("@")[0] for each in overrides} & {"experiment", "rollout"}:
+        return plain, ()
+    if plain.game_name != GAME_OF_RECIPE:
         return plain, ()
     begun, gpu = _settings_of_run(plain.folder), machine.learns_on_gpu(plain.device)
     if not (begun or gpu):

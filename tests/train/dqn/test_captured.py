@@ -90,8 +90,10 @@ def test_first_warm_up_then_capture_then_whole_graphs_and_the_rest() -> None:
 
 def test_too_few_steps_for_a_capture_are_only_a_warm_up() -> None:
     it = Counted()
-    assert it.run(2) == ["warm up 2"] and it.run(3) == ["warm up 3"]
-    assert it.run(4) == ["warm up 3", *CAPTURE, "replay 1"]
+    assert it.run(2) == ["warm up 2"] and it.run(1) == ["warm up 1"]
+    assert it.run(4) == [*CAPTURE, "replay 1", "replay 1", "replay 1", "replay 1"]
+    it.captured.forget()
+    assert it.run(2) == ["warm up 2"] and it.run(2) == ["warm up 1", *CAPTURE, "replay 1"]
 
 
 def test_what_was_captured_for_something_else_is_captured_anew() -> None:

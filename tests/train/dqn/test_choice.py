@@ -18,6 +18,8 @@ WORDS = st.lists(
     st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**63, 2**63 - 1, 2**64 - 1]), min_size=1, max_size=9
 )
 
+ON_A_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")]
+
 
 def tensor(words: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(words.view(np.int64))
@@ -55,13 +57,14 @@ def test_nth_legal_action(words: list[int]) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("as_tensor", [False, True])
-def test_choices_are_those_of_the_compiled_function(epsilon: float, as_tensor: bool) -> None:
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=ON_A_GPU)])
+def test_choices_are_those_of_the_compiled_function(epsilon: float, as_tensor: bool, device: str) -> None:
     """Values with many ties, masks of any kind with forced moves among them, many rounds from the same generators."""
     torch.manual_seed(1)
     rows, actions = 400, 64
     games = np.arange(rows)
     generators = stream(1, "test", 0, rows)
-    there, forced, explored_once = tensor(generators.copy()), 0, 0
+    there, forced, explored_once = tensor(generators.copy()).to(device), 0, 0
     for k in range(12):
         masks = stream(2, "masks", k * rows, rows)
         for j in range(rows):  # from one legal action to 64
@@ -73,11 +76,12 @@ def test_choices_are_those_of_the_compiled_function(epsilon: float, as_tensor: b
         choosing = fill_forced_moves(masks, expected)
         explored = network.choose(values.numpy()[choosing], choosing, masks, games, generators, epsilon, expected)
         threshold = choice.exploration_threshold(epsilon)
-        found = choice.choose(values, tensor(masks), there, torch.tensor(threshold) if as_tensor else threshold)
+        limit = torch.tensor(threshold, device=device) if as_tensor else threshold
+        found = choice.choose(values.to(device), tensor(masks).to(device), there, limit)
         assert found.action.tolist() == expected.tolist()
         assert found.explored.nonzero().flatten().tolist() == explored.tolist()
         there = found.generators if epsilon else there
-        assert bits(there) == generators.tolist()
+        assert bits(there.cpu()) == generators.tolist()
         forced += rows - choosing.size
         explored_once += explored.size
     assert forced > 100 and (explored_once > 500) == (epsilon > 0)

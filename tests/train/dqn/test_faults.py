@@ -219,7 +219,12 @@ def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypat
         trainer = Trainer(chosen, folder, CPU, rollouts)
         submit = rollouts.submit
         monkeypatch.setattr(rollouts, "submit", lambda request: (submit(request), out.append(rollouts._out)))
-        monkeypatch.setattr(trainer, "_update", lambda: (Trainer._update(trainer), due.append(trainer._updates_due())))
+
+        def update(count: int) -> None:
+            Trainer._update(trainer, count)
+            due.extend([trainer._updates_due()] * count)
+
+        monkeypatch.setattr(trainer, "_update", update)
         Runner(trainer, folder, lambda: len(due) > 200).run()
     assert max(out) <= chosen.rollout.in_flight
     per_rollout = 32 * 40 * chosen.learner.samples_per_insert / chosen.learner.batch_size

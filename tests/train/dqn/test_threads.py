@@ -13,6 +13,7 @@ from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.network import NetworkPlayer
+from train.dqn.replay import ReplayBuffer
 from train.dqn.rollout import Evaluator, LocalBackend, Rollout, RolloutBackend, RolloutRequest, RolloutWorker, Weights
 from train.dqn.threads import ThreadsBackend
 from train.run import checkpoint
@@ -160,6 +161,27 @@ def test_closing_ends_threads_in_the_middle_of_their_games(tmp_path: Path, monke
     rollouts.close()  # twice is no harm
     assert time.monotonic() - started < seconds(10)
     assert not any(thread.is_alive() for thread in rollouts._threads)
+
+
+def test_a_run_whose_transitions_stay_on_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU, but for its streams: what the player uploaded is what the buffer takes."""
+    added: list[str] = []
+    add = ReplayBuffer.add
+
+    def stays(chosen: TrainSettings, device: torch.device, stays: bool, *more: Any) -> RolloutWorker:
+        assert not stays
+        return RolloutWorker(chosen, device, True, *more)
+
+    def look(buffer: ReplayBuffer, transitions: Any) -> None:
+        added.extend({type(column).__name__ for column in transitions})
+        add(buffer, transitions)
+
+    monkeypatch.setattr("train.dqn.threads.RolloutWorker", stays)
+    monkeypatch.setattr(ReplayBuffer, "add", look)
+    assert main(small(tmp_path, "rollout=threads", "rollout.blocks=2")) == 0
+    assert set(added) == {"Tensor"} and len(added) == 8
+    newest, *_ = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
+    assert checkpoint.load(newest)["counters"]["env_steps"] == 256 * 40
 
 
 def test_a_run_is_stopped_resumed_and_completed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,6 +86,7 @@ def test_the_recipe_of_a_gpu_is_taken_where_nothing_else_is_named(tmp_path: Path
     for named in ("experiment=study_tressette", "rollout=threads", "device=cpu"):
         assert dqn(at_the_door([runs, named], GPU_NODE)).learner.batch_size != 16384, named
     assert at_the_door(["algo=q_learning", "game=blackjack"], GPU_NODE).notes == ()
+    assert dqn(at_the_door([runs, "game=spike"], GPU_NODE)).learner.batch_size == 1024  # with another it was not tried
 
 
 def test_a_run_goes_on_with_what_it_began_with(tmp_path: Path) -> None:
