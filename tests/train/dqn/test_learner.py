@@ -236,7 +236,8 @@ def test_values_targets_and_errors_are_float32_in_every_format(discount: float, 
     """
     it = filled(learner(formatted(chip, loss="mse", batch_size=32)), discount)
     it.replay._data.n_step_return.fill_(1.0)
-    it.replay._data.discount.fill_(discount)  # of the last row, too
+    it.replay._data.discount.fill_(discount)
+    it.replay._data.successor[it.replay.size - 1] = -1  # of the last row, too, the game goes on, if it does
     for network in (it.online, it.target):
         torch.nn.init.zeros_(network.head.weight)
         torch.nn.init.constant_(network.head.bias, 1001.0)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from cards.duplicate import Duel
 from tests.chips import CHIPS, emulated_chip
@@ -73,16 +74,15 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
     assert first == second
 
 
-@pytest.mark.parametrize("variant", [[], ["replay.prioritised=true"]], ids=["uniform", "prioritised"])
-def test_a_run_goes_on_from_a_checkpoint_of_format_1(tmp_path: Path, variant: list[str]) -> None:
+def test_a_run_goes_on_from_a_checkpoint_of_format_1(tmp_path: Path) -> None:
     """With a list of tensors, in what `torch.save` wrote, for a buffer."""
-    uninterrupted = run(tmp_path / "a", *variant)
-    state = run(tmp_path / "b", *variant, stop_after=128)
+    uninterrupted = run(tmp_path / "a")
+    state = run(tmp_path / "b", stop_after=128)
     state["replay"]["rows"] = whole(state["replay"]["rows"])
     (newest, *_) = checkpoint.listed(tmp_path / "b" / "tressette" / "small" / "checkpoints")
     save_format_1(newest, state)
     assert newest.read_bytes().startswith(b"busso-checkpoint 1 ")
-    assert differences(uninterrupted, run(tmp_path / "b", *variant)) == []
+    assert differences(uninterrupted, run(tmp_path / "b")) == []
 
 
 def with_next_observations(state: dict[str, Any]) -> None:
@@ -91,6 +91,7 @@ def with_next_observations(state: dict[str, Any]) -> None:
     del replay["columns"]
     observation, legal, action, n_step_return, discount, _ = whole(replay["rows"])
     replay["rows"] = TensorColumns([observation, action, n_step_return, discount, observation, legal])
+    replay["tree"] = replay.pop("priorities") and torch.ones(len(action), dtype=torch.float64)
 
 
 @pytest.mark.parametrize("save", [save_format_1, save_format_2])
