@@ -209,8 +209,7 @@ class DeviceGames:
 
     def __init__(self, game: Game, count: int, reward: Callable[..., None] | None = None, device: int = 0) -> None:
         require_device()
-        if not SIMULATED:
-            cuda.select_device(device)
+        self._select(device)
         self.game = game
         self.stream: Any = 0
         self._count = count
@@ -277,6 +276,15 @@ class DeviceGames:
 
     def _launch(self, kernel: Any, *arguments: Any) -> None:
         kernel[-(-self._count // THREADS), THREADS, self.stream](*arguments)
+
+    def _select(self, device: int) -> None:
+        if SIMULATED:
+            return
+        try:
+            cuda.select_device(device)
+        except Exception as error:
+            reason = str(error).strip().rpartition("\n")[2]
+            raise NoDeviceError(f"numba-cuda cannot use cuda:{device} ({reason}); say device=cpu") from error
 
     def _first_launch(self) -> None:
         """Find out now whether the driver takes what is compiled here."""

@@ -6,7 +6,8 @@ https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 import torch
@@ -102,10 +103,35 @@ class CapturedSteps:
         except RuntimeError as error:
             self._failed = True
             undo()
-            reason = str(error).strip().partition("\n")[0]
-            log.warning("updates could not be captured in a CUDA graph (%s); each is run by itself", reason)
+            cause = error.__context__ or error  # what broke the capture, not that its end found it broken
+            reason = str(cause).strip().partition("\n")[0]
+            log.warning(
+                "updates could not be captured in a CUDA graph (%s); each is run by itself; learner.cuda_graphs=false "
+                "does so from the start",
+                reason,
+            )
             self._graphs = {}
         return not self._failed
+
+
+def stream_apart(device: torch.device) -> torch.cuda.Stream:
+    """A stream that is no other thread's, to capture on.
+
+    PyTorch has 32 streams of each priority and hands them out in turn: what another thread asks of the same stream
+    during a capture would go into the graph.
+    """
+    return torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def capturing(graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream, errors: str) -> Iterator[None]:
+    """`torch.cuda.graph`, after which this thread is on the stream where it was, also when the capture fails."""
+    current = torch.cuda.current_stream(stream.device)
+    try:
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode=errors):
+            yield
+    finally:
+        torch.cuda.set_stream(current)
 
 
 class CudaRecorder:
@@ -114,7 +140,7 @@ class CudaRecorder:
     def __init__(self, device: torch.device, generator: Callable[[], torch.Generator]) -> None:
         self._device = device
         self._generator = generator
-        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._stream = stream_apart(device)
 
     def warm_up(self, step: Callable[[], None], times: int) -> None:
         """On the stream that captures, before and after which the device does the other stream's work."""
@@ -128,8 +154,10 @@ class CudaRecorder:
     def capture(self, step: Callable[[], None], times: int) -> torch.cuda.CUDAGraph:
         """See `Recorder`. Other threads may use the device meanwhile. Memory is the graph's own."""
         graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(self._generator())
-        with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
+        # Later versions of PyTorch find the generators by themselves, and are to drop this.
+        if register := getattr(graph, "register_generator_state", None):
+            register(self._generator())
+        with capturing(graph, self._stream, "thread_local"):
             for _ in range(times):
                 step()
         return graph

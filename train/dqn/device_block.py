@@ -7,6 +7,7 @@ step on the CPU, where tensors and the simulator's arrays are the same memory.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +20,11 @@ from torch import Tensor
 from cards.game import Game
 from cards.gpu import DeviceGames
 from cards.splitmix import derive
+from train.dqn.captured import capturing, stream_apart
 from train.dqn.choice import choose, exploration_threshold
 from train.dqn.network import QNetwork
+
+log = logging.getLogger("train")
 
 ROUNDS = 8  # of one graph; then the CPU looks whether there is a game left
 
@@ -83,6 +87,7 @@ class DeviceBlock:
         self._generators = [self._zeros(torch.int64) for _ in range(1 + len(others))]
         self._threshold = torch.zeros((), dtype=torch.int64, device=self.device)
         self._graph: torch.cuda.CUDAGraph | None = None
+        self._tried_to_capture = self.device.type != "cuda"
 
     def deal(
         self,
@@ -95,7 +100,8 @@ class DeviceBlock:
 
         Their draws follow from the seed and their number, as in `cards.play.play`, or that in `salts`.
         """
-        if self.device.type == "cuda" and self._graph is None:
+        if not self._tried_to_capture:
+            self._tried_to_capture = True
             self._graph = self._captured()
         self._put(self._seeds, seeds.view(np.int64))
         self._put(self._who, who)
@@ -123,7 +129,7 @@ class DeviceBlock:
         self.games.returns(out)
         return out
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def _advance(self) -> None:
         if self._graph is None:
             self._play()
@@ -145,22 +151,34 @@ class DeviceBlock:
     def _stream(self) -> int:
         return torch.cuda.current_stream(self.device).cuda_stream if self.device.type == "cuda" else 0
 
-    def _captured(self) -> torch.cuda.CUDAGraph:
-        """The graph of `_play`. Everything is compiled and every library started before, which may not be captured."""
-        stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream(self.device))
-        with torch.cuda.stream(stream), torch.inference_mode():
+    def _captured(self) -> torch.cuda.CUDAGraph | None:
+        """The graph of `_play`; None where it cannot be captured, with a line in the log: then rounds are asked for.
+
+        Everything is compiled and every library started before, which may not be captured.
+        """
+        current, stream = torch.cuda.current_stream(self.device), stream_apart(self.device)
+        stream.wait_stream(current)
+        # Not inference mode: what PyTorch keeps for all graphs is made in the first, and the learner's writes to it.
+        with torch.cuda.stream(stream), torch.no_grad():
             self._there.fill_(-1)
             self._begin()
             self._play()
             stream.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            # Relaxed: what other threads and Numba allocate or free meanwhile is no concern of the graph.
-            with torch.cuda.graph(graph, stream=stream, capture_error_mode="relaxed"):
-                self.games.use_stream(self._stream())
-                self._play()
-        torch.cuda.current_stream(self.device).wait_stream(stream)
-        return graph
+            graph, captured = torch.cuda.CUDAGraph(), True
+            try:
+                # Relaxed: what other threads and Numba allocate or free meanwhile is no concern of the graph.
+                with capturing(graph, stream, "relaxed"):
+                    self.games.use_stream(self._stream())
+                    self._play()
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError as error:
+                reason = str(error.__context__ or error).strip().partition("\n")[0]
+                log.warning("rounds could not be captured in a CUDA graph (%s); each is asked for by itself", reason)
+                captured = False
+        current.wait_stream(stream)
+        self.games.use_stream(self._stream())
+        return graph if captured else None
 
     def _play(self) -> None:
         for k in range(ROUNDS):

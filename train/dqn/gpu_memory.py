@@ -12,6 +12,7 @@ from train.settings.dqn import TrainSettings
 
 GB = 10**9
 _DECISIONS = 64  # of one game, on the safe side: 40 in Tressette
+_WORKSPACE = 32 * 2**20  # of cuBLAS, for each stream
 _LIBRARIES = GB  # what PyTorch and its libraries take by themselves
 _CPU = torch.device("cpu")
 
@@ -24,6 +25,7 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     game = settings.load_game()
     rollout, capacity = settings.rollout, settings.replay.capacity
     blocks = (rollout.blocks or 1) * block_bytes(game, settings) if rollout.kind in ("threads", "device") else 0
+    blocks += (rollout.blocks or 1) * _WORKSPACE if blocks else 0
     rest = blocks + learner_bytes(game, settings) + _LIBRARIES
     each = buffer_bytes(game, settings)
     if capacity * each + rest <= free:
@@ -32,8 +34,8 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     taken = f"about {rest / GB:.1f} GB ({blocks / GB:.1f} GB of them for blocks of games)"
     room = int((free - rest) / each)
     if room < settings.learner.batch_size:
-        key = "rollout.games" if blocks > rest / 2 else "learner.batch_size"
-        raise SettingsError(f"{key}: learning and playing take {taken}, but {has}; lower it, or say device=cpu")
+        lower = "rollout.games or rollout.blocks" if blocks > rest / 2 else "learner.batch_size"
+        raise SettingsError(f"{lower}: learning and playing take {taken}, but {has}; lower it, or say device=cpu")
     fits = room - room % 10 ** (len(str(room)) - 2)
     raise SettingsError(
         f"replay.capacity: {capacity:,} transitions take {capacity * each / GB:.1f} GB, all else {taken}, but {has}; "

@@ -85,7 +85,7 @@ class Learner:
         self._scaler = torch.amp.GradScaler(device.type, enabled=self.precision == torch.float16)
         self._sums = torch.zeros(len(METRICS), device=device)
         self._summed = 0
-        self._captured = self._capturing() if device.type == "cuda" else None
+        self._captured = self._capturing() if device.type == "cuda" and settings.cuda_graphs else None
 
     def use_first_layer(self, gathers: bool) -> None:
         """Which kernel the first layer runs on, see `PackedLinear`."""

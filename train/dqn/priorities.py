@@ -15,7 +15,8 @@ class Priorities:
 
     The sums of blocks are kept beside them, in float64. A draw looks for its block in the running sum over these, and
     for its place in the running sum over the block. Whatever changes, the sums of its blocks are taken anew, so that
-    rounding never accumulates. No operation waits for the device.
+    rounding never accumulates. No operation waits for the device. A GPU adds up in any order, and so it writes a place
+    that is named twice: there two runs may differ.
     """
 
     def __init__(self, capacity: int, device: torch.device) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -43,6 +43,11 @@ class RolloutRequest:
     count: int
     epsilon: float
     attempt: int = 0
+
+    def pieces(self, most: int) -> list[RolloutRequest]:
+        """The same episodes, at most so many at a time: a small backend may go on with what a larger one began."""
+        starts = range(0, self.count, most)
+        return [replace(self, first=self.first + k, count=min(most, self.count - k)) for k in starts]
 
 
 class EpisodeReturn(NamedTuple):

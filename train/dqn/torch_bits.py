@@ -25,7 +25,11 @@ def unpack_tensor(words: Tensor, bits: int, dtype: torch.dtype = torch.float32) 
 @cache
 def _bits_of_bytes(dtype: torch.dtype, device: torch.device) -> Tensor:
     """`[256, 8]`: the bits of each byte, the lowest first."""
-    return (torch.arange(256, device=device).unsqueeze(1) >> torch.arange(8, device=device) & 1).to(dtype)
+    with torch.inference_mode(False):  # it is everybody's
+        table = (torch.arange(256, device=device).unsqueeze(1) >> torch.arange(8, device=device) & 1).to(dtype)
+    if device.type == "cuda":  # other threads, whose streams do not wait for this one's, are given it from now on
+        torch.cuda.current_stream(device).synchronize()
+    return table
 
 
 def _unpack_cpu(words: Tensor, bits: int, dtype: torch.dtype) -> Tensor:

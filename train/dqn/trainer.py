@@ -178,7 +178,9 @@ class Trainer:
     def _next_request(self) -> RolloutRequest | None:
         counters = self.counters
         if self._unplayed:
-            return replace(self._unplayed.pop(0), epsilon=self._epsilon())
+            request, *rest = self._unplayed[0].pieces(self.rollouts.games())
+            self._unplayed[:1] = rest
+            return replace(request, epsilon=self._epsilon())
         left = self.budget.episodes_left(counters.next_episode)
         games = self.rollouts.games()
         count = games if left is None else min(games, left)

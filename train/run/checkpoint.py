@@ -225,8 +225,14 @@ def prune(folder: Path, keep: int) -> None:
     """Delete all but the newest `keep` checkpoints, segments that none of them needs, and what interruptions left."""
     for path in [*listed(folder)[keep:], *folder.glob(".*.tmp")]:
         path.unlink(missing_ok=True)
+    delete_unneeded_segments(folder)
+
+
+def delete_unneeded_segments(folder: Path) -> None:
+    """Delete segments that no checkpoint needs: those that are set aside may still be repaired, and count as well."""
     with suppress(OSError):  # who cannot read what is needed deletes nothing
-        segments.delete_all_but(folder, {name for path in listed(folder) for name in _needed_segments(path)})
+        needing = [*listed(folder), *folder.glob("*.damaged")]
+        segments.delete_all_but(folder, {name for path in needing for name in _needed_segments(path)})
 
 
 def _needed_segments(path: Path) -> list[str]:
@@ -278,6 +284,9 @@ def _save_and_prune(path: Path, rest: Snapshot, held: dict[Place, Columns], keep
     try:
         with rest.own_streams():  # for the columns, too
             _write(path, rest.on_host(), held)
+    except CheckpointError:
+        delete_unneeded_segments(path.parent)  # else what was written in vain takes the room that the next one needs
+        raise
     finally:  # whatever went wrong, nobody waits for ever
         for each in held.values():
             each.release()

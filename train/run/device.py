@@ -21,7 +21,9 @@ _DRIVER = Path("/proc/driver/nvidia/version")  # there where a driver is loaded,
 
 def this_machine() -> Machine:
     """What this process may train on."""
-    return Machine(_problem(torch.device("cuda")) is None, resources.cpus())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an old driver; `choose_device` says so
+        return Machine(torch.cuda.is_available(), resources.cpus())
 
 
 def choose_device(setting: str) -> torch.device:
@@ -34,7 +36,7 @@ def choose_device(setting: str) -> torch.device:
         problem = _problem(device)
         if problem and _driver():
             log.warning("no GPU is used: %s", problem)
-        return torch.device("cpu") if problem else device
+        return torch.device("cpu") if problem else _prepared(device)
     try:
         device = torch.device(setting)
     except RuntimeError:
@@ -44,6 +46,15 @@ def choose_device(setting: str) -> torch.device:
     problem = _problem(device) if device.type == "cuda" else None
     if problem:
         raise SettingsError(f"device: PyTorch sees no {setting} it can use ({problem}); say device=cpu")
+    return _prepared(device) if device.type == "cuda" else device
+
+
+def _prepared(device: torch.device) -> torch.device:
+    """The GPU, as the one of this thread: graphs and events ask for the current one, whatever their tensors are on."""
+    torch.cuda.set_device(device.index or 0)
+    # Sums over thousands of rows stay in float32, as on a CPU.
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     return device
 
 

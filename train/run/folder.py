@@ -61,6 +61,7 @@ class RunFolder:
         Damaged newer ones are renamed, with a warning. Raises SettingsError when the run was started with other
         settings, CheckpointError when no checkpoint is whole or the newest that is does not fit.
         """
+        checkpoint.delete_unneeded_segments(self.checkpoints)  # of a start that was killed while it wrote
         found = checkpoint.load_newest(self.checkpoints)
         # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
         if found is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -29,7 +30,7 @@ class Snapshot:
         """Within it, what this thread asks of a GPU waits for the work given before the snapshot, and for no other."""
         with ExitStack() as stack:
             for device, event in self._ready.items():
-                stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+                stream = _stream(device)
                 stream.wait_event(event)
                 stack.enter_context(torch.cuda.stream(stream))
             yield
@@ -47,6 +48,12 @@ class Snapshot:
         if isinstance(value, dict):
             return {key: self._copied(item) for key, item in value.items()}
         return [self._copied(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _stream(device: torch.device) -> torch.cuda.Stream:
+    """One for all checkpoints: PyTorch has 32, and hands out those of other threads after that."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def _on_gpu(tensor: Tensor) -> bool:

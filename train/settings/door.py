@@ -15,11 +15,15 @@ import yaml
 
 from command.checks import SettingsError
 from train.settings.algorithms import AnyRunSettings, settings_of
-from train.settings.dqn import RolloutSettings, TrainSettings
+from train.settings.dqn import CPU_GAMES, RolloutSettings, TrainSettings
 from train.settings.saved import changes
 
 GPU_RECIPE = "gpu"  # conf/experiment/gpu.yaml
+NO_EXPERIMENT = "experiment=null"  # Hydra has no such words: it is what conf/train.yaml says
 GAME_OF_RECIPE = "tressette"  # with which it was found: large batches were tried in no other
+
+_DECISIONS = 64  # of one game, on the safe side: 40 in Tressette
+_WAVES = 50  # of rollouts that are out at a time, at least, in a run of so many episodes
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,11 @@ class Chosen:
 
 def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
     """The settings of a command line of `python -m train` on this machine. Raises SettingsError."""
+    given, overrides = overrides, [each for each in overrides if each != NO_EXPERIMENT]
     settings = settings_of(overrides)
     if not isinstance(settings, TrainSettings):
         return Chosen(settings)
-    settings, recipe = _with_gpu_recipe(overrides, settings, machine)
+    settings, recipe = (settings, ()) if _names_a_recipe(given) else _with_gpu_recipe(overrides, settings, machine)
     rollout, why = _rollout(settings, machine)
     return Chosen(replace(settings, rollout=rollout), (*recipe, *why))
 
@@ -59,12 +64,11 @@ def _with_gpu_recipe(
 
     A run that was begun goes on with what it began with, also on another machine.
     """
-    if {each.lstrip("+~").partition("=")[0].partition("@")[0] for each in overrides} & {"experiment", "rollout"}:
-        return plain, ()
     if plain.game_name != GAME_OF_RECIPE:
         return plain, ()
     begun, gpu = _settings_of_run(plain.folder), machine.learns_on_gpu(plain.device)
-    if not (begun or gpu):
+    by_threads = gpu and (plain.rollout.kind != "auto" or _kind(plain.rollout, gpu)[0] == "threads")
+    if not (begun or by_threads):
         return plain, ()
     with_it = settings_of([f"experiment={GPU_RECIPE}", *overrides])
     assert isinstance(with_it, TrainSettings)
@@ -72,7 +76,13 @@ def _with_gpu_recipe(
     if begun and not _is_nearer(begun, with_it, plain):
         return plain, ()
     why = "the run began with it" if begun else "the learner has a GPU"
-    return with_it, (f"experiment={GPU_RECIPE}: {why}; rollout=threads is without it, in a run with another name=...",)
+    return with_it, (f"experiment={GPU_RECIPE}: {why}; {NO_EXPERIMENT} is without it, in a run with another name=...",)
+
+
+def _names_a_recipe(overrides: Sequence[str]) -> bool:
+    return bool(
+        {each.lstrip("+~").partition("=")[0].partition("@")[0] for each in overrides} & {"experiment", "rollout"}
+    )
 
 
 def _settings_of_run(folder: Path) -> dict[str, Any]:
@@ -109,15 +119,31 @@ def _rollout(settings: TrainSettings, machine: Machine) -> tuple[RolloutSettings
         rollout, notes = replace(rollout, kind=kind), (f"rollout=auto: {kind}, since {why}",)
     if rollout.kind == "threads":
         blocks = rollout.blocks_on(on_gpu, machine.cpus - settings.learner.threads)
-        return replace(rollout, blocks=blocks, games=rollout.games_on(on_gpu)), notes
+        return replace(rollout, blocks=blocks, games=_games(settings, rollout.games_on(on_gpu), blocks)), notes
     if rollout.kind == "device":
-        return replace(rollout, games=rollout.games_on_device()), notes
+        return replace(rollout, games=_games(settings, rollout.games_on_device(), 0)), notes
     return replace(rollout, games=rollout.games_on(gpu=False)), notes
+
+
+def _games(settings: TrainSettings, most: int, blocks: int) -> int:
+    """Games of one rollout, where they are not named: at most what the device likes.
+
+    But so few that the buffer holds what is out at a time, and that of a run of so many episodes not much is played
+    before the first update.
+    """
+    if settings.rollout.games:
+        return settings.rollout.games
+    out = blocks + 2
+    games = min(most, settings.replay.capacity // (_DECISIONS * out))
+    if settings.episodes:
+        games = min(games, settings.episodes // (_WAVES * out))
+    return max(min(most, CPU_GAMES), games)
 
 
 def _kind(rollout: RolloutSettings, on_gpu: bool) -> tuple[str, str]:
     """Which kind `auto` is, and why."""
     of_ray = [f"rollout.{name}" for name in ("workers", "gpus_per_worker") if getattr(rollout, name)]
+    of_ray += ["rollout.threads"] if rollout.threads > 1 else []
     if of_ray and rollout.blocks:
         raise SettingsError(
             f"{of_ray[0]}: is of Ray, rollout.blocks of threads; leave one out, or say rollout=ray or rollout=threads"

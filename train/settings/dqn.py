@@ -23,6 +23,7 @@ from train.settings.run import CheckpointSettings, RunSettings, job_minutes
 DEFAULT_MINUTES = 9.0  # of a run without a budget
 ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
+GPU_BLOCKS = 8  # of threads, at most, where rollout.blocks is null: more make weights older and take memory
 DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
 
 
@@ -57,6 +58,7 @@ class LearnerSettings:
     target_tau: float = 0.01
     ema_decay: float = 0.99
     precision: str = "auto"
+    cuda_graphs: bool = True
     threads: int = 1
     samples_per_insert: float = 0.5
     learning_starts: int = 10_000
@@ -163,7 +165,7 @@ class RolloutSettings:
 
     def blocks_on(self, gpu: bool, cpus: int) -> int:
         """Rollouts that threads play at a time on so many CPUs; at least two where a GPU computes for one meanwhile."""
-        return self.blocks or max(2 if gpu else 1, cpus)
+        return self.blocks or (min(max(2, cpus), GPU_BLOCKS) if gpu else max(1, cpus))
 
 
 @dataclass

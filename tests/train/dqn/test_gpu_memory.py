@@ -41,7 +41,7 @@ def test_priorities_take_room_too(tmp_path: Path) -> None:
 def test_blocks_that_are_too_large(tmp_path: Path) -> None:
     chosen = buffer(tmp_path, 1000, "rollout.blocks=60")
     assert 60 * block_bytes(chosen.load_game(), chosen) > 4 * GB
-    with pytest.raises(SettingsError, match=r"^rollout\.games: .*GB free; lower it"):
+    with pytest.raises(SettingsError, match=r"^rollout\.games or rollout\.blocks: .*GB free; lower it"):
         check_gpu_memory(chosen, 4 * GB, "cuda:1")
     with pytest.raises(SettingsError, match=r"^learner\.batch_size: "):
         check_gpu_memory(settings(tmp_path, "learner.batch_size=1000000"), 2 * GB, "cuda:1")

@@ -294,6 +294,16 @@ def test_open_tickets_keep_their_attempt_and_may_be_of_an_older_version(tmp_path
     assert [(t.first, t.count, t.attempt, t.epsilon) for t in requests if t] == [(64, 32, 3, 1.0), (96, 32, 0, 1.0)]
 
 
+def test_what_a_larger_backend_began_is_played_in_pieces(tmp_path: Path) -> None:
+    chosen, device = settings(tmp_path, "rollout.games=32"), choose_device("cpu")
+    with RunFolder(chosen) as folder:
+        trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
+        trainer._unplayed = [RolloutRequest(64, 80, 0.5, 3), RolloutRequest(200, 5, 0.5)]
+        requests = [trainer._next_request() for _ in range(4)]
+    found = [(request.first, request.count, request.attempt) for request in requests if request]
+    assert found == [(64, 32, 3), (96, 32, 3), (128, 16, 3), (200, 5, 0)] and not trainer._unplayed
+
+
 def test_an_evaluation_that_fell_due_while_another_ran_is_made_up_for(tmp_path: Path) -> None:
     class Slow(LocalBackend):
         """Evaluations that are done six rollouts later."""

@@ -346,3 +346,35 @@ def test_length_of_a_segment() -> None:
     assert segments.segment_rows(CAPACITY, ROW) == LENGTH
     assert segments.segment_rows(64 * 1000, ROW) == 1000
     assert segments.segment_rows(1, 10**9) == 1
+
+
+def test_what_was_written_in_vain_leaves_no_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each start on a full disk would take more of it, and never give it back."""
+    run = Run(tmp_path)
+    run.add(600)
+    run.save()
+    before = run.files()
+
+    def full(*given: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)
+    for _ in range(2):
+        run.add(600)
+        with pytest.raises(CheckpointError, match="No space left"):
+            run.save()
+        assert run.files() == before
+    monkeypatch.undo()
+    run.resume()
+
+
+def test_segments_of_a_checkpoint_that_was_set_aside_are_kept(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.add(600)
+    aside = run.save()
+    needed = set(run.files())
+    checkpoint.set_aside(aside)
+    run.add(CAPACITY)
+    run.save()
+    checkpoint.delete_unneeded_segments(tmp_path)
+    assert needed <= set(run.files())

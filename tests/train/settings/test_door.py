@@ -29,7 +29,7 @@ def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     ("machine", "overrides", "kind", "games", "blocks", "says"),
     [
         (LAPTOP, [], "ray", 512, None, "rollout=auto: ray, since the learner has no GPU"),
-        (GPU_NODE, [], "threads", 16384, 15, "rollout=auto: threads, since the learner has a GPU, on one node"),
+        (GPU_NODE, [], "threads", 16384, 8, "rollout=auto: threads, since the learner has a GPU, on one node"),
         (GPU_NODE, ["learner.threads=15"], "threads", 16384, 2, "threads"),
         (GPU_NODE, ["device=cpu"], "ray", 512, None, "the learner has no GPU"),
         (LAPTOP, ["device=cuda:1"], "threads", 16384, 3, "the learner has a GPU"),
@@ -40,7 +40,7 @@ def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
         (LAPTOP, ["rollout=threads"], "threads", 512, 3, ""),
         (LAPTOP, ["rollout=threads", "learner.threads=4"], "threads", 512, 1, ""),
         (GPU_NODE, ["rollout=local"], "local", 512, None, ""),
-        (GPU_NODE, ["rollout=device"], "device", 65_536, None, ""),
+        (GPU_NODE, ["rollout=device"], "device", 1_000_000 // 128, None, ""),
         (GPU_NODE, ["rollout=device", "rollout.games=100"], "device", 100, None, ""),
         (GPU_NODE, ["rollout=ray"], "ray", 512, None, ""),
     ],
@@ -79,14 +79,32 @@ def test_the_recipe_of_a_gpu_is_taken_where_nothing_else_is_named(tmp_path: Path
     chosen = at_the_door([runs], GPU_NODE)
     assert recipe.name == "gpu" and dqn(chosen).name == "default"
     assert dqn(chosen).learner == recipe.learner and recipe.learner.batch_size == 16384
-    assert chosen.notes[0].startswith("experiment=gpu: the learner has a GPU; rollout=threads is without it")
+    assert chosen.notes[0].startswith("experiment=gpu: the learner has a GPU; experiment=null is without it")
     assert dqn(at_the_door([runs, "learner.batch_size=64", "name=x"], GPU_NODE)).learner.batch_size == 64
     plain = dqn(at_the_door([runs], LAPTOP))
     assert plain.learner.batch_size == 1024
-    for named in ("experiment=study_tressette", "rollout=threads", "device=cpu"):
+    for named in ("experiment=study_tressette", "experiment=null", "~experiment", "rollout=threads", "device=cpu"):
         assert dqn(at_the_door([runs, named], GPU_NODE)).learner.batch_size != 16384, named
     assert at_the_door(["algo=q_learning", "game=blackjack"], GPU_NODE).notes == ()
     assert dqn(at_the_door([runs, "game=spike"], GPU_NODE)).learner.batch_size == 1024  # with another it was not tried
+
+
+def test_the_recipe_of_one_node_is_not_taken_on_several(tmp_path: Path) -> None:
+    chosen = dqn(at_the_door([f"runs={tmp_path}", "rollout.nodes=2"], GPU_NODE))
+    assert (chosen.rollout.kind, chosen.learner.batch_size) == ("ray", 1024)
+
+
+def test_so_few_games_at_a_time_that_buffer_and_budget_hold_them(tmp_path: Path) -> None:
+    """With 15 CPUs for 8 blocks, 10 rollouts are out: of 64 decisions a game at most, and 50 times in a budget."""
+    runs = f"runs={tmp_path}"
+    many, cpus = Machine(gpu=True, cpus=128), "rollout=threads"
+    default = dqn(at_the_door([runs], many)).rollout
+    assert (default.blocks, default.games) == (8, 16_384)
+    assert dqn(at_the_door([runs, cpus], many)).rollout.games == 1_000_000 // (64 * 10)
+    assert dqn(at_the_door([runs, "episodes=400000"], many)).rollout.games == 400_000 // (50 * 10)
+    assert dqn(at_the_door([runs, "episodes=1000"], many)).rollout.games == 512
+    assert dqn(at_the_door([runs, "episodes=1000", "rollout.games=9"], many)).rollout.games == 9
+    assert dqn(at_the_door([runs, "experiment=study_tressette"], many)).rollout.games == 512
 
 
 def test_a_run_goes_on_with_what_it_began_with(tmp_path: Path) -> None:
