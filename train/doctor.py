@@ -117,6 +117,8 @@ def _cpus(settings: TrainSettings) -> Finding:
     says = f"{mine} of the machine's {there}"
     if settings.rollout.kind == "ray":
         says += f"; {stages.workers_here(settings)} rollout workers on this node"
+        if stages.counts_this_node_alone(settings):
+            says += "; of the cluster at RAY_ADDRESS only this node is counted: say rollout.workers=N"
     elif _has_other_nodes(settings):
         says += "; Ray's workers of the other nodes are not counted, neither here nor in memory and speeds"
     too_many = (settings.rollout.workers or 0) > mine and not os.environ.get("RAY_ADDRESS")

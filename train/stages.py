@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -37,6 +38,12 @@ def workers_here(settings: TrainSettings) -> int:
     if settings.rollout.kind != "ray":
         return 0
     return settings.rollout.workers or max(1, resources.cpus() - settings.learner.threads)
+
+
+def counts_this_node_alone(settings: TrainSettings) -> bool:
+    """Whether the run takes as many workers as a cluster has CPUs, of which only those of this node are known here."""
+    rollout = settings.rollout
+    return rollout.kind == "ray" and not rollout.workers and bool(os.environ.get("RAY_ADDRESS"))
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,15 @@ def test_threads_of_several_nodes_want_a_cluster(tmp_path: Path, monkeypatch: py
     assert "Ray" not in {each.what for each in doctor.examine(settings(tmp_path, "rollout=threads"))}
 
 
+def test_workers_of_a_cluster_are_not_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = settings(tmp_path, "rollout=ray", "rollout.workers=3")
+    guessed = settings(tmp_path, "rollout=ray", "rollout.workers=null")
+    assert "only this node" not in doctor._cpus(guessed).says
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    assert "only this node is counted" in doctor._cpus(guessed).says
+    assert "only this node" not in doctor._cpus(known).says
+
+
 def test_a_run_that_does_not_fit_into_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU with 2 GB free, and a buffer of 85 GB."""
     monkeypatch.setattr(doctor, "choose_device", lambda _: torch.device("cuda:0"))
