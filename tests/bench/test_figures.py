@@ -71,7 +71,7 @@ def test_what_cannot_be_measured_is_missing_and_the_rest_is_measured() -> None:
     table = [BEFORE, replace(BEFORE, figure="rollout_over_forward")]
     measured = guard.measure([broken, measuring([0.8])], table, HERE)
     assert measured == {"rollout_over_forward": 0.8}
-    assert verdicts(measured, table)[1] == ["speed: committed 0.8, not measured now"]
+    assert verdicts({"share": 0.1, **measured}, table)[1] == ["speed: committed 0.8, not measured now"]
 
 
 def guarded_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: float) -> int:
