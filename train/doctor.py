@@ -18,6 +18,7 @@ from rich.table import Table
 from command.checks import SettingsError
 from command.errors import UserError
 from train import stages
+from train.dqn.gpu_memory import check_gpu_memory
 from train.dqn.priorities import Priorities
 from train.dqn.replay import ReplayBuffer
 from train.run import resources
@@ -44,9 +45,18 @@ class Finding:
 def examine(settings: TrainSettings) -> list[Finding]:
     """Everything but the speeds. No finding with verdict "error": a run would start."""
     findings = [_versions(), *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
-    if settings.rollout.kind == "ray":
+    if _speaks_to_ray(settings):
         findings += _ray(settings)
     return findings
+
+
+def _speaks_to_ray(settings: TrainSettings) -> bool:
+    """Whether the run has Ray workers: all that play, or those of the other nodes."""
+    return settings.rollout.kind == "ray" or _has_other_nodes(settings)
+
+
+def _has_other_nodes(settings: TrainSettings) -> bool:
+    return settings.rollout.kind == "threads" and settings.rollout.nodes > 1
 
 
 def _versions() -> Finding:
@@ -73,7 +83,10 @@ def _gpus(settings: TrainSettings) -> Iterator[Finding]:
     if not torch.cuda.device_count():
         yield _no_gpu(drivers, cuda)
     try:
-        yield Finding("device", f"the learner computes on {choose_device(settings.device)} (device={settings.device})")
+        device = choose_device(settings.device)
+        if device.type == "cuda":
+            check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{device.index or 0}")
+        yield Finding("device", f"the learner computes on {device} (device={settings.device})")
     except SettingsError as error:
         yield Finding("device", str(error), "error")
 
@@ -104,6 +117,10 @@ def _cpus(settings: TrainSettings) -> Finding:
     says = f"{mine} of the machine's {there}"
     if settings.rollout.kind == "ray":
         says += f"; {stages.workers_here(settings)} rollout workers on this node"
+        if stages.counts_this_node_alone(settings):
+            says += "; of the cluster at RAY_ADDRESS only this node is counted: say rollout.workers=N"
+    elif _has_other_nodes(settings):
+        says += "; Ray's workers of the other nodes are not counted, neither here nor in memory and speeds"
     too_many = (settings.rollout.workers or 0) > mine and not os.environ.get("RAY_ADDRESS")
     return Finding("CPUs", says, "warning" if too_many else "ok")
 
@@ -119,7 +136,7 @@ def _priority_bytes(settings: TrainSettings) -> int:
 def _memory(settings: TrainSettings) -> Finding:
     workers, limit = stages.workers_here(settings), resources.memory()
     on_gpu = settings.device != "cpu" and torch.cuda.is_available()
-    ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if settings.rollout.kind == "ray" else 0
+    ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if _speaks_to_ray(settings) else 0
     # What a checkpoint takes besides the buffer, when it is written and when it is loaded: `make bench`,
     # checkpoint_memory. A buffer on a GPU takes that alone.
     wanted = ray + GIB + (_replay_bytes(settings) + _priority_bytes(settings)) * (0.3 if on_gpu else 1.3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from rich.table import Table
 from cards.game import Game
 from cards.play import RandomPlayer, play
 from cards.splitmix import stream
+from train.dqn.first_layer import FirstLayer
 from train.dqn.learner import Learner
 from train.dqn.replay import ReplayBuffer
 from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network, build_network
@@ -36,6 +38,12 @@ def workers_here(settings: TrainSettings) -> int:
     if settings.rollout.kind != "ray":
         return 0
     return settings.rollout.workers or max(1, resources.cpus() - settings.learner.threads)
+
+
+def counts_this_node_alone(settings: TrainSettings) -> bool:
+    """Whether the run takes as many workers as a cluster has CPUs, of which only those of this node are known here."""
+    rollout = settings.rollout
+    return rollout.kind == "ray" and not rollout.workers and bool(os.environ.get("RAY_ADDRESS"))
 
 
 @dataclass(frozen=True)
@@ -68,10 +76,13 @@ def measure(settings: TrainSettings) -> Measured:
     assert isinstance(transitions, Transitions)  # a worker by itself makes arrays
     decisions = len(transitions.action)
     playing = _seconds(lambda: worker.play(request), device) / decisions
-    buffer = ReplayBuffer(settings.replay.capacity, game.words, device, settings.seed)
+    replay = settings.replay
+    alpha = replay.alpha if replay.prioritised else 0.0  # as the trainer has it
+    buffer = ReplayBuffer(replay.capacity, game.words, device, settings.seed, alpha, replay.beta)
     inserting = _seconds(lambda: buffer.add(transitions), device) / decisions
     torch.set_num_threads(settings.learner.threads)
     learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
+    FirstLayer(settings, game, learner).settle()
     update = _seconds(lambda: learner.update_many(UPDATES_AT_ONCE), device) / UPDATES_AT_ONCE
     speeds = Speeds(playing, inserting, update)
     if device.type == "cuda" and kind in ("threads", "device"):
@@ -229,7 +240,7 @@ def in_words(decisions: float) -> str:
 def wider(measured: Measured) -> Table:
     """What more workers would give, each node as this one; of kind threads, more threads."""
     threads = measured.kind in ("threads", "device")
-    title = "with more threads" if threads else "with more Ray workers, on nodes like this one"
+    title = "with more threads, on as many CPUs" if threads else "with more Ray workers, on nodes like this one"
     table = Table("threads" if threads else "workers", "nodes", "decisions/s", "limited by", "then", title=title)
     if threads:
         for count in (measured.load.threads * times for times in (1, 2, 4)):

@@ -141,16 +141,16 @@ def compare(
 ) -> tuple[list[str], list[str]]:
     """Lines on what is as it was, or cannot be compared, and lines on what has fallen, one for each guarded figure.
 
-    A figure that is in the table but was not measured has fallen: whatever measures it is broken.
+    A figure that was not measured has fallen, whatever is committed: what measures it is broken.
     """
     fine, worse = [], []
     for each in guarded:
         before, now = reference(each, table, kind), measured.get(each.figure)
-        if before is None:
-            says = "not measured" if now is None else f"{now:.4g}"
-            fine.append(f"{each.figure}: {says}; no committed figure for this kind of chip ({kind})")
-        elif now is None:
-            worse.append(f"{each.figure}: committed {before.median:.4g}, not measured now")
+        if now is None:
+            committed_one = f"committed {before.median:.4g}" if before else f"none committed for {kind}"
+            worse.append(f"{each.figure}: {committed_one}, not measured now")
+        elif before is None:
+            fine.append(f"{each.figure}: {now:.4g}; no committed figure for this kind of chip ({kind})")
         elif fallen(now, before):
             worse.append(f"{each.figure}: committed {before.median:.4g}, now {now:.4g}, worse by more than 10%")
         else:

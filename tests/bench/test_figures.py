@@ -43,9 +43,8 @@ def test_a_missing_figure_is_named() -> None:
 
 
 def test_another_kind_of_chip_is_not_compared() -> None:
-    fine, worse = verdicts({"speed": 0.1}, [BEFORE], ELSEWHERE)
+    fine, worse = verdicts({"speed": 0.1, "share": 0.1}, [BEFORE], ELSEWHERE)
     assert not worse and fine[0] == "speed: 0.1; no committed figure for this kind of chip (Intel AVX2)"
-    assert "not measured" in fine[1]  # and neither it nor the other was
     same = [Guarded("speed", any_chip=True)]
     assert compare(same, {"speed": 0.1}, [BEFORE], ELSEWHERE)[1]  # a figure that no chip changes
     own = replace(BEFORE, chip=ELSEWHERE, median=0.1)
@@ -72,7 +71,7 @@ def test_what_cannot_be_measured_is_missing_and_the_rest_is_measured() -> None:
     table = [BEFORE, replace(BEFORE, figure="rollout_over_forward")]
     measured = guard.measure([broken, measuring([0.8])], table, HERE)
     assert measured == {"rollout_over_forward": 0.8}
-    assert verdicts(measured, table)[1] == ["speed: committed 0.8, not measured now"]
+    assert verdicts({"share": 0.1, **measured}, table)[1] == ["speed: committed 0.8, not measured now"]
 
 
 def guarded_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, now: float) -> int:
@@ -91,6 +90,24 @@ def test_the_exit_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: 
     assert guarded_run(monkeypatch, tmp_path, 0.8 * 0.89) == 1
     (said,) = capsys.readouterr().err.splitlines()
     assert said == "error: fallen  rollout_over_forward: committed 0.8, now 0.712, worse by more than 10%"
+
+
+def test_what_cannot_be_measured_fails_whatever_is_committed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(figures, "committed", lambda *_: [])
+    monkeypatch.setattr(figures, "chip", lambda: HERE)
+    monkeypatch.setattr(guard, "GUARDED", (Guarded("rollout_over_forward"),))
+    monkeypatch.setattr(guard, "MEASURING", (broken,))
+    assert guard.guard() == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == f"error: fallen  rollout_over_forward: none committed for {HERE}, not measured now"
+    monkeypatch.setattr(guard, "MEASURING", (measuring([0.1]),))
+    assert guard.guard() == 0  # measured, and nothing to compare it with
+    assert "no committed figure for this kind of chip" in capsys.readouterr().out
 
 
 def test_the_spread_of_several_runs() -> None:

@@ -35,6 +35,37 @@ def test_runs_that_would_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [finding.what for finding in findings if finding.verdict == "error"] == ["Ray"]
 
 
+def test_threads_of_several_nodes_want_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray is looked at: nobody listens at the address."""
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    chosen = settings(tmp_path, "rollout=threads", "rollout.nodes=2")
+    findings = doctor.examine(chosen)
+    assert [finding.what for finding in findings if finding.verdict == "error"] == ["Ray"]
+    found = {finding.what: finding for finding in findings}
+    assert "other nodes are not counted" in found["CPUs"].says
+    assert "Ray" not in {each.what for each in doctor.examine(settings(tmp_path, "rollout=threads"))}
+
+
+def test_workers_of_a_cluster_are_not_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = settings(tmp_path, "rollout=ray", "rollout.workers=3")
+    guessed = settings(tmp_path, "rollout=ray", "rollout.workers=null")
+    assert "only this node" not in doctor._cpus(guessed).says
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    assert "only this node is counted" in doctor._cpus(guessed).says
+    assert "only this node" not in doctor._cpus(known).says
+
+
+def test_a_run_that_does_not_fit_into_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU with 2 GB free, and a buffer of 85 GB."""
+    monkeypatch.setattr(doctor, "choose_device", lambda _: torch.device("cuda:0"))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (2 * 10**9, 80 * 10**9))
+    chosen = settings(tmp_path, "rollout=local", "replay.capacity=1000000000")
+    (found,) = (each for each in doctor._gpus(chosen) if each.verdict == "error")
+    assert found.what == "device" and "replay.capacity" in found.says and "cuda:0 has 2.0 GB free" in found.says
+    small_enough = settings(tmp_path, "rollout=local", "replay.capacity=100000")
+    assert doctor.would_start(list(doctor._gpus(small_enough)))
+
+
 def test_runs_that_could_not_be_resumed(tmp_path: Path) -> None:
     def folder(*overrides: str) -> doctor.Finding:
         found = {finding.what: finding for finding in doctor.examine(settings(tmp_path, *overrides))}

@@ -11,7 +11,9 @@ from rich.console import Console
 from command.compose import compose
 from tests.train.runs import SMALL
 from train import stages
+from train.dqn.learner import Learner
 from train.dqn.scaling import Load, Speeds
+from train.dqn.transitions import Transitions
 from train.settings.dqn import TrainSettings
 
 LOAD = Load(
@@ -65,7 +67,7 @@ def test_every_kind_has_one_limit_and_a_table_of_more(kind: str) -> None:
     if kind in ("local", "ray"):
         assert "1,000" in text and "driver" in text  # workers, and what they would be limited by
     else:
-        assert "with more threads" in text
+        assert "with more threads, on as many CPUs" in text
 
 
 def test_a_gpu_has_stages_of_its_own() -> None:
@@ -98,6 +100,29 @@ def test_threads_of_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert 40 < found.load.bytes < 100 and found.speeds.upload == 0
     assert {stage.name for stage in found.stages()} == {"games", "learner", "CPUs"}
     assert 0 < found.predict().decisions < 1e8
+
+
+def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prioritised replay, as the settings say, and the first layer's kernel chosen for it."""
+    learners: list[Learner] = []
+    kernels: list[bool] = []
+    use, load = Learner.use_first_layer, stages._load
+
+    def choose(learner: Learner, gathers: bool) -> None:
+        kernels.append(gathers)
+        use(learner, gathers)
+
+    def seen(chosen: TrainSettings, learner: Learner, transitions: Transitions) -> Load:
+        learners.append(learner)
+        return load(chosen, learner, transitions)
+
+    monkeypatch.setattr(stages, "_SECONDS", 0.02)
+    monkeypatch.setattr(Learner, "use_first_layer", choose)
+    monkeypatch.setattr(stages, "_load", seen)
+    prioritised = ("replay.prioritised=true", "replay.beta=0.7", "network.first_layer=unpack")
+    stages.measure(as_threads(tmp_path, "device=cpu", "rollout.games=32", *prioritised))
+    (learner,) = learners
+    assert learner.replay._priorities is not None and learner.replay.beta == 0.7 and kernels == [False]
 
 
 def test_what_a_gpu_is_measured_for_besides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

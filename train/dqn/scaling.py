@@ -144,6 +144,7 @@ def stages_of(
     return _stages_of_ray(load, speeds, ray, network)
 
 
+_DRAW_BYTES = 8  # of a decision: the key of its random draw goes to the GPU with it, and not into the buffer
 _FEWER_UPDATES = "a larger learner.batch_size, or a smaller learner.samples_per_insert"
 _FEWER_MESSAGES = "a larger rollout.games: fewer messages"
 _FEWER_WORKERS = "fewer rollout.workers: their heartbeats take most of it"
@@ -171,11 +172,12 @@ def _stages_of_threads(load: Load, speeds: Speeds) -> list[Stage]:
     values of its own games, and the learner's thread learns beside them on the same cores.
     """
     learning = _learning(load, speeds)
+    threads = min(load.threads, load.cpus)  # more take turns on the same CPUs
     if not speeds.upload:
         learner = Stage("learner", sum(stage.seconds for stage in learning), 0.0, _FEWER_UPDATES)
         cpus = (speeds.playing + learner.seconds) / load.cpus
         return [
-            Stage("games", speeds.playing / load.threads, 0.0, "more rollout.blocks"),
+            Stage("games", speeds.playing / threads, 0.0, "more rollout.blocks"),
             learner,
             Stage("CPUs", cpus, 0.0, "more CPUs for the job, or a GPU"),
         ]
@@ -183,8 +185,8 @@ def _stages_of_threads(load: Load, speeds: Speeds) -> list[Stage]:
     longest = max(device, key=lambda stage: stage.seconds)
     says = f"{longest.name} takes most of it: {longest.change}"
     return [
-        Stage("games", speeds.games / load.threads, 0.0, "more rollout.blocks, as far as there are CPUs"),
-        Stage("upload", load.bytes / speeds.upload, 0.0, "nothing: the link is full"),
+        Stage("games", speeds.games / threads, 0.0, "more rollout.blocks, as far as there are CPUs"),
+        Stage("upload", (load.bytes + _DRAW_BYTES) / speeds.upload, 0.0, "nothing: the link is full"),
         Stage("device", sum(stage.seconds for stage in device), 0.0, says),
     ]
 

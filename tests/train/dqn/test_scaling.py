@@ -87,9 +87,9 @@ def test_one_process_takes_turns() -> None:
 
 
 def test_games_on_threads() -> None:
-    """Eight threads at 0.8 µs: 0.1 µs a decision; 100 bytes at 1 GB/s the same; the device 0.05 + 0.1 + 0.5 µs."""
+    """Eight threads at 0.8 µs: 0.1 µs a decision; 92 + 8 bytes at 1 GB/s the same; the device 0.05 + 0.1 + 0.5 µs."""
     speeds = replace(SPEEDS, games=0.8e-6, forward=0.05e-6, upload=1e9)
-    load = replace(LOAD, threads=8)
+    load = replace(LOAD, threads=8, bytes=92.0)
     found = predict("threads", load, speeds)
     assert found.limit.name == "device" and found.decisions == pytest.approx(1 / 0.65e-6)
     assert "learner takes most of it" in found.limit.change
@@ -107,6 +107,13 @@ def test_games_on_threads_of_a_cpu() -> None:
     assert few.limit.name == "games" and "rollout.blocks" in few.limit.change
     often = predict("threads", replace(LOAD, threads=2, samples_per_insert=128.0), SPEEDS)
     assert often.limit.name == "learner" and "learner.samples_per_insert" in often.limit.change
+
+
+def test_threads_beyond_the_cpus_play_no_more() -> None:
+    speeds = replace(SPEEDS, update=1e-9, inserting=1e-9, games=1e-5, forward=1e-9, upload=1e12)
+    for each in (speeds, replace(speeds, upload=0.0)):
+        full, beyond = (predict("threads", replace(LOAD, cpus=4, threads=count), each) for count in (4, 64))
+        assert beyond.decisions == full.decisions <= 4e5 * (1 + 1e-9)
 
 
 def test_games_on_the_gpu_take_turns_with_the_rest() -> None:
