@@ -17,8 +17,7 @@ from cards.play import RandomPlayer, play
 from cards.splitmix import stream
 from train.dqn.first_layer import FirstLayer
 from train.dqn.learner import Learner
-from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network, build_network
+from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network, build_network, build_replay
 from train.dqn.scaling import NETWORK_BYTES, Load, Prediction, Speeds, Stage, flops, predict, stages_of
 from train.dqn.trainer import UPDATES_AT_ONCE
 from train.dqn.transitions import Recorder, Transitions
@@ -76,9 +75,7 @@ def measure(settings: TrainSettings) -> Measured:
     assert isinstance(transitions, Transitions)  # a worker by itself makes arrays
     decisions = len(transitions.action)
     playing = _seconds(lambda: worker.play(request), device) / decisions
-    replay = settings.replay
-    alpha = replay.alpha if replay.prioritised else 0.0  # as the trainer has it
-    buffer = ReplayBuffer(replay.capacity, game.words, device, settings.seed, alpha, replay.beta)
+    buffer = build_replay(game, settings, device)
     inserting = _seconds(lambda: buffer.add(transitions), device) / decisions
     torch.set_num_threads(settings.learner.threads)
     learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)

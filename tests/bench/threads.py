@@ -10,9 +10,10 @@ from contextlib import closing
 import torch
 
 from command.compose import compose
+from tests.bench.backends import decisions_per_second
 from tests.bench.timing import report
 from train.__main__ import make_backend
-from train.dqn.rollout import RolloutRequest, acting_network
+from train.dqn.rollout import acting_network
 from train.dqn.trainer import Trainer
 from train.run import resources
 from train.run.folder import RunFolder
@@ -51,17 +52,9 @@ def threads_on_gpu() -> None:
 def _played_per_second(device: torch.device, *overrides: str) -> float:
     """With every block kept busy, from the first rollout on."""
     settings = compose(TrainSettings, "train", list(overrides))
-    first, decisions, began = 0, 0, 0.0
     with closing(make_backend(settings, device)) as rollouts:
         rollouts.publish(0, acting_network(settings.load_game(), settings, device).float().state_dict())
-        while not began or time.perf_counter() - began < SECONDS:
-            while rollouts.free_slots() > 0:
-                rollouts.submit(RolloutRequest(first, rollouts.games(), 0.05))
-                first += rollouts.games()
-            done = sum(len(rollout.transitions.action) for rollout in rollouts.ready(wait=True))
-            decisions += done if began else 0
-            began = began or (time.perf_counter() if done else 0.0)
-        return decisions / (time.perf_counter() - began)
+        return decisions_per_second(rollouts, rollouts.games(), SECONDS)
 
 
 def _learned_per_second(device: torch.device, *overrides: str) -> float:

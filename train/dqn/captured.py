@@ -103,12 +103,10 @@ class CapturedSteps:
         except RuntimeError as error:
             self._failed = True
             undo()
-            cause = error.__context__ or error  # what broke the capture, not that its end found it broken
-            reason = str(cause).strip().partition("\n")[0]
             log.warning(
                 "updates could not be captured in a CUDA graph (%s); each is run by itself; learner.cuda_graphs=false "
                 "does so from the start",
-                reason,
+                why_broken(error),
             )
             self._graphs = {}
         return not self._failed
@@ -121,6 +119,11 @@ def stream_apart(device: torch.device) -> torch.cuda.Stream:
     during a capture would go into the graph.
     """
     return torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
+
+
+def why_broken(error: RuntimeError) -> str:
+    """In one line what broke a capture, and not that its end found it broken."""
+    return str(error.__context__ or error).strip().partition("\n")[0]
 
 
 @contextmanager

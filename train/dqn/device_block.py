@@ -20,7 +20,7 @@ from torch import Tensor
 from cards.game import Game
 from cards.gpu import DeviceGames
 from cards.splitmix import derive
-from train.dqn.captured import capturing, stream_apart
+from train.dqn.captured import capturing, stream_apart, why_broken
 from train.dqn.choice import choose, exploration_threshold
 from train.dqn.network import QNetwork
 
@@ -173,8 +173,8 @@ class DeviceBlock:
             except torch.OutOfMemoryError:
                 raise
             except RuntimeError as error:
-                reason = str(error.__context__ or error).strip().partition("\n")[0]
-                log.warning("rounds could not be captured in a CUDA graph (%s); each is asked for by itself", reason)
+                why = why_broken(error)
+                log.warning("rounds could not be captured in a CUDA graph (%s); each is asked for by itself", why)
                 captured = False
         current.wait_stream(stream)
         self.games.use_stream(self._stream())

@@ -17,8 +17,16 @@ from cards.splitmix import stream
 from command.checks import SettingsError
 from train.dqn.device_block import DeviceBlock
 from train.dqn.device_returns import DeviceRounds
-from train.dqn.rollout import LocalBackend, Rollout, RolloutRequest, Weights, acting_network, episode_return
-from train.dqn.seating import player_names, seating
+from train.dqn.rollout import (
+    LocalBackend,
+    Rollout,
+    RolloutRequest,
+    Weights,
+    acting_network,
+    episode_return,
+    seeds_and_seats,
+)
+from train.dqn.seating import player_names
 from train.settings.dqn import GPU_GAMES, TrainSettings
 
 
@@ -50,9 +58,7 @@ class DeviceWorker:
     def play(self, request: RolloutRequest) -> Rollout:
         """See `RolloutWorker`."""
         settings, learner = self._settings, self._settings.learner
-        name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
-        seeds = stream(settings.seed, name, request.first, request.count)
-        seats = seating(settings.behaviour, self._names, request.first, seeds, self._game.seats)
+        seeds, seats = seeds_and_seats(settings, self._names, request, self._game.seats)
         if request.count > self._block.count:  # of a run that was begun with more
             self._block = self._new_block(request.count)
         block, recorded = self._block, DeviceRounds()

@@ -8,10 +8,9 @@ from cards.bits import WORD
 from cards.game import Game
 from command.checks import SettingsError
 from train.dqn.replay import ReplayBuffer
-from train.settings.dqn import TrainSettings
+from train.settings.dqn import MOST_DECISIONS, TrainSettings
 
 GB = 10**9
-_DECISIONS = 64  # of one game, on the safe side: 40 in Tressette
 _WORKSPACE = 32 * 2**20  # of cuBLAS, for each stream
 _LIBRARIES = GB  # what PyTorch and its libraries take by themselves
 _CPU = torch.device("cpu")
@@ -25,7 +24,6 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     game = settings.load_game()
     rollout, capacity = settings.rollout, settings.replay.capacity
     blocks = (rollout.blocks or 1) * block_bytes(game, settings) if rollout.kind in ("threads", "device") else 0
-    blocks += (rollout.blocks or 1) * _WORKSPACE if blocks else 0
     rest = blocks + learner_bytes(game, settings) + _LIBRARIES
     each = buffer_bytes(game, settings)
     if capacity * each + rest <= free:
@@ -45,15 +43,14 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
 
 def buffer_bytes(game: Game, settings: TrainSettings) -> float:
     """Bytes of the replay buffer for each transition."""
-    alpha = settings.replay.alpha if settings.replay.prioritised else 0.0
-    small, large = (ReplayBuffer(rows, game.words, _CPU, 0, alpha).nbytes for rows in (1024, 2048))
+    small, large = (ReplayBuffer(rows, game.words, _CPU, 0, settings.replay.exponent).nbytes for rows in (1024, 2048))
     return (large - small) / 1024
 
 
 def block_bytes(game: Game, settings: TrainSettings) -> int:
-    """Bytes that one block of games takes: its rounds, once as they came and once in a row, and a forward pass."""
+    """Bytes that one block of games takes: its rounds, as they came and in a row, a forward pass, cuBLAS."""
     games = settings.rollout.games_on(gpu=True)
-    return games * (2 * _DECISIONS * 8 * (game.words + 2) + _forward_bytes(game, settings))
+    return games * (2 * MOST_DECISIONS * 8 * (game.words + 2) + _forward_bytes(game, settings)) + _WORKSPACE
 
 
 def learner_bytes(game: Game, settings: TrainSettings) -> int:

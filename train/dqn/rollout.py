@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ from train.dqn.device_player import DevicePlayer
 from train.dqn.device_recorder import DeviceRecorder
 from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.precision import player_format
-from train.dqn.replay import TransitionTensors
+from train.dqn.replay import ReplayBuffer, TransitionTensors
 from train.dqn.seating import player_names, seating
 from train.dqn.transitions import Recorder, Transitions
 from train.run.signals import EXIT_REQUEUE
@@ -82,6 +82,21 @@ def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], taken: N
     sums = np.where(taken, totals, 0).sum(axis=1, dtype=np.float64)
     zero = everybody and bool((np.abs(sums) <= _ROUNDING * absolute).all())
     return EpisodeReturn(math.nan if zero else float(earned.mean()), absolute)
+
+
+def seeds_and_seats(
+    settings: TrainSettings, names: Sequence[str], request: RolloutRequest, seats: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """The seed of each game of a request, and who sits where, as indices into `names`; the same for every worker."""
+    name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
+    seeds = stream(settings.seed, name, request.first, request.count)
+    return seeds, seating(settings.behaviour, names, request.first, seeds, seats)
+
+
+def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> ReplayBuffer:
+    """An empty replay buffer as the run has it. Raises MemoryError when the device has no room for it."""
+    replay = settings.replay
+    return ReplayBuffer(replay.capacity, game.words, device, settings.seed, replay.exponent, replay.beta)
 
 
 def build_network(game: Game, settings: TrainSettings) -> QNetwork:
@@ -144,9 +159,7 @@ class RolloutWorker:
     def play(self, request: RolloutRequest) -> Rollout:
         """Play a request to the end. The same request with the same weights gives the same rollout."""
         settings, learner = self._settings, self._settings.learner
-        name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
-        seeds = stream(settings.seed, name, request.first, request.count)
-        seats = seating(settings.behaviour, self._names, request.first, seeds, self._game.seats)
+        seeds, seats = seeds_and_seats(settings, self._names, request, self._game.seats)
         self._player.epsilon = request.epsilon
         own = seats == 0
         recorder = self._recorder()

@@ -26,9 +26,8 @@ from train.settings.dqn import TrainSettings
 T = TypeVar("T")
 
 WAIT_SECONDS = 1.0
-_AHEAD_ON_GPU = (
-    2  # requests beside those that are played: they are long, and have the exploration of when they were made
-)
+# Requests beside those that are played. Few: they are long, and have the exploration of when they were made.
+_AHEAD_ON_GPU = 2
 
 
 class _Ended(Exception):  # noqa: N818 - no error: how a thread leaves a batch of games that nobody waits for

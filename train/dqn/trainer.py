@@ -21,8 +21,15 @@ from train.dqn.first_layer import FirstLayer
 from train.dqn.learner import Learner
 from train.dqn.pace import Pace
 from train.dqn.precision import described
-from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import BackendLostError, Rollout, RolloutBackend, RolloutRequest, Weights, build_network
+from train.dqn.rollout import (
+    BackendLostError,
+    Rollout,
+    RolloutBackend,
+    RolloutRequest,
+    Weights,
+    build_network,
+    build_replay,
+)
 from train.run.budget import Budget
 from train.run.cadence import Cadence, restore
 from train.run.folder import RunFolder
@@ -52,13 +59,11 @@ class Trainer:
         self._folder = folder
         self._device = device
         self._game = settings.load_game()
-        replay = settings.replay
-        alpha = replay.alpha if replay.prioritised else 0.0
-        self.replay = ReplayBuffer(replay.capacity, self._game.words, device, settings.seed, alpha, replay.beta)
+        self.replay = build_replay(self._game, settings, device)
         network = build_network(self._game, settings)
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
         self._first_layer = FirstLayer(settings, self._game, self.learner)
-        self._pace = Pace(settings.learner, replay.capacity)
+        self._pace = Pace(settings.learner, settings.replay.capacity)
         self._unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
         self._in_flight: dict[int, RolloutRequest] = {}
         self._evaluating: dict[int, Weights] = {}

@@ -15,14 +15,13 @@ import yaml
 
 from command.checks import SettingsError
 from train.settings.algorithms import AnyRunSettings, settings_of
-from train.settings.dqn import CPU_GAMES, RolloutSettings, TrainSettings
+from train.settings.dqn import CPU_GAMES, MOST_DECISIONS, RolloutSettings, TrainSettings
 from train.settings.saved import changes
 
 GPU_RECIPE = "gpu"  # conf/experiment/gpu.yaml
 NO_EXPERIMENT = "experiment=null"  # Hydra has no such words: it is what conf/train.yaml says
 GAME_OF_RECIPE = "tressette"  # with which it was found: large batches were tried in no other
 
-_DECISIONS = 64  # of one game, on the safe side: 40 in Tressette
 _WAVES = 50  # of rollouts that are out at a time, at least, in a run of so many episodes
 
 
@@ -134,7 +133,7 @@ def _games(settings: TrainSettings, most: int, blocks: int) -> int:
     if settings.rollout.games:
         return settings.rollout.games
     out = blocks + 2
-    games = min(most, settings.replay.capacity // (_DECISIONS * out))
+    games = min(most, settings.replay.capacity // (MOST_DECISIONS * out))
     if settings.episodes:
         games = min(games, settings.episodes // (_WAVES * out))
     return max(min(most, CPU_GAMES), games)

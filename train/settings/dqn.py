@@ -24,6 +24,7 @@ DEFAULT_MINUTES = 9.0  # of a run without a budget
 ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
 GPU_BLOCKS = 8  # of threads, at most, where rollout.blocks is null: more make weights older and take memory
+MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
 
 
@@ -98,6 +99,11 @@ class ReplaySettings:
         check_fraction("replay", self, "alpha", "beta", "beta_end")
         require(self.beta <= self.beta_end, "replay.beta_end", "replay.beta to 1", self.beta_end)
         require(not self.prioritised or self.alpha > 0, "replay.alpha", "more than 0 when prioritised", self.alpha)
+
+    @property
+    def exponent(self) -> float:
+        """Of priorities: 0 where sampling is uniform."""
+        return self.alpha if self.prioritised else 0.0
 
 
 @dataclass
