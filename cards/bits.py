@@ -27,6 +27,7 @@ def _instruction(name: str, *flags: int) -> Any:
 _ctpop = _instruction("ctpop")
 # The flag 0: defined for an empty word too, namely 64.
 _cttz = _instruction("cttz", 0)
+_ctlz = _instruction("ctlz", 0)
 
 
 @njit
@@ -51,6 +52,12 @@ def popcount(word: np.uint64) -> np.int64:
 def lowest(word: np.uint64) -> np.int64:
     """Index of the lowest set bit; 64 for an empty word."""
     return np.int64(_cttz(np.uint64(word)))
+
+
+@njit
+def highest(word: np.uint64) -> np.int64:
+    """Index of the highest set bit; -1 for an empty word."""
+    return np.int64(63) - np.int64(_ctlz(np.uint64(word)))
 
 
 @njit

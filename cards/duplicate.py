@@ -13,7 +13,7 @@ from cards.play import Player, play
 BATCH = 2048
 ALTERNATE, ONE_AGAINST_MANY = "alternate", "one_against_many"
 SEATINGS = (ALTERNATE, ONE_AGAINST_MANY)
-_NORMAL_95 = 1.959963984540054
+NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def estimate(values: NDArray[np.float64]) -> Estimate:
     mean = float(values.mean())
     if values.size < 2:
         return Estimate(mean, float("-inf"), float("inf"))
-    half = _NORMAL_95 * float(values.std(ddof=1)) / float(np.sqrt(values.size))
+    half = NORMAL_95 * float(values.std(ddof=1)) / float(np.sqrt(values.size))
     return Estimate(mean, mean - half, mean + half)
 
 
@@ -65,7 +65,7 @@ def estimate_share(shares: NDArray[np.float64]) -> Estimate:
     """
     mean, padded = float(shares.mean()), np.append(shares, (0.0, 1.0))
     effect = float(padded.var() / (padded.mean() * (1 - padded.mean())))
-    error = _NORMAL_95**2 * effect / shares.size
+    error = NORMAL_95**2 * effect / shares.size
     centre = (mean + error / 2) / (1 + error)
     half = float(np.sqrt(error * mean * (1 - mean) + error**2 / 4)) / (1 + error)
     # At 0 and 1 rounding may leave the mean outside.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from cards.batch import Loops, Rules, batch_loops, first_illegal
 from cards.bits import words_for
 
 if TYPE_CHECKING:
+    from cards.kinds import PlayerKind
+    from cards.matches import MatchRules
     from cards.mdp import Model
     from cards.numbering import Numbering
 
@@ -43,11 +45,13 @@ class Game:
     - `returns(state, out)`: the result of an ended game, one number per seat in `unit`; in `teams`, seats share it.
 
     `rewards` are rewards, `(before, action, after, totals)`, which add what each seat earns by an action to
-    `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`.
+    `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`;
+    `kinds` are players with options, such as search, by name.
     `total` is the sum of the returns over the seats when the game conserves it. `model(options, reward)` is the exact
     process of a game of one seat whose states can be enumerated.
     `numbering(options)` are its decisions as numbered states, for a game whose policies fit a table. `varying(options)`
-    are the fields of this record that follow from the options, such as `seats`.
+    are the fields of this record that follow from the options, such as `seats`. `match` is how hands add up to a match,
+    for a game that is played to a score; its `record` and `replay` are of one hand.
     """
 
     name: str
@@ -68,6 +72,8 @@ class Game:
     numbering: Callable[[Any], Numbering] | None = None
     model: Callable[[Any, str], Model] | None = None
     varying: Callable[[Any], Mapping[str, Any]] | None = None
+    kinds: Mapping[str, PlayerKind] = field(default_factory=dict)
+    match: MatchRules | None = None
 
     @cached_property
     def blank(self) -> np.void:

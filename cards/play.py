@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cards.batch import next_bits, policy_loop, reward_loop
 from cards.bits import nth_bit, popcount
 from cards.game import Game, Games, States
+from cards.kinds import options_of_player
 from cards.splitmix import below, derive
 
 Actions = NDArray[np.uint8]
@@ -112,14 +113,15 @@ def _draw(masks: NDArray[np.uint64], games: Games, generators: NDArray[np.uint64
         actions[k] = random_legal(masks[k], next_bits(generators, games[k]))
 
 
-def named_player(game: Game, name: str) -> Player:
-    """The game's player without a network of that name. Raises ValueError listing them."""
-    if name == "random":
-        return RandomPlayer()
-    if name not in game.policies:
-        known = ", ".join(["random", *game.policies])
-        raise ValueError(f"{game.name} has no player {name!r}; it has {known}")
-    return PolicyPlayer(game.policies[name])
+def named_player(game: Game, spec: str) -> Player:
+    """The game's player of that name, with its options: `random`, a policy, or a kind as in `monte_carlo:samples=100`.
+
+    Raises ValueError, one line, for a player that the game does not have and options that it does not take.
+    """
+    name, options = options_of_player(game, spec)
+    if name in game.kinds:
+        return game.kinds[name].make(game, options)
+    return RandomPlayer() if name == "random" else PolicyPlayer(game.policies[name])
 
 
 def play(
@@ -130,15 +132,18 @@ def play(
     reward: Callable[..., None] | None = None,
     watch: Watch | None = None,
     observed: bool = False,
+    states: States | None = None,
 ) -> tuple[States, NDArray[np.float32]]:
     """Play one game per seed to its end; `seating[game, seat]` is the index in `players` of who sits there.
 
     Returns the final states and what every seat earned by `reward`, `[games, seats]` (zeros without one). `watch`
     is called before each round of actions with the decisions of the games still running, their actions, and the
     rewards earned so far; the decisions are observed once, for the players and for it, if it is to keep what is
-    `observed`. The deal follows from the seed alone; the generator of each player from the seed and its index.
+    `observed`. The deal follows from the seed alone, unless `states` are there, as dealt, to be played on in place; the
+    generator of each player from the seed and its index.
     """
-    states = game.deal(seeds)
+    if states is None:
+        states = game.deal(seeds)
     totals = np.zeros((seeds.size, game.seats), np.float32)
     advance = reward_loop(game.rules.apply, reward) if reward is not None else None
     for index, player in enumerate(players):

@@ -59,6 +59,14 @@ def integer(record: dict[str, Any], name: str, low: int, high: int) -> int:
     return value
 
 
+def boolean(record: dict[str, Any], name: str, default: bool) -> bool:
+    """A field that is true or false, `default` where it is missing. Raises ValueError naming it."""
+    value = record.get(name, default)
+    if not isinstance(value, bool):
+        raise ValueError(f"{name}: {value!r} is neither true nor false")
+    return value
+
+
 def parse_rank(text: object, ranks: Sequence[str]) -> int:
     """The place of a card's text among the `ranks` of a game without suits. Raises ValueError for another text."""
     name = str(text).strip().upper() if isinstance(text, str | int) and not isinstance(text, bool) else ""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
+_LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit
@@ -25,6 +26,15 @@ def mix(z: np.uint64) -> np.uint64:
 def below(bits: np.uint64, n: int) -> np.int64:
     """An integer in [0, n) from 64 random bits; n < 2**32. The bias is below n / 2**32 (multiply-shift)."""
     return np.int64(((bits >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@njit
+def below_wide(bits: np.uint64, n: np.uint64) -> np.uint64:
+    """An integer in [0, n) from 64 random bits, n > 0. The bias is below n / 2**64: the upper word of their product."""
+    high, low = bits >> np.uint64(32), bits & _LOW
+    n_high, n_low = n >> np.uint64(32), n & _LOW
+    carried = high * n_low + ((low * n_low) >> np.uint64(32))
+    return high * n_high + (carried >> np.uint64(32)) + ((low * n_high + (carried & _LOW)) >> np.uint64(32))
 
 
 @njit

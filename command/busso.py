@@ -29,7 +29,8 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command("train.__main__"),
     "doctor": Command("train.__main__", ("doctor",), "train.doctor"),
-    "tournament": Command("evaluate.tournament"),
+    "tournament": Command("evaluate.tournament.__main__"),
+    "play": Command("play.__main__"),
     "replay": Command("evaluate.replay"),
     "solve": Command("evaluate.solve"),
     "curves": Command("evaluate.curves"),

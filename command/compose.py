@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from command.checks import SettingsError, require
+from command.quoting import quoted
 from command.renamed import refuse_old_spellings
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def combinations(overrides: list[str]) -> list[dict[str, str]]:
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     with _refused_by_name(overrides):
-        swept = [each for each in OverridesParser.create().parse_overrides(overrides) if each.is_sweep_override()]
+        parsed = OverridesParser.create().parse_overrides([quoted(override) for override in overrides])
+        swept = [each for each in parsed if each.is_sweep_override()]
         for each in swept:
             once = sum(other.get_key_element() == each.get_key_element() for other in swept) == 1
             require(once, each.get_key_element(), "swept once", each.input_line)
@@ -67,7 +69,7 @@ def _composed(config_name: str, overrides: list[str]) -> DictConfig:
     with initialize_config_dir(str(CONF), version_base="1.3"), warnings.catch_warnings():
         # Hydra goes on without a folder of hydra.searchpath that is not there, and then misses what lies in it.
         warnings.filterwarnings("error", r"provider=hydra\.searchpath")
-        return hydra_compose(config_name, overrides)
+        return hydra_compose(config_name, [quoted(override) for override in overrides])
 
 
 @contextmanager

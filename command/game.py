@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 from cards.game import Game, load_game
@@ -24,3 +25,16 @@ def game_defaults(name: str) -> dict[str, Any]:
     """The group `game` with the defaults of the game of that name. Raises SettingsError for an unknown one."""
     game = load_configured_game({"name": name})
     return {"name": name, "reward": next(iter(game.rewards)), **asdict(game.options)}
+
+
+def with_game_options(overrides: Sequence[str], default: str) -> list[str]:
+    """Overrides in which the options and the reward of the game may stand without `game.`, as `limit=5`.
+
+    The game is `default` where none is named.
+    """
+    name = next((o.removeprefix("game=") for o in overrides if o.startswith("game=")), default)
+    try:
+        known = {field.name for field in fields(load_game(name).options)} | {"reward"}
+    except ValueError:
+        return list(overrides)  # composing the settings says what is wrong with the game
+    return [f"game.{o}" if o.partition("=")[0] in known else o for o in overrides]

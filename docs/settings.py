@@ -20,6 +20,7 @@ _SKIPPED = ("defaults", "behaviour", "algo", "kind")  # `behaviour` has a paragr
 COMMANDS = (
     ("tournament", "python -m evaluate.tournament"),
     ("solve", "python -m evaluate.solve"),
+    ("play", "python -m play"),
     ("report", "python -m evaluate.report"),
 )
 TABLES = (("tabular", "tables of the small games"), ("batch_q", "tables of Corellian Spike, by batches of self-play"))

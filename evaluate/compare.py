@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from cards.mdp import END, Layout, Mdp, legal
 from command.checks import SettingsError
+from evaluate.networks import load_network
 from evaluate.pictures import learning_curves, policy_heatmap, value_heatmap
-from evaluate.players import holds_table, load_network
+from evaluate.players import holds_table
 from evaluate.solution import Solved, title
 from train.run import checkpoint
+from train.run.metrics import evaluation_scalar
 from train.settings.run import RunSettings
 from train.tabular.errors import Errors, Exact, learned_policy
 from train.tabular.trainer import Table, error_lines, exact_for, table_of
@@ -136,7 +138,7 @@ def _compare_network(solved: Solved, source: Path, path: Path, state: dict[str, 
         draw(solved, layout, shown, policy, folder, "learned")
         draw(solved, layout, right, exact.policy, folder, "exact")
         draw(solved, layout, np.abs(shown - right), None, folder, "error")
-    columns = ("train/loss", *(f"eval/points_vs_{name}" for name in settings.evaluation.opponents))
+    columns = ("train/loss", *(evaluation_scalar("points", name) for name in settings.evaluation.opponents))
     _draw_curves(source, columns, f"{source}: {settings.algo}", folder)
     print(f"written to {folder}", file=sys.stderr)
 

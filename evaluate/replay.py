@@ -1,7 +1,8 @@
 """`python -m evaluate.replay FILE`: play recorded games through the engine, one JSON line out for each record.
 
-A record that breaks a rule or is malformed gets a line with its error, and the rest goes on. Exit code: 0 when every
-record could be played, 1 when one could not, 2 when the file could not be read.
+A record that breaks a rule or is malformed gets a line with its error, and the rest goes on. Hands of a match are
+checked against those before them: who leads, the score, and that nobody plays on after the end. Exit code: 0 when
+every record could be played, 1 when one could not, 2 when the file could not be read.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cards.game import Game, UnknownGameError, load_game
+from cards.match_records import RecordedMatches
 from cards.records import field, read_records
 
 LONGEST_ERROR = 400
@@ -26,15 +28,16 @@ def replay_file(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises OSError when the file cannot be read.
     """
+    matches = RecordedMatches()
     for line, record in read_records(path):
-        yield {"line": line, **_result(record)}
+        yield {"line": line, **_result(record, matches)}
 
 
-def _result(record: dict[str, Any] | ValueError) -> dict[str, Any]:
+def _result(record: dict[str, Any] | ValueError, matches: RecordedMatches) -> dict[str, Any]:
     try:
         if isinstance(record, ValueError):
             raise record
-        return _game(field(record, "game")).replay(record)
+        return matches.replay(_game(field(record, "game")), record)
     # A record nested so deeply that it can be read but not be shown in a message.
     except (ValueError, RecursionError) as error:
         text = str(error)

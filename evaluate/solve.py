@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards.game import load_game
 from cards.mdp import HandEndedError, Model
 from command.checks import SettingsError
 from command.compose import as_yaml, compose
+from command.game import with_game_options
 from command.line import parse, run_command
 from evaluate.compare import compare, draw, make_folder
 from evaluate.solution import Solved, advice, game_text, hands_text, solve, write_states
@@ -50,22 +50,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m evaluate.solve", "solve", arguments)
-    settings = compose(SolveSettings, "solve", with_game_options(options.overrides))
+    settings = compose(SolveSettings, "solve", with_game_options(options.overrides, _DEFAULT_GAME))
     if options.print_config:
         print(as_yaml(settings), end="")
     else:
         run(settings)
     return 0
-
-
-def with_game_options(overrides: Sequence[str]) -> list[str]:
-    """Overrides in which the options and the reward of the game may stand without `game.`, as `limit=5`."""
-    name = next((o.removeprefix("game=") for o in overrides if o.startswith("game=")), _DEFAULT_GAME)
-    try:
-        known = {field.name for field in fields(load_game(name).options)} | {"reward"}
-    except ValueError:
-        return list(overrides)  # composing the settings says what is wrong with the game
-    return [f"game.{o}" if o.partition("=")[0] in known else o for o in overrides]
 
 
 def run(settings: SolveSettings) -> None:

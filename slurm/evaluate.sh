@@ -2,19 +2,23 @@
 # A tournament on a node: every pair of players on the same deals, both ways round.
 #
 #   sbatch slurm/evaluate.sh 'players=[runs/tressette/default,greedy,random]' deals=100000 seed=7
+#   sbatch slurm/evaluate.sh 'players=[monte_carlo:samples=100,alpha_beta,greedy]' until=0.5% folder=tournaments/search
+#   sbatch -N 4 slurm/evaluate.sh 'players=[monte_carlo:samples=1000,greedy]' until=0.5% folder=tournaments/long
 #   sbatch --gres=gpu:l40:1 slurm/evaluate.sh game=spike 'players=[runs/spike/default,cautious]'
 #
-# What follows the script are settings of `python -m evaluate.tournament`, conf/tournament.yaml. The table is in the log,
-# and results.csv and results.json in tournaments/<game>/<time>/, or in folder=...
-# One CPU plays; a network of the usual size gains little from a GPU.
+# What follows the script are settings of `python -m evaluate.tournament`, conf/tournament.yaml. The tables are in the log,
+# and results.csv, results.json and ratings.csv in tournaments/<game>/<time>/, or in folder=...: with a folder, the same
+# command goes on where the time limit, or anything else, has stopped it.
+# All CPUs play, as soon as more than five minutes of work are left; on several nodes all of theirs, by Ray. A network of the
+# usual size gains little from a GPU.
 #
 #SBATCH --job-name=evaluate
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=1
-#SBATCH --cpus-per-task=2
-#SBATCH --mem=8G
+#SBATCH --cpus-per-task=8
+#SBATCH --mem-per-cpu=2G
 #SBATCH --gres=none
-#SBATCH --time=01:00:00
+#SBATCH --time=04:00:00
 #SBATCH --output=slurm/logs/%x-%j.out
 
 # Slurm starts a copy of this file in the folder of sbatch.
@@ -24,4 +28,11 @@ if [[ ! -f slurm/lib/job.sh ]]; then
 fi
 # shellcheck source=slurm/lib/job.sh
 source slurm/lib/job.sh
+# shellcheck source=slurm/lib/ray.sh
+source slurm/lib/ray.sh
+if ((SLURM_JOB_NUM_NODES > 1)); then
+    trap 'stop_ray; remove_tmp' EXIT
+    start_ray || exit 2
+    set -- processes=ray "$@"
+fi
 "${python[@]}" -m evaluate.tournament "$@"

@@ -47,5 +47,6 @@ else
 fi
 echo "then open             http://localhost:6006"
 "${python[@]}" -m tensorboard.main --logdir "$folder" --host "$host" --port "$port" &
-trap 'kill $! 2>/dev/null' TERM
-wait $!
+child=$!
+trap 'kill "$child" 2>/dev/null' TERM
+wait "$child" || wait "$child" # a signal ends the first before TensorBoard has ended, which still uses $tmp

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cards.game import Game
+from cards.kinds import PlayerKind
+from spike import search
 from spike.cards import ACTIONS, action_text
 from spike.numbering import numbering
 from spike.observation import BITS
@@ -38,6 +40,7 @@ GAME = Game(
     total=0.0,
     rewards=REWARDS,
     policies=POLICIES,
+    kinds={"monte_carlo": PlayerKind(search.Options, search.make)},
     action_text=action_text,
     varying=_varying,
     replay=replay,

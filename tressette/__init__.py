@@ -1,12 +1,23 @@
 """Tressette: four seats, two teams, tricks."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from cards.game import Game
+from cards.kinds import PlayerKind
+from cards.matches import MatchRules
 from tressette.cards import CARDS, card_text
-from tressette.observation import BITS
+from tressette.observation import BITS, BITS_WITH_ACCUSI
 from tressette.players import POLICIES
-from tressette.records import record, replay
+from tressette.records import in_match, record, replay
 from tressette.rewards import REWARDS
-from tressette.rules import POINTS, RULES, SEATS, Options, blank
+from tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
+from tressette.search import alpha_beta, cheating, monte_carlo
+
+
+def _varying(options: Options) -> Mapping[str, Any]:
+    return {"bits": BITS_WITH_ACCUSI if options.accusi else BITS}
+
 
 GAME = Game(
     name="tressette",
@@ -21,7 +32,14 @@ GAME = Game(
     total=2.0 * POINTS,
     rewards=REWARDS,
     policies=POLICIES,
+    kinds={
+        "monte_carlo": PlayerKind(monte_carlo.Options, monte_carlo.make),
+        "alpha_beta": PlayerKind(alpha_beta.Options, alpha_beta.make),
+        "cheating": PlayerKind(cheating.Options, cheating.make),
+    },
+    varying=_varying,
     action_text=card_text,
     replay=replay,
     record=record,
+    match=MatchRules((11, 21, 31, 41), match_score, opener, lead_next, in_match, flags=("accusi",)),
 )

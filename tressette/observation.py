@@ -11,6 +11,10 @@
 | 416-447   | thirds taken by the other team, thermometer                      |
 | 448-457   | trick number, one-hot                                            |
 | 458-461   | who leads the trick, one-hot by relative seat                    |
+| 462-537   | with `game.accusi`: declared by relative seat 0, 1, 2, 3         |
+
+Each seat's 19 bits of declarations are those of `tressette.accusi`. What a signal still owes (`owed` in the state) is
+not here: a network has the newest signals and the cards played.
 """
 
 from typing import Any
@@ -20,6 +24,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, put, put_thermometer
+from tressette.accusi import ACCUSI
 from tressette.cards import CARDS, SUITS
 
 HAND = 0
@@ -31,7 +36,9 @@ OWN_THIRDS = SIGNALS + 4 * SUITS * 3
 OTHER_THIRDS = OWN_THIRDS + 32
 TRICK_NUMBER = OTHER_THIRDS + 32
 LEADER = TRICK_NUMBER + 10
-BITS = LEADER + 4
+DECLARED = LEADER + 4
+BITS = DECLARED
+BITS_WITH_ACCUSI = DECLARED + 4 * ACCUSI
 
 
 @njit
@@ -46,6 +53,8 @@ def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
             put(words, TRICK + CARDS * (relative - 1), bit(state.trick[other]))
         if state.with_signals:
             _put_signals(state, other, words, SIGNALS + 12 * relative)
+        if state.with_accusi:
+            put(words, DECLARED + ACCUSI * relative, np.uint64(state.accusi[other]))
     put_thermometer(words, OWN_THIRDS, state.thirds[seat & 1])
     put_thermometer(words, OTHER_THIRDS, state.thirds[(seat & 1) ^ 1])
     put(words, TRICK_NUMBER, bit(min(state.plays >> 2, 9)))

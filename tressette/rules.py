@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cards.batch import Rules
 from cards.bits import bit, has
 from cards.splitmix import GAMMA, below, mix
+from tressette.accusi import accusi_of, accusi_points
 from tressette.cards import CARDS, RANKS, SUIT_MASK, SUITS, THIRDS, THREE, TWO
 from tressette.observation import observe
 
@@ -23,7 +24,9 @@ TRICKS = 10
 POINTS = 11
 NO_CARD = np.uint8(255)
 NO_SEAT = np.uint8(255)
-LEADER_RANDOM, LEADER_FOUR_OF_DENARI = 0, 1
+# Who leads first: by lot, the holder of the 4 of denari, or, in a later hand of a match, a seat that says nothing about
+# its cards.
+LEADER_RANDOM, LEADER_FOUR_OF_DENARI, LEADER_NEXT = 0, 1, 2
 SILENT, BUSSO, STRISCIO, VOLO = 0, 1, 2, 3
 # A deck in four words, ten cards of six bits each, before it is shuffled.
 _CARDS_IN_WORD, _CARD_BITS, _CARD = np.uint64(10), np.uint64(6), np.uint64(63)
@@ -34,7 +37,9 @@ STATE = np.dtype(
         ("random", np.uint64),  # the game's own generator (splitmix64)
         ("hands", np.uint64, SEATS),  # bit c: the seat holds card c
         ("played", np.uint64, SEATS),  # bit c: the seat has played card c, the current trick included
+        ("accusi", np.uint32, SEATS),  # what the seat has declared, see `tressette.accusi`; 0 before its first card
         ("voids", np.uint16),  # bit 4 * seat + suit: the seat is known to have no more of the suit
+        ("owed", np.uint16),  # bit 4 * seat + suit: what its newest signal said it holds is not yet shown
         ("trick", np.uint8, SEATS),  # card on the table by seat, or NO_CARD
         ("signals", np.uint8, (SEATS, SUITS)),  # newest signal of the seat when leading the suit
         ("thirds", np.uint8, 2),  # thirds taken by each team, the last trick not included
@@ -43,8 +48,11 @@ STATE = np.dtype(
         ("turn", np.uint8),  # seat to move
         ("plays", np.uint8),  # cards played so far, 0 to 40
         ("last_taker", np.uint8),  # seat that took the newest trick, or NO_SEAT
-        ("first_leader", np.uint8),  # option: LEADER_RANDOM or LEADER_FOUR_OF_DENARI
+        ("order", np.uint8, CARDS),  # the cards in the order in which they were played, NO_CARD where none was yet
+        ("opener", np.uint8),  # who led the first trick
+        ("first_leader", np.uint8),  # option: LEADER_RANDOM, LEADER_FOUR_OF_DENARI or LEADER_NEXT
         ("with_signals", np.uint8),  # option: leaders signal
+        ("with_accusi", np.uint8),  # option: seats declare
     ],
     align=True,
 )
@@ -52,21 +60,27 @@ STATE = np.dtype(
 
 @dataclass(frozen=True)
 class Options:
-    """Rule options: `signals` lets leaders say busso, striscio or volo; `first_leader` says who leads the hand."""
+    """Rule options: `signals` lets leaders say busso, striscio or volo; `first_leader` says who leads the hand.
+
+    With `accusi` each seat declares what its dealt cards hold of napoletane, threes and fours before its first card.
+    """
 
     signals: bool = False
     first_leader: Literal["random", "four_of_denari"] = "random"
+    accusi: bool = False
 
 
 def blank(options: Options) -> np.void:
     """A state that holds the options and nothing else. Raises ValueError for a bad option."""
     state = np.zeros(1, STATE)
-    if not isinstance(options.signals, bool):
-        raise ValueError(f"game.signals: true or false, not {options.signals!r}")
+    for name in ("signals", "accusi"):
+        if not isinstance(getattr(options, name), bool):
+            raise ValueError(f"game.{name}: true or false, not {getattr(options, name)!r}")
     leaders = {"random": LEADER_RANDOM, "four_of_denari": LEADER_FOUR_OF_DENARI}
     if options.first_leader not in leaders:
         raise ValueError(f"game.first_leader: {' or '.join(leaders)}, not {options.first_leader!r}")
     state["with_signals"] = options.signals
+    state["with_accusi"] = options.accusi
     state["first_leader"] = leaders[options.first_leader]
     return state[0]
 
@@ -75,11 +89,15 @@ def blank(options: Options) -> np.void:
 def begin(state: Any, leader: int) -> None:
     """Start the hand that lies in `state.hands`."""
     state.played[:] = np.uint64(0)
+    state.accusi[:] = np.uint32(0)
     state.voids = np.uint16(0)
+    state.owed = np.uint16(0)
     state.trick[:] = NO_CARD
+    state.order[:] = NO_CARD
     state.signals[:] = SILENT
     state.thirds[:] = 0
     state.tricks[:] = 0
+    state.opener = leader
     state.leader = leader
     state.turn = leader
     state.plays = 0
@@ -144,15 +162,21 @@ def apply(state: Any, card: int) -> None:
     """Play a legal card."""
     seat = state.turn
     suit = card // RANKS
+    if state.plays < SEATS and state.with_accusi:
+        state.accusi[seat] = accusi_of(state.hands[seat])
     state.hands[seat] ^= bit(card)
     state.played[seat] |= bit(card)
     state.trick[seat] = card
+    state.order[state.plays] = card
     state.plays += 1
     if seat == state.leader:
         if state.with_signals:
             _signal(state, seat, suit)
-    elif suit != state.trick[state.leader] // RANKS:
-        _mark_void(state, seat, state.trick[state.leader] // RANKS)
+    else:
+        if state.owed != 0:
+            _show(state, seat, card)
+        if suit != state.trick[state.leader] // RANKS:
+            _mark_void(state, seat, state.trick[state.leader] // RANKS)
     state.turn = (seat + 1) & 3
     if state.plays & 3 == 0:
         _close_trick(state)
@@ -161,13 +185,22 @@ def apply(state: Any, card: int) -> None:
 @njit
 def _signal(state: Any, seat: int, suit: int) -> None:
     rest = suit_of(state.hands[seat], suit)
-    if has(rest, TWO) or has(rest, THREE):
-        state.signals[seat, suit] = BUSSO
-    elif rest == np.uint64(0):
+    owed = np.uint16(1 << (SUITS * seat + suit))
+    if rest == np.uint64(0):
         state.signals[seat, suit] = VOLO
+        state.owed &= ~owed
         _mark_void(state, seat, suit)
-    else:
-        state.signals[seat, suit] = STRISCIO
+        return
+    state.signals[seat, suit] = BUSSO if has(rest, TWO) or has(rest, THREE) else STRISCIO
+    state.owed |= owed
+
+
+@njit
+def _show(state: Any, seat: int, card: int) -> None:
+    """A seat that does not lead plays a card, which may be what it said it holds."""
+    suit = card // RANKS
+    if state.signals[seat, suit] != BUSSO or card % RANKS >= TWO:
+        state.owed &= ~np.uint16(1 << (SUITS * seat + suit))
 
 
 @njit
@@ -179,11 +212,13 @@ def _mark_void(state: Any, seat: int, suit: int) -> None:
 def winning_seat(state: Any) -> int:
     """The seat whose card takes the trick as it lies, which holds at least the leader's card."""
     best = state.leader
-    suit = state.trick[best] // RANKS
+    highest = state.trick[best]
+    suit_end = RANKS * (highest // RANKS + 1)
     for seat in range(SEATS):
         card = state.trick[seat]
-        if card != NO_CARD and card // RANKS == suit and card > state.trick[best]:
-            best = seat
+        # NO_CARD lies beyond the end of any suit.
+        if highest < card < suit_end:
+            best, highest = seat, card
     return best
 
 
@@ -191,9 +226,11 @@ def winning_seat(state: Any) -> int:
 def _close_trick(state: Any) -> None:
     taker = winning_seat(state)
     team = taker & 1
+    thirds = 0
     for seat in range(SEATS):
-        state.thirds[team] += THIRDS[state.trick[seat] % RANKS]
+        thirds += THIRDS[state.trick[seat] % RANKS]
         state.trick[seat] = NO_CARD
+    state.thirds[team] += thirds
     state.tricks[team] += 1
     state.leader = taker
     state.turn = taker
@@ -210,6 +247,31 @@ def over(state: Any) -> bool:
 def points(state: Any, team: int) -> int:
     """Points of a team after the hand: whole points from its thirds, and one for the last trick."""
     return state.thirds[team] // 3 + (1 if state.last_taker & 1 == team else 0)
+
+
+@njit
+def declared_points(state: Any, team: int) -> int:
+    """What the accusi of a team, as far as they are declared, add to its score in a match."""
+    return accusi_points(state.accusi[team]) + accusi_points(state.accusi[team + 2])
+
+
+@njit
+def match_score(state: Any, team: int) -> int:
+    """What an ended hand adds to a team's score in a match: its points and its accusi."""
+    return points(state, team) + declared_points(state, team)
+
+
+@njit
+def opener(state: Any) -> int:
+    """Who led the hand."""
+    return state.opener
+
+
+@njit
+def lead_next(state: Any, seat: int) -> None:
+    """Make a hand as dealt a later one of a match, which `seat` leads because it is its turn."""
+    state.first_leader = LEADER_NEXT
+    begin(state, seat)
 
 
 @njit

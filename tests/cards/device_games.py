@@ -19,7 +19,7 @@ from cards.splitmix import derive, stream
 
 # Options that reach what the default ones leave out.
 VARIANTS = {
-    "tressette": {"signals": True, "first_leader": "four_of_denari"},
+    "tressette": {"signals": True, "first_leader": "four_of_denari", "accusi": True},
     "spike": {
         "seats": 4, "min_seats": 2, "hands": 3, "rotate": True, "raise_cap": 2, "sabacc_pot": True,
         "special_hands": True, "credits": 16,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cards.bits import bit, has, lowest, nth_bit, popcount, put, put_thermometer, unpack, words_for
+from cards.bits import bit, has, highest, lowest, nth_bit, popcount, put, put_thermometer, unpack, words_for
 from train.dqn.torch_bits import unpack_tensor
 
 WORDS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**63, 2**64 - 1]))
@@ -27,6 +27,7 @@ def test_counts_and_ends(word: int) -> None:
     bits = set_bits(word)
     assert popcount(np.uint64(word)) == len(bits)
     assert lowest(np.uint64(word)) == (bits[0] if bits else 64)
+    assert highest(np.uint64(word)) == (bits[-1] if bits else -1)
 
 
 @given(WORDS)

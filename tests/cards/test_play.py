@@ -151,3 +151,17 @@ def test_rewarded_play_changes_only_the_games_named() -> None:
     reward_loop(TOY.rules.apply, TOY.rewards["pair"])(states, np.array([1]), action, totals)
     assert np.array_equal(states[[0, 2]], before[[0, 2]])
     assert not np.array_equal(states[1:2], before[1:2])
+
+
+def test_hands_as_dealt_are_played_on_in_place() -> None:
+    """Other deals than those of the seeds, with the generators that the seeds give the players."""
+    seeds, seating = stream(4, "states", 0, 6), np.zeros((6, 4), np.uint8)
+    states = TRESSETTE.deal(stream(4, "other", 0, 6))
+    start = states.copy()
+    final, _ = play(TRESSETTE, seeds, [RandomPlayer()], seating, states=states)
+    assert final is states and TRESSETTE.over(states).all()
+    assert np.array_equal(final["played"], start["hands"])
+    again, _ = play(TRESSETTE, seeds, [RandomPlayer()], seating, states=start.copy())
+    assert np.array_equal(again, final)
+    other, _ = play(TRESSETTE, seeds[::-1].copy(), [RandomPlayer()], seating, states=start.copy())
+    assert not np.array_equal(other, final)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.splitmix import below, derive, mix, stream, uniform
+from cards.splitmix import below, below_wide, derive, mix, stream, uniform
 
 SEEDS = st.integers(0, 2**64 - 1)
 # The first outputs for the seed 1234567, as in the test suites of several implementations (Rosetta Code,
@@ -52,6 +52,11 @@ def test_below(bits: int, n: int) -> None:
     number = int(below(np.uint64(bits), n))
     assert 0 <= number < n
     assert number == (bits >> 32) * n >> 32
+
+
+@given(SEEDS, st.integers(1, 2**64 - 1))
+def test_below_wide(bits: int, n: int) -> None:
+    assert int(below_wide(np.uint64(bits), np.uint64(n))) == bits * n >> 64
 
 
 def test_below_is_even() -> None:

@@ -12,7 +12,7 @@ from cards.mdp import legal, reachable
 from cards.play import Actions, Decisions, named_player, play
 from cards.splitmix import stream
 from evaluate.compare import measure, visits
-from evaluate.players import load_network
+from evaluate.networks import load_network
 from evaluate.solution import Solved, solve
 from evaluate.solve import main
 from tests.train.runs import small

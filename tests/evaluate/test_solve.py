@@ -10,8 +10,9 @@ import pytest
 from matplotlib.image import imread
 
 from cards.mdp import NOWHERE, Layout
+from command.game import with_game_options
 from evaluate.pictures import arranged, learning_curves, policy_heatmap, value_heatmap
-from evaluate.solve import main, with_game_options
+from evaluate.solve import main
 from train.__main__ import main as train
 from train.run import checkpoint
 
@@ -220,12 +221,10 @@ def test_settings_can_be_printed(capsys: pytest.CaptureFixture) -> None:
 
 
 def test_options_of_the_game_need_no_prefix() -> None:
-    assert with_game_options(["limit=5", "reward=study", "player=2"]) == [
-        "game.limit=5",
-        "game.reward=study",
-        "player=2",
-    ]
-    assert with_game_options(["game=blackjack", "decks=2", "limit=5"]) == ["game=blackjack", "game.decks=2", "limit=5"]
+    prefixed = with_game_options(["limit=5", "reward=study", "player=2"], "sette_mezzo")
+    assert prefixed == ["game.limit=5", "game.reward=study", "player=2"]
+    of_blackjack = with_game_options(["game=blackjack", "decks=2", "limit=5"], "sette_mezzo")
+    assert of_blackjack == ["game=blackjack", "game.decks=2", "limit=5"]
 
 
 LAYOUT = Layout("x", "x", "down", "across", ("1", "2"), ("a", "b", "c"), np.array([[2, 0, NOWHERE], [1, 1, 0]]))

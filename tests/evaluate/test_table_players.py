@@ -12,7 +12,7 @@ from cards.play import Decisions, play
 from cards.splitmix import stream
 from command.checks import SettingsError
 from evaluate.players import load_player
-from evaluate.tournament import main
+from evaluate.tournament.__main__ import main
 from train.__main__ import main as train
 from train.run import checkpoint
 from train.run.checkpoint import CheckpointError

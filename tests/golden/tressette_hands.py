@@ -10,11 +10,17 @@ from cards.bits import unpack
 from cards.game import States, load_game
 from cards.play import Decisions, named_player, play
 from tressette import observation
+from tressette.accusi import ACCUSI
 from tressette.cards import CARDS, RANKS, SUIT_NAMES, SUITS, card_text
-from tressette.rules import legal, points, winning_seat
+from tressette.rules import declared_points, legal, points, winning_seat
 
 RELATIVE = ("own", "next", "partner", "previous")
 SIGNALS = ("busso", "striscio", "volo")
+
+
+DECLARATIONS = [f"napoletana in {suit}" for suit in SUIT_NAMES]
+for rank in ("aces", "twos", "threes"):
+    DECLARATIONS += [f"three {rank} without {suit}" for suit in SUIT_NAMES] + [f"four {rank}"]
 
 
 class Script(NamedTuple):
@@ -29,6 +35,7 @@ SCRIPTS = {
     "random": Script(1, {}, ("random",) * 4),
     "greedy_against_random": Script(2, {}, ("greedy", "random") * 2),
     "signals": Script(3, {"signals": True, "first_leader": "four_of_denari"}, ("study_heuristic", "greedy") * 2),
+    "accusi": Script(2042, {"accusi": True}, ("greedy",) * 4),
 }
 
 
@@ -63,7 +70,8 @@ def _play(states: States, action: int, seen: NDArray[np.uint64]) -> Iterator[str
         yield ""
         yield f"trick {state['plays'] // 4 + 1}: thirds {_pair(state['thirds'])}, tricks {_pair(state['tricks'])}"
     yield f"  seat {seat} plays {card_text(action)} of {_cards(int(legal(state)))}"
-    yield from (f"      {line}" for line in knowledge(unpack(seen, observation.BITS)[0]))
+    bits = observation.BITS_WITH_ACCUSI if state["with_accusi"] else observation.BITS
+    yield from (f"      {line}" for line in knowledge(unpack(seen, bits)[0]))
     if state["plays"] % 4 == 3:
         closed = states.copy()
         closed[0]["trick"][seat] = action
@@ -83,17 +91,21 @@ def knowledge(bits: NDArray[np.float32]) -> Iterator[str]:
         words += [f"lies {_listed(lying)}"] if any(lying) else []
         words += [f"no {SUIT_NAMES[suit]}" for suit in range(SUITS) if voids[suit]]
         words += [f"{SIGNALS[i % 3]} in {SUIT_NAMES[i // 3]}" for i in range(12) if said[i]]
+        declared = own[observation.DECLARED + ACCUSI * k :][:ACCUSI]
+        words += [f"declared {what}" for what, bit in zip(DECLARATIONS, declared, strict=False) if bit]
         if words:
             yield f"{whose}: {'; '.join(words)}"
     thirds = [sum(own[start:][:32]) for start in (observation.OWN_THIRDS, observation.OTHER_THIRDS)]
     trick = own[observation.TRICK_NUMBER : observation.LEADER].index(1) + 1
-    leader = RELATIVE[own[observation.LEADER :].index(1)]
+    leader = RELATIVE[own[observation.LEADER : observation.DECLARED].index(1)]
     yield f"thirds {_pair(thirds)} (own, other); trick {trick}; leader: {leader}"
 
 
 def _end(state: np.void) -> Iterator[str]:
     yield f"thirds {_pair(state['thirds'])}, last trick to team {int(state['last_taker']) % 2}"
     yield f"points {_pair([points(state, team) for team in (0, 1)])}"
+    if state["with_accusi"]:
+        yield f"accusi {_pair([declared_points(state, team) for team in (0, 1)])}"
 
 
 def _pair(both: Any) -> str:

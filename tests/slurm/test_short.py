@@ -78,12 +78,26 @@ def test_tournament_and_site_env(cluster: Cluster, tmp_path: Path) -> None:
     site = cluster.home / "slurm" / "site.env"
     site.write_text((ROOT / "slurm" / "site.env.example").read_text() + "\necho this is the site\n")
     try:
-        job = cluster.sbatch("slurm/evaluate.sh", "players=[greedy,random]", "deals=16", f"folder={cluster.home}/t")
+        cpus = ("--cpus-per-task=2", "--mem-per-cpu=1G")
+        options = ("players=[greedy,random]", "deals=16", f"folder={cluster.home}/t")
+        job = cluster.sbatch(*cpus, "slurm/evaluate.sh", *options)
         cluster.ended(job, "COMPLETED", 120)
     finally:
         site.unlink()
     assert "this is the site" in cluster.log(job) and "16 duplicate deals a pair" in cluster.log(job)
     assert (cluster.home / "t" / "results.csv").exists()
+
+
+def test_tournament_on_two_nodes(cluster: Cluster) -> None:
+    """Ray on both, nothing left on either, and the results of one process."""
+    players = ("game=blackjack", "players=[hit_below_14,random]", "deals=64", "batch_deals=16")
+    cpus = ("--cpus-per-task=2", "--mem-per-cpu=2G")
+    jobs = {name: [*nodes, *cpus, "slurm/evaluate.sh", *players] for name, nodes in (("one", []), ("two", ["-N2"]))}
+    for name, options in jobs.items():
+        cluster.ended(cluster.sbatch(*options, f"folder={cluster.home}/{name}"), "COMPLETED", 180)
+    one, two = ((cluster.home / name / "results.csv").read_bytes() for name in jobs)
+    assert one == two
+    assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
 
 
 @pytest.mark.parametrize("public", [False, True])

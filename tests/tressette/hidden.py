@@ -3,8 +3,9 @@
 import numpy as np
 
 from cards.game import States
-from tressette.cards import RANKS, SUITS, TWO
-from tressette.rules import LEADER_FOUR_OF_DENARI, SILENT
+from tests.tressette.reference import accusi
+from tressette.cards import RANKS, SUITS, THREE, TWO, card_text
+from tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO
 
 ATTEMPTS = 60
 
@@ -19,34 +20,51 @@ def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> 
 
 
 def _try_to_swap(state: np.void, one: int, other: int, random: np.random.Generator) -> None:
-    hands = [_cards(int(state["hands"][seat])) for seat in (one, other)]
+    hands = [cards_of(int(state["hands"][seat])) for seat in (one, other)]
     if not all(hands):
         return
     mine, yours = (int(random.choice(hand)) for hand in hands)
-    if _may_swap(state, one, mine, yours) and _may_swap(state, other, yours, mine):
-        state["hands"][one] ^= np.uint64(1 << mine | 1 << yours)
-        state["hands"][other] ^= np.uint64(1 << mine | 1 << yours)
+    swapped = [int(state["hands"][seat]) ^ (1 << mine | 1 << yours) for seat in (one, other)]
+    if may_hold(state, one, swapped[0]) and may_hold(state, other, swapped[1]):
+        state["hands"][one], state["hands"][other] = swapped
 
 
-def _may_swap(state: np.void, seat: int, gone: int, come: int) -> bool:
-    """Whether `seat` could, for all that the table knows, hold `come` in place of `gone`."""
-    if state["first_leader"] == LEADER_FOUR_OF_DENARI and 0 in (gone, come):
+def may_hold(state: np.void, seat: int, hand: int) -> bool:
+    """Whether `seat` could, for all that the table knows, hold these cards now."""
+    dealt = hand | int(state["played"][seat])
+    if state["first_leader"] == LEADER_FOUR_OF_DENARI and (seat == state["opener"]) != bool(dealt & 1):
         return False
-    if int(state["voids"]) >> (SUITS * seat + come // RANKS) & 1:
+    if state["with_accusi"] and state["played"][seat] and declared(state, seat) != accusi(names_of(dealt)):
         return False
-    before = int(state["hands"][seat])
-    after = before ^ (1 << gone | 1 << come)
-    return all(
-        _what_signals_tell(before, suit) == _what_signals_tell(after, suit)
-        for suit in range(SUITS)
-        if state["signals"][seat][suit] != SILENT
-    )
+    return all(_fits_what_was_shown(state, seat, suit, hand) for suit in range(SUITS))
 
 
-def _what_signals_tell(hand: int, suit: int) -> tuple[bool, bool]:
+def _fits_what_was_shown(state: np.void, seat: int, suit: int, hand: int) -> bool:
     rest = hand >> RANKS * suit & (1 << RANKS) - 1
-    return rest != 0, rest >> TWO != 0
+    high = rest >> TWO & 1 or rest >> THREE & 1
+    place = SUITS * seat + suit
+    signal, owed = state["signals"][seat, suit], int(state["owed"]) >> place & 1
+    if int(state["voids"]) >> place & 1:
+        return rest == 0
+    if signal == BUSSO and owed:
+        return bool(high)
+    if signal == STRISCIO:
+        return not high and (rest != 0 or not owed)
+    return True
 
 
-def _cards(hand: int) -> list[int]:
+def declared(state: np.void, seat: int) -> set[str]:
+    """The accusi of a seat in the words of `tests.tressette.reference.accusi`."""
+    bits = int(state["accusi"][seat])
+    words = [f"napoletana {suit}" for suit in "DCSB"]
+    for rank in "A23":
+        words += [f"three {rank} without {suit}" for suit in "DCSB"] + [f"four {rank}"]
+    return {word for k, word in enumerate(words) if bits >> k & 1}
+
+
+def cards_of(hand: int) -> list[int]:
     return [card for card in range(RANKS * SUITS) if hand >> card & 1]
+
+
+def names_of(hand: int) -> list[str]:
+    return [card_text(card) for card in cards_of(hand)]

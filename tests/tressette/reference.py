@@ -22,10 +22,35 @@ def is_high(card: str) -> bool:
     return card[0] in "A23"
 
 
-class Hand:
-    """One hand, from the deal on. `history` is what the table saw: who played which card, and what a leader said."""
+# What may be declared, in the order of the observation, and what it is worth.
+ACCUSI = {f"napoletana {suit}": 3 for suit in SUITS}
+for _rank in "A23":
+    ACCUSI |= {f"three {_rank} without {suit}": 3 for suit in SUITS} | {f"four {_rank}": 4}
 
-    def __init__(self, hands: Sequence[Sequence[str]], leader: int, signals: bool = False) -> None:
+
+def accusi(cards: Sequence[str]) -> set[str]:
+    """All that ten dealt cards declare."""
+    found = {f"napoletana {suit}" for suit in SUITS if {"A" + suit, "2" + suit, "3" + suit} <= set(cards)}
+    for rank in "A23":
+        missing = [suit for suit in SUITS if rank + suit not in cards]
+        if not missing:
+            found.add(f"four {rank}")
+        if len(missing) == 1:
+            found.add(f"three {rank} without {missing[0]}")
+    return found
+
+
+class Hand:
+    """One hand, from the deal on. `history` is what the table saw: who played which card, and what a leader said.
+
+    `declared` is what it heard from each seat before its first card.
+    """
+
+    def __init__(
+        self, hands: Sequence[Sequence[str]], leader: int, signals: bool = False, with_accusi: bool = False
+    ) -> None:
+        self.with_accusi = with_accusi
+        self.declared: list[set[str]] = [set(), set(), set(), set()]
         self.hands = [list(hand) for hand in hands]
         self.turn = leader
         self.first_leader = leader
@@ -64,6 +89,8 @@ class Hand:
         assert card in self.legal()
         seat = self.turn
         opens = not self.trick()
+        if self.with_accusi and len(self.hands[seat]) == 10:
+            self.declared[seat] = accusi(self.hands[seat])
         self.hands[seat].remove(card)
         self.history.append((seat, card, self._said(seat, suit_of(card)) if opens and self.with_signals else None))
         self.turn = (seat + 1) % 4 if self.trick() else taker(self.tricks()[-1])
@@ -91,6 +118,27 @@ class Hand:
     def signals(self) -> dict[tuple[int, str], str]:
         """The newest that each seat said of each suit."""
         return {(seat, suit_of(card)): word for seat, card, word in self.history if word}
+
+    def owed(self) -> set[tuple[int, str]]:
+        """The seats that have not yet shown what the newest they said of a suit promised: a 2 or 3, or any card."""
+        found = set()
+        for number, (seat, card, word) in enumerate(self.history):
+            suit = suit_of(card)
+            later = [other for who, other, _ in self.history[number + 1 :] if who == seat and suit_of(other) == suit]
+            shown = [other for other in later if word == "striscio" or other[0] in "23"]
+            if word in ("busso", "striscio") and not shown and not self._says_again(number):
+                found.add((seat, suit))
+        return found
+
+    def _says_again(self, number: int) -> bool:
+        """Whether the seat of this play later says something else of the same suit."""
+        seat, card, _ = self.history[number]
+        later = self.history[number + 1 :]
+        return any(who == seat and suit_of(other) == suit_of(card) and word for who, other, word in later)
+
+    def accusi_points(self) -> list[int]:
+        """What the declarations of each team are worth."""
+        return [sum(ACCUSI[word] for seat in (team, team + 2) for word in self.declared[seat]) for team in (0, 1)]
 
     def known_voids(self) -> set[tuple[int, str]]:
         """The seats that showed that they hold no more of a suit: by not following it, or by saying volo."""
@@ -120,6 +168,9 @@ class Hand:
             bits += [k < thirds[team] for k in range(32)]
         bits += [min(len(self.tricks()), 9) == k for k in range(10)]
         bits += [leader == seat for seat in order]
+        if self.with_accusi:
+            for seat in order:
+                bits += [word in self.declared[seat] for word in ACCUSI]
         return bits
 
     def _reward(self, seat: int, card: str) -> None:

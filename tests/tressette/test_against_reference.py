@@ -9,8 +9,10 @@ from cards.batch import reward_loop
 from cards.bits import unpack
 from cards.game import Game, States, load_game
 from cards.splitmix import stream
+from tests.tressette.hidden import declared
 from tests.tressette.reference import DECK, SIGNALS, SUITS, Hand
 from tressette.cards import card_text
+from tressette.rules import declared_points
 
 HANDS = 700
 
@@ -39,23 +41,28 @@ def expect_same_knowledge(state: np.void, hand: Hand) -> None:
     assert state["signals"].ravel().tolist() == [SIGNALS.index(word) + 1 if word else 0 for word in said]
     voids = [int(state["voids"]) >> k & 1 == 1 for k in range(16)]
     assert voids == [key in hand.known_voids() for key in every]
+    owed = [int(state["owed"]) >> k & 1 == 1 for k in range(16)]
+    assert owed == [key in hand.owed() for key in every]
+    assert [declared(state, seat) for seat in range(4)] == hand.declared
+    assert [declared_points(state, team) for team in (0, 1)] == hand.accusi_points()
 
 
-def dealt(game: Game, states: States, signals: bool) -> list[Hand]:
+def dealt(game: Game, states: States) -> list[Hand]:
     records = [game.record(state, []) for state in states]
-    return [Hand(record["hands"], record["leader"], signals) for record in records]
+    options = game.options
+    return [Hand(record["hands"], record["leader"], options.signals, options.accusi) for record in records]
 
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"signals": True}, {"signals": True, "first_leader": "four_of_denari"}],
-    ids=["default", "signals", "signals and 4 of denari"],
+    [{}, {"signals": True}, {"accusi": True}, {"signals": True, "first_leader": "four_of_denari", "accusi": True}],
+    ids=["default", "signals", "accusi", "all"],
 )
 def test_every_move(options: dict[str, Any]) -> None:
     game = load_game("tressette", options)
     random = np.random.default_rng(7)
     states = game.deal(stream(7, "reference", 0, HANDS))
-    references = dealt(game, states, options.get("signals", False))
+    references = dealt(game, states)
     if "first_leader" in options:
         assert all("4D" in hand.hands[hand.turn] for hand in references)
     totals = {name: np.zeros((HANDS, 4), np.float32) for name in game.rewards}
@@ -72,6 +79,7 @@ def test_every_move(options: dict[str, Any]) -> None:
             hand.play(card)
     expect_same(game, states, references, 40)
     assert np.all(game.over(states))
+    assert any(any(hand.declared) for hand in references) == game.options.accusi
     assert game.returns(states).tolist() == [hand.points() * 2 for hand in references]
     for name, total in totals.items():
         np.testing.assert_allclose(total, [hand.rewards[name] for hand in references], atol=1e-5)
@@ -79,7 +87,7 @@ def test_every_move(options: dict[str, Any]) -> None:
 
 def test_deals_are_of_whole_decks() -> None:
     game = load_game("tressette")
-    for hand in dealt(game, game.deal(stream(8, "reference", 0, 500)), False):
+    for hand in dealt(game, game.deal(stream(8, "reference", 0, 500))):
         assert sorted(card for cards in hand.hands for card in cards) == sorted(DECK)
         assert [len(cards) for cards in hand.hands] == [10] * 4
 

@@ -10,10 +10,11 @@ from cards.bits import unpack
 from cards.game import States, load_game
 from cards.play import Decisions, RandomPlayer, play
 from cards.splitmix import stream
+from tressette.accusi import ACCUSI, PER_RANK, SAME_RANK
 from tressette.cards import CARDS, RANKS, SUITS
-from tressette.observation import BITS, HAND, SIGNALS, VOIDS
+from tressette.observation import BITS_WITH_ACCUSI, DECLARED, HAND, SIGNALS, VOIDS
 
-GAME = load_game("tressette", {"signals": True})
+GAME = load_game("tressette", {"signals": True, "accusi": True})
 HANDS = 12
 TURN_ROUND = [suits for suits in permutations(range(SUITS)) if suits != (0, 1, 2, 3)]
 
@@ -25,7 +26,7 @@ def old_cards(suits: tuple[int, ...]) -> NDArray[np.int64]:
 
 def old_bits(suits: tuple[int, ...]) -> NDArray[np.int64]:
     """The same for the bits of an observation."""
-    bits = np.arange(BITS)
+    bits = np.arange(BITS_WITH_ACCUSI)
     for start in range(HAND, VOIDS, CARDS):
         bits[start : start + CARDS] = start + old_cards(suits)
     for seat in range(4):
@@ -33,6 +34,9 @@ def old_bits(suits: tuple[int, ...]) -> NDArray[np.int64]:
             bits[VOIDS + SUITS * seat + new] = VOIDS + SUITS * seat + old
             at, source = (SIGNALS + 12 * seat + 3 * suit for suit in (new, old))
             bits[at : at + 3] = np.arange(source, source + 3)
+            declared = DECLARED + ACCUSI * seat
+            for first in (0, *range(SAME_RANK, ACCUSI, PER_RANK)):
+                bits[declared + first + new] = declared + first + old
     return bits
 
 
@@ -53,10 +57,13 @@ def test_renamed_suits(suits: tuple[int, ...]) -> None:
 
     def watch(decisions: Decisions, actions: np.ndarray, totals: np.ndarray) -> None:
         states = decisions.states
-        assert np.array_equal(unpack(GAME.observe(renamed), BITS), unpack(GAME.observe(states), BITS)[:, bits])
+        assert np.array_equal(
+            unpack(GAME.observe(renamed), GAME.bits), unpack(GAME.observe(states), GAME.bits)[:, bits]
+        )
         legal = [unpack(GAME.legal(each)[:, None], CARDS) for each in (renamed, states)]
         assert np.array_equal(legal[0], legal[1][:, cards])
         GAME.apply(renamed, new_name[actions])
 
     final, _ = play(GAME, seeds, [RandomPlayer()], np.zeros((HANDS, 4), np.uint8), watch=watch)
+    assert final["accusi"].any()
     assert np.array_equal(GAME.returns(renamed), GAME.returns(final))

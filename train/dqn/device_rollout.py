@@ -10,13 +10,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.duplicate import Duel, Outcome, Plays, duel_of, seatings
+from cards.duplicate import Duel, Outcome, Plays, duel, duel_of, seatings
 from cards.game import Game
 from cards.gpu import SIMULATED, NoDeviceError, on_host
+from cards.play import named_player
 from cards.splitmix import stream
 from command.checks import SettingsError
 from train.dqn.device_block import DeviceBlock
 from train.dqn.device_returns import DeviceRounds
+from train.dqn.network import NetworkPlayer
 from train.dqn.rollout import (
     LocalBackend,
     Rollout,
@@ -82,28 +84,35 @@ class DeviceEvaluator:
     """As `Evaluator`, with the same duels, all of it on the device."""
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
-        self._seed, self._opponents = settings.seed, settings.evaluation.opponents
-        self._game = settings.load_game()
+        self._seed, self._game = settings.seed, settings.load_game()
+        self._opponents = settings.evaluation.opponents
+        # Others, such as search, are no policies that a GPU could play: the games against them are not played there.
+        self._on_device = [name for name in self._opponents if name == "random" or name in self._game.policies]
         self._plays = len(seatings(self._game))
         self._network = acting_network(self._game, settings, device)
         count = min(GPU_GAMES, settings.evaluation.deals * self._plays)
         with on_the_device(count):
-            self._block = DeviceBlock(self._game, count, self._network, self._opponents)
+            self._block = DeviceBlock(self._game, count, self._network, self._on_device)
 
     def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
         """See `Evaluator`."""
         self._network.load_state_dict(weights)
         seeds, batch = stream(self._seed, stream_name, 0, deals), self._block.count // self._plays
-        return {
-            name: duel_of(self._game, partial(self._played, number), seeds, batch=batch)
-            for number, name in enumerate(self._opponents, start=1)
-        }
+        duels: dict[str, Duel] = {}
+        for name in self._opponents:
+            if name in self._on_device:
+                number = 1 + self._on_device.index(name)
+                duels[name] = duel_of(self._game, partial(self._played, number), seeds, batch=batch)
+            else:
+                player = NetworkPlayer(self._network)
+                duels[name] = duel(self._game, player, named_player(self._game, name), seeds)
+        return duels
 
     def _played(self, number: int, plays: Plays) -> Outcome:
         """The games of a duel with this one of the opponents; the second player of each has the second generator."""
         block, count = self._block, len(plays.seeds)
         with on_the_device(block.count):
-            block.deal(plays.seeds, plays.sides * np.uint8(number), 0.0, salts=[0] + [1] * len(self._opponents))
+            block.deal(plays.seeds, plays.sides * np.uint8(number), 0.0, salts=[0] + [1] * len(self._on_device))
             for _ in block.played():
                 pass
             return block.returns()[:count].cpu().numpy(), _taken(self._game, block, count)

@@ -33,7 +33,7 @@ from train.dqn.rollout import (
 from train.run.budget import Budget
 from train.run.cadence import Cadence, restore
 from train.run.folder import RunFolder
-from train.run.metrics import Metrics
+from train.run.metrics import Metrics, evaluation_scalar
 from train.run.rates import Rates
 from train.run.runner import Progress, Runner
 from train.settings.dqn import TrainSettings
@@ -249,8 +249,8 @@ class Trainer:
         counters.evaluated = max(counters.evaluated, tag)
         row: dict[str, float] = {}
         for name, duel in duels.items():
-            row[f"eval/win_rate_vs_{name}"] = duel.win_rate.mean
-            row[f"eval/points_vs_{name}"] = duel.points.mean
+            row[evaluation_scalar("win_rate", name)] = duel.win_rate.mean
+            row[evaluation_scalar("points", name)] = duel.points.mean
         self._runner.metrics.write(tag, row)
         self._runner.display.evaluated(duels)
         self._best.offer(weights, tag, duels)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from torch.utils.tensorboard import SummaryWriter
 
+from cards.kinds import curve_name
+
 SCALARS = (
     "rollout/episode_return",  # mean over the network's seats; empty in self-play, where it is always 0
     "rollout/absolute_return",  # mean of its absolute value: how much is won and lost in a game
@@ -34,7 +36,12 @@ SCALARS = (
 
 def evaluation_scalars(opponents: Sequence[str]) -> list[str]:
     """The names of the evaluation curves against these opponents."""
-    return [f"eval/{what}_vs_{name}" for name in opponents for what in ("win_rate", "points")]
+    return [evaluation_scalar(what, name) for name in opponents for what in ("win_rate", "points")]
+
+
+def evaluation_scalar(what: str, opponent: str) -> str:
+    """The name of the curve of `win_rate` or `points` against an opponent, which TensorBoard takes as it is."""
+    return f"eval/{what}_vs_{curve_name(opponent)}"
 
 
 class Metrics:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cards.tables import numbering_of
-from command.checks import MAX_DEALS, SettingsError, check_fraction, check_one_of, check_range, require
-from train.settings.run import RunSettings
+from command.checks import MAX_DEALS, SettingsError, check_fraction, check_range, require
+from train.settings.run import RunSettings, check_opponent
 
 BATCH_Q_LEARNING = "batch_q_learning"
 
@@ -51,6 +51,6 @@ class BatchQSettings(RunSettings):
         except ValueError as error:
             raise SettingsError(f"algo: {error}") from None
         for opponent in self.evaluation.opponents:
-            check_one_of("evaluation.opponents", opponent, "random", *game.policies)
+            check_opponent(game, opponent)
         actions = all(0 <= action < game.actions for action in self.unexplored)
         require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from cards.game import Game
+from cards.kinds import same_spelling
 from command.checks import (
     MAX_DEALS,
     MAX_THREADS,
@@ -18,7 +19,7 @@ from command.checks import (
     check_range,
     require,
 )
-from train.settings.run import CheckpointSettings, RunSettings, job_minutes
+from train.settings.run import CheckpointSettings, RunSettings, check_opponent, job_minutes
 
 DEFAULT_MINUTES = 9.0  # of a run without a budget
 ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
@@ -190,10 +191,13 @@ class EvaluationSettings:
         check_not_negative("evaluation", self, "min_seconds")
         check_range("evaluation.deals", self.deals, 2, MAX_DEALS)
         check_range("evaluation.final_deals", self.final_deals, 2, MAX_DEALS)
+        self.opponents = [same_spelling(opponent) for opponent in self.opponents]
         once = len(set(self.opponents)) == len(self.opponents)
         require(once, "evaluation.opponents", "each player once", self.opponents)
-        measure, against, opponent = self.best_by.partition(":")
+        measure, against, named = self.best_by.partition(":")
         check_one_of("evaluation.best_by", measure, "win_rate", "result")
+        opponent = same_spelling(named)
+        self.best_by = measure + against + opponent
         if against and opponent not in self.opponents:
             known = ", ".join(self.opponents) or "none"
             raise SettingsError(
@@ -241,7 +245,7 @@ class TrainSettings(RunSettings):
         game = self.load_game()
         self._check_behaviour(game)
         for opponent in self.evaluation.opponents:
-            _check_player(game, "evaluation.opponents", opponent)
+            check_opponent(game, opponent)
 
     @property
     def names_no_budget(self) -> bool:
@@ -266,9 +270,10 @@ class TrainSettings(RunSettings):
             require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
             for player in phase.mix:
                 if player != "network":
-                    _check_player(game, "behaviour.mix", player)
+                    _check_policy(game, player)
 
 
-def _check_player(game: Game, key: str, name: str) -> None:
+def _check_policy(game: Game, name: str) -> None:
     if name != "random" and name not in game.policies:
-        raise SettingsError(f"{key}: {game.name} has no player {name!r}; it has random, {', '.join(game.policies)}")
+        there = ", ".join(["random", *game.policies])
+        raise SettingsError(f"behaviour.mix: {game.name} has no player {name!r} to learn with; it has {there}")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cards.game import Game
-from command.checks import MAX_SEED, check_not_negative, check_positive, check_range, require
+from cards.kinds import options_of_player
+from command.checks import MAX_SEED, SettingsError, check_not_negative, check_positive, check_range, require
 from command.game import load_configured_game
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=,+-]*")
@@ -70,3 +71,11 @@ def job_minutes() -> float | None:
     except ValueError:
         return None
     return minutes if minutes > 0 else None
+
+
+def check_opponent(game: Game, spec: str) -> None:
+    """Raise SettingsError unless the game has this player, with these options."""
+    try:
+        options_of_player(game, spec)
+    except ValueError as error:
+        raise SettingsError(f"evaluation.opponents: {error}") from None

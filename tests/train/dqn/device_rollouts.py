@@ -52,7 +52,8 @@ def compare(runs: Path, game: str, games: int, device: torch.device) -> list[str
 
 def compare_duels(runs: Path, game: str, deals: int, device: torch.device) -> list[str]:
     """With every player as opponent, more deals than are played at a time."""
-    others = ",".join(["random", *load_game(game).policies])
+    kinds = ["monte_carlo:samples=2"] if game == "tressette" else []  # which no device plays
+    others = ",".join([*kinds, "random", *load_game(game).policies])
     for overrides in VARIANTS[game][:1]:
         chosen = settings(
             runs, f"game={game}", "rollout=device", f"evaluation.deals={deals}", f"evaluation.opponents=[{others}]",

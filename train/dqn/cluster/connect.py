@@ -25,8 +25,11 @@ class MissingNodesError(SettingsError):
     exit_code = 69
 
 
-def connect(rollout: RolloutSettings) -> None:
-    """Join the cluster of RAY_ADDRESS, or start one here within what this job may use. Raises SettingsError."""
+def connect(rollout: RolloutSettings, asked: str = "rollout=ray", instead: str = "rollout=local") -> None:
+    """Join the cluster of RAY_ADDRESS, or start one here within what this job may use.
+
+    Raises SettingsError, which says how it was `asked` for and what to say `instead`.
+    """
     address = os.environ.get("RAY_ADDRESS")
     if address:
         _probe(address)
@@ -41,8 +44,8 @@ def connect(rollout: RolloutSettings) -> None:
     except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         text = (str(error).splitlines() or [type(error).__name__])[0]
         wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray does not say so itself
-        way_out = "if it was started with a token, set RAY_AUTH_MODE=token" if wants_token else "try rollout=local"
-        raise SettingsError(f"rollout=ray: Ray did not start: {text}; {way_out}") from None
+        way_out = "if it was started with a token, set RAY_AUTH_MODE=token" if wants_token else f"try {instead}"
+        raise SettingsError(f"{asked}: Ray did not start: {text}; {way_out}") from None
     _await_nodes(rollout)
     _check_resource("CPU", "rollout.workers", rollout.workers or 1)
     _check_resource("GPU", "rollout.gpus_per_worker", (rollout.workers or 1) * rollout.gpus_per_worker)

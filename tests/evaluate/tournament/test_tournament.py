@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,13 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from cards.duplicate import duel
+from cards.duplicate import duel, estimate_share
 from cards.game import load_game
 from cards.play import Actions, Decisions, Player, named_player
 from cards.splitmix import stream
 from command.checks import SettingsError
 from evaluate.players import load_player
-from evaluate.tournament import main
+from evaluate.tournament.__main__ import main
 from tests.chips import Chip
 from tests.train.runs import small
 from train.__main__ import main as train
@@ -160,6 +162,18 @@ BAD = {
     "dels=5": "dels",
     "device=tpu": "device",
     "folder=/proc/x": "folder: cannot write",
+    "until=0": "until: more than 0% and less than 50%, as in 0.5%, not '0'",
+    "until=60%": "until: more than 0% and less than 50%",
+    "until=soon": "until: more than 0% and less than 50%, as in 0.5%, not 'soon'",
+    "until=nan": "until: more than 0%",
+    "batch_deals=1": "batch_deals: 2 to",
+    "anchor=greedi": "anchor: one of greedy, random, not 'greedi'",
+    "processes=0": "processes: auto, ray, or 1 to",
+    "processes=all": "processes: auto, ray, or 1 to 1024, not 'all'",
+    "players=[greedy:samples=5,random]": "players: greedy:samples=5: greedy has no options",
+    "players=[greedy,monte_carlo:sample=5]": "players: monte_carlo:sample=5: monte_carlo has no option 'sample'; it",
+    "players=[greedy,seek(runs/x):samples=5]": "players: tressette has no player 'seek(runs/x):samples=5'; it has",
+    "players=[monte_carlo:samples=5,monte_carlo:samples=5]": "players: each once",
 }
 
 
@@ -168,6 +182,51 @@ def test_bad_setting_is_one_line(override: str, tmp_path: Path, capsys: pytest.C
     assert main([f"folder={tmp_path}", "deals=4", override]) == 2
     captured = capsys.readouterr()
     assert BAD[override] in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+
+
+def test_ratings_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is printed and written: ratings that add up, every decision of 64 deals, played twice, of two pairs each."""
+    players = ["greedy", "study_heuristic", "random"]
+    assert main([f"players=[{','.join(players)}]", "deals=64", f"folder={tmp_path}", "anchor=random"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "% of games won by the row against the column" in text and "0 is random" in text
+    document = json.loads((tmp_path / "results.json").read_text())
+    with (tmp_path / "ratings.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [{key: row[key] for key in ("player", "elo")} for row in rows] == [
+        {"player": rating["player"], "elo": str(rating["elo"])} for rating in document["ratings"]
+    ]
+    assert rows[0]["player"] == "greedy" and {row["player"] for row in rows} == set(players)
+    (random,) = (row for row in rows if row["player"] == "random")
+    assert float(random["elo"]) == float(random["low"]) == float(random["high"]) == 0
+    assert float(rows[0]["low"]) < float(rows[0]["elo"]) < float(rows[0]["high"])
+    won = {(pair["first"], pair["second"]): pair["first_won"] for pair in document["pairs"]}
+    assert float(random["won"]) == pytest.approx(1 - (won["greedy", "random"] + won["study_heuristic", "random"]) / 2)
+    for player in players:
+        times = document["times"][player]
+        # Half of the seats, 40 decisions a game; the last card of each hand is forced at least.
+        assert times["decisions"] + times["forced"] == 2 * 64 * 2 * 20 and times["forced"] >= 2 * 64 * 2 * 2
+        assert 0 < times["seconds"] < 5 and times["cpu_seconds"] > 0
+
+
+def test_two_players_have_no_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["deals=16", f"folder={tmp_path}"]) == 0
+    text = capsys.readouterr().out
+    assert "against the column" not in text and "ms a decision" in text and "their mean is 0" in text
+
+
+def test_until_plays_each_pair_as_long_as_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The clearer a pair, the sooner its interval is small enough; none stops before, or a batch after."""
+    players = "players=[greedy,study_heuristic,random]"
+    assert main([players, "until=4%", "batch_deals=32", f"folder={tmp_path}"]) == 0
+    rows = {(pair["first"], pair["second"]): pair for pair in pairs(tmp_path)}
+    assert all(row["first_won_interval"] <= 0.04 and row["deals"] % 32 == 0 for row in rows.values())
+    assert rows["greedy", "random"]["deals"] < rows["study_heuristic", "random"]["deals"]
+    assert re.search(r"\d+ to \d+ duplicate deals a pair", capsys.readouterr().out)
+    seeds = stream(7, "tournament", 0, rows["greedy", "random"]["deals"])
+    result = duel(GAME, named_player(GAME, "greedy"), named_player(GAME, "random"), seeds)
+    assert result.win_rate.mean == rows["greedy", "random"]["first_won"]
+    assert estimate_share(result.wins[:-32]).half_width > 0.04
 
 
 def test_best_network_plays_for_its_run(runs: Path) -> None:
@@ -203,8 +262,6 @@ def test_a_diverged_network_does_not_play(runs: Path, tmp_path: Path) -> None:
 
 
 def test_damaged_best_falls_back_and_says_so(runs: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    import shutil
-
     run = tmp_path / "run"
     shutil.copytree(runs / "tressette" / "small", run)
     (run / "checkpoints" / "best.pt").write_bytes(b"nothing")

@@ -1,0 +1,1 @@
+"""Search with a network at the table: `search(RUN)` in tournaments."""

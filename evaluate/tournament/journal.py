@@ -1,0 +1,148 @@
+"""What has been played, on disk as it comes: one line a batch, with a checksum, so that a tournament can be resumed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from cards.duplicate import Duel
+from command.checks import SettingsError
+from evaluate.tournament.units import Played, Spent, Unit
+
+log = logging.getLogger("evaluate")
+
+ABOUT, BATCHES, LOCK = "tournament.json", "batches.jsonl", ".lock"
+
+
+class Journal:
+    """The folder of a tournament, held by one process at a time.
+
+    `about` is what decides the results. A folder of a tournament about something else is refused: SettingsError, which
+    names the first key that differs; so is a folder that another process holds or that cannot be written to. Players
+    may be other ones, but one of the same name must be the same player.
+    """
+
+    def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(folder / LOCK, timeout=0)
+            self._lock.acquire()
+        except Timeout:
+            raise SettingsError(f"folder: another tournament is being played in {folder}; choose another") from None
+        except OSError as error:
+            raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
+        try:
+            self._check(about)
+            self.played = list(self._read())
+            self._file = (folder / BATCHES).open("ab")
+        except BaseException:
+            self._lock.release()
+            raise
+        if self._file.tell() and not (folder / BATCHES).read_bytes().endswith(b"\n"):
+            self._file.write(b"\n")  # after a line that was cut off
+
+    def add(self, played: Played) -> None:
+        """Have it on disk."""
+        self._file.write(_line(played))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Let others have the folder."""
+        self._file.close()
+        self._lock.release()
+
+    def _check(self, about: Mapping[str, Any]) -> None:
+        path = self.folder / ABOUT
+        before = about_of(self.folder)
+        now = json.loads(json.dumps(about))
+        players = before.get("players", {}) | now["players"]
+        for key in now if before else ():
+            if key == "players":
+                _check_players(self.folder, before[key], now[key])
+            elif before.get(key) != now[key]:
+                raise SettingsError(
+                    f"{key}: the games in {self.folder} were played with {_text(before.get(key))}, "
+                    f"not {_text(now[key])}; choose another folder"
+                )
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(now | {"players": players}, indent=2) + "\n")
+        temporary.replace(path)
+
+    def _read(self) -> Iterator[Played]:
+        path = self.folder / BATCHES
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        damaged = 0
+        for line in lines:
+            try:
+                yield _played(line)
+            except (ValueError, KeyError, TypeError, zlib.error):
+                damaged += 1
+        if damaged:
+            log.warning("%s: %d batches are not whole, and are played again", path, damaged)
+
+
+def about_of(folder: Path) -> dict[str, Any]:
+    """What decides the results that a folder has; empty where nothing was played.
+
+    Raises SettingsError when the file that says it is not whole.
+    """
+    path = folder / ABOUT
+    try:
+        about = json.loads(path.read_text()) if path.exists() else {}
+    except ValueError:
+        about = None
+    if not isinstance(about, dict) or not isinstance(about.get("players", {}), dict):
+        raise SettingsError(f"folder: {path} is damaged; choose another folder")
+    return about
+
+
+def _check_players(folder: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    for name, file in now.items():
+        if before.get(name, file) != file:
+            raise SettingsError(
+                f"players: the file of {name} has changed since it played in {folder}; choose another folder"
+            )
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, (dict, list)) else str(value)
+
+
+def _line(played: Played) -> bytes:
+    duel = played.duel
+    arrays = np.stack([duel.wins, duel.own, duel.other]).astype("<f8")
+    content = {
+        "unit": asdict(played.unit),
+        "even": duel.even,
+        "duel": base64.b64encode(zlib.compress(arrays.tobytes())).decode(),
+        "spent": [asdict(spent) for spent in played.spent],
+        "seconds": played.seconds,
+        "records": played.records,
+    }
+    text = json.dumps(content, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _played(line: bytes) -> Played:
+    """What a line says. Raises ValueError, KeyError, TypeError or zlib.error for one that is not whole."""
+    checksum, _, text = line.partition(b" ")
+    if int(checksum, 16) != zlib.crc32(text):
+        raise ValueError("the checksum is another one")
+    content = json.loads(text)
+    unit = Unit(**content["unit"] | {"pair": tuple(content["unit"]["pair"])})
+    numbers = np.frombuffer(zlib.decompress(base64.b64decode(content["duel"])), "<f8").astype(np.float64)
+    wins, own, other = numbers.reshape(3, unit.deals)
+    first, second = (Spent(**each) for each in content["spent"])
+    return Played(
+        unit, Duel(wins, own, other, content["even"]), (first, second), content["seconds"], content["records"]
+    )

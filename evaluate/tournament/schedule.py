@@ -1,0 +1,168 @@
+"""Which batch of deals is played next, and when a pair has been played enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cards.duplicate import Duel
+from evaluate.tournament.settings import Pair
+from evaluate.tournament.units import Played, Spent, Unit
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of each pair is played: all of `deals`, or batches of them until the interval is at most `until`.
+
+    `until` is the half-width of the 95% interval of the share of games won. The first `records` deals are written.
+    """
+
+    deals: int
+    batch: int
+    until: float | None = None
+    records: int = 0
+
+    @property
+    def batches(self) -> int:
+        """Batches of a pair, at most; the last may be a short one."""
+        return -(-self.deals // self.batch)
+
+    def unit(self, pair: Pair, number: int) -> Unit:
+        """A batch of a pair."""
+        first = number * self.batch
+        deals = min(self.batch, self.deals - first)
+        return Unit(pair, first, deals, min(deals, max(0, self.records - first)))
+
+
+@dataclass
+class PairState:
+    """What has been played of a pair: batches in their order without a gap, and those that came before their turn."""
+
+    pair: Pair
+    plan: Plan
+    parts: list[Played] = field(default_factory=list)
+    early: dict[int, Played] = field(default_factory=dict)
+    handed: int = 0  # batches before this one are being played, or have been
+    settled: bool = False
+    half_width: float = math.inf  # of the interval so far, where `until` asks for one
+
+    def add(self, played: Played) -> None:
+        """What was played. What comes after the batch that settles the pair is never counted."""
+        self.early[played.unit.first // self.plan.batch] = played
+        while not self.settled and len(self.parts) in self.early:
+            self.parts.append(self.early.pop(len(self.parts)))
+            self.settled = self._enough()
+
+    def _enough(self) -> bool:
+        if self.plan.until is not None:
+            self.half_width = self.duel.win_rate.half_width
+            if self.half_width <= self.plan.until:
+                return True
+        return len(self.parts) == self.plan.batches
+
+    def next_number(self) -> int:
+        """The first batch that is neither being played nor known."""
+        number = max(self.handed, len(self.parts))
+        while number in self.early:
+            number += 1
+        return number
+
+    @property
+    def duel(self) -> Duel:
+        """All that counts so far; at least one batch must have been played."""
+        duels = [part.duel for part in self.parts]
+        even = math.fsum(duel.even * duel.wins.size for duel in duels) / self.deals
+        wins, own, other = (
+            np.concatenate([getattr(duel, name) for duel in duels]) for name in ("wins", "own", "other")
+        )
+        return Duel(wins, own, other, even)
+
+    @property
+    def deals(self) -> int:
+        """How many deals count so far."""
+        return sum(part.unit.deals for part in self.parts)
+
+    @property
+    def spent(self) -> tuple[Spent, Spent]:
+        """What the decisions of each of the two took, in batches that count."""
+        return (
+            sum((part.spent[0] for part in self.parts), Spent()),
+            sum((part.spent[1] for part in self.parts), Spent()),
+        )
+
+    @property
+    def needed(self) -> int:
+        """How many batches the pair will have played, as far as can be told: intervals shrink as 1 / sqrt(deals)."""
+        if self.settled:
+            return len(self.parts)
+        if self.plan.until is None:
+            return self.plan.batches
+        if not self.parts:
+            return 1
+        wanted = math.ceil(self.deals * (self.half_width / self.plan.until) ** 2 / self.plan.batch)
+        return min(self.plan.batches, max(len(self.parts) + 1, wanted))
+
+    @property
+    def seconds_left(self) -> float:
+        """What is left takes so long, at the speed of what has been played; 0 where nothing has."""
+        played = [*self.parts, *self.early.values()]
+        if not played or self.settled:
+            return 0.0
+        each = sum(part.seconds for part in played) / sum(part.unit.deals for part in played)
+        return each * max(0, min(self.needed * self.plan.batch, self.plan.deals) - self.deals)
+
+
+class Schedule:
+    """All pairs of a tournament. What it counts does not depend on who plays, how many, or in which order they end."""
+
+    def __init__(self, pairs: Sequence[Pair], plan: Plan) -> None:
+        self.plan = plan
+        self.states = {pair: PairState(pair, plan) for pair in pairs}
+
+    @property
+    def done(self) -> bool:
+        """Whether every pair has been played enough."""
+        return all(state.settled for state in self.states.values())
+
+    @property
+    def settled(self) -> int:
+        """How many pairs have been played enough."""
+        return sum(state.settled for state in self.states.values())
+
+    @property
+    def deals(self) -> int:
+        """How many deals count so far, over all pairs."""
+        return sum(state.deals for state in self.states.values())
+
+    def seconds_left(self) -> float:
+        """What is left takes one process so long, as far as can be told."""
+        return sum(state.seconds_left for state in self.states.values())
+
+    def add(self, played: Played) -> bool:
+        """Take in what was played; whether its pair has just been settled by it."""
+        state = self.states[played.unit.pair]
+        before = state.settled
+        state.add(played)
+        return state.settled and not before
+
+    def known(self, unit: Unit) -> bool:
+        """Whether this is a batch of the tournament, so that `add` can take it."""
+        return unit.pair in self.states and unit == self.plan.unit(unit.pair, unit.first // self.plan.batch)
+
+    def next(self) -> Unit | None:
+        """A batch that nobody plays yet: one that will be needed if there is one, else one that may be.
+
+        None when everything that may be needed is being played.
+        """
+        numbers = {state.pair: state.next_number() for state in self.states.values() if not state.settled}
+        left = [self.states[pair] for pair, number in numbers.items() if number < self.plan.batches]
+        if not left:
+            return None
+        chosen = next((state for state in left if numbers[state.pair] < state.needed), None)
+        chosen = chosen or min(left, key=lambda state: numbers[state.pair] - state.needed)
+        number = numbers[chosen.pair]
+        chosen.handed = number + 1
+        return self.plan.unit(chosen.pair, number)

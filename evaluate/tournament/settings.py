@@ -1,0 +1,107 @@
+"""The settings of a tournament, and the pairs that they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
+from typing import Any
+
+from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
+from cards.game import Game
+from cards.kinds import parse_spec, same_spelling
+from cards.matches import match_rules
+from command.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_one_of, check_range, require
+from evaluate.players import KINDS
+
+Pair = tuple[str, str]
+
+DEALS, MOST_DEALS = 4096, 1_000_000  # of a pair, where nothing else is said: without `until`, and at most with it
+BATCH, SEARCH_BATCH = 512, 64  # deals; those of search players take seconds each
+MAX_BATCH = 65_536
+AUTO, RAY = "auto", "ray"  # values of `processes` that are no numbers
+
+
+@dataclass
+class TournamentSettings:
+    """The settings of `python -m evaluate.tournament`; conf/tournament.yaml explains them."""
+
+    game: dict[str, Any]
+    players: list[str] = field(default_factory=list)
+    match: int | None = None
+    seating: str = ALTERNATE
+    deals: int | None = None
+    until: str | None = None
+    batch_deals: int | None = None
+    seed: int = 7
+    anchor: str | None = None
+    folder: str | None = None
+    records: int = 0
+    device: str = "auto"
+    threads: int = 1
+    processes: str = AUTO
+
+    def __post_init__(self) -> None:
+        self.players = [same_spelling(player) for player in self.players]
+        require(len(self.players) >= 2, "players", "at least two", self.players)
+        require(len(set(self.players)) == len(self.players), "players", "each once", self.players)
+        check_one_of("seating", self.seating, *SEATINGS)
+        if self.deals is not None:
+            check_range("deals", self.deals, 2, MAX_DEALS)
+        _ = self.half_width
+        if self.batch_deals is not None:
+            check_range("batch_deals", self.batch_deals, 2, MAX_BATCH)
+        check_range("seed", self.seed, 0, MAX_SEED)
+        if self.anchor is not None:
+            self.anchor = same_spelling(self.anchor)
+            check_one_of("anchor", self.anchor, *self.players)
+        check_range("records", self.records, 0, MAX_DEALS)
+        check_range("threads", self.threads, 1, MAX_THREADS)
+        if self.processes not in (AUTO, RAY):
+            number = int(self.processes) if self.processes.isdecimal() else 0
+            require(1 <= number <= MAX_THREADS, "processes", f"auto, ray, or 1 to {MAX_THREADS}", self.processes)
+
+    @property
+    def half_width(self) -> float | None:
+        """What `until` asks for, as a share: `0.5%` is 0.005. None without it. Raises SettingsError."""
+        if self.until is None:
+            return None
+        text = self.until.strip()
+        try:
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            share = 0.0
+        require(0 < share < 0.5, "until", "more than 0% and less than 50%, as in 0.5%", self.until)
+        return share
+
+    @property
+    def most_deals(self) -> int:
+        """How many deals a pair plays, or plays at most."""
+        return self.deals or (DEALS if self.until is None else MOST_DEALS)
+
+    def batch_for(self, game: Game) -> int:
+        """Deals that are played at a time: what a stop may lose, and after which `until` is looked at."""
+        return self.batch_deals or (SEARCH_BATCH if any(searches(game, player) for player in self.players) else BATCH)
+
+
+def searches(game: Game, player: str) -> bool:
+    """Whether this player is of a kind with options, each decision of which takes time."""
+    spec = parse_spec(player)
+    return spec is not None and (spec.name in game.kinds or (spec.argument is not None and spec.name in KINDS))
+
+
+def pairs_of(settings: TournamentSettings, game: Game) -> list[Pair]:
+    """Each pair once; with one_against_many twice, since each of the two is once the one.
+
+    Raises SettingsError for a seating or a match that the game does not have.
+    """
+    if settings.match is not None:
+        try:
+            match_rules(game, settings.match)
+        except ValueError as error:
+            raise SettingsError(f"match: {error}; null plays single games") from None
+    try:
+        seatings(game, settings.seating)
+    except ValueError as error:
+        raise SettingsError(f"seating: {error}") from None
+    both_ways = settings.seating == ONE_AGAINST_MANY
+    return list((permutations if both_ways else combinations)(settings.players, 2))

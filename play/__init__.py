@@ -1,0 +1,1 @@
+"""The table: people play the games against rule players and trained agents."""

@@ -1,0 +1,41 @@
+"""Files that a table writes: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Put a text in the place of a file's, by way of a file beside it. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def append_lines(path: Path, lines: list[str]) -> None:
+    """Add lines to a file in one piece; one that ends in the middle of a line is given its end first. OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        if file.tell() > 0:
+            file.seek(-1, os.SEEK_END)
+            lines = lines if file.read(1) == b"\n" else ["", *lines]
+        file.write("".join(f"{line}\n" for line in lines).encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def free_path(folder: Path, name: str, suffix: str) -> Path:
+    """`folder/name.suffix`, or with a number after the name where there is such a file already."""
+    path, number = folder / f"{name}{suffix}", 1
+    while path.exists():
+        number += 1
+        path = folder / f"{name}-{number}{suffix}"
+    return path

@@ -1,0 +1,1 @@
+"""The table in plain lines, for pipes and screen readers."""

@@ -1,0 +1,259 @@
+"""The line mode: one line in for each decision or word, plain lines out; the same lines in give the same lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TextIO
+
+from play.hints import Odds, Worth
+from play.language import Language, Message
+from play.plain.pages import page
+from play.review import Judged, review, total_cost
+from play.session import Session
+from play.views import events, result, view
+
+# Words in all languages, beside those that the texts have for them.
+WORDS = ("help", "show", "hint", "odds", "undo", "review", "score", "save", "quit", "again")
+_LONGEST_LINE = 80  # of what is said back of a line that was not understood
+
+
+class _LeaveError(Exception):
+    """The person has had enough, or there is no more input."""
+
+
+class PlainTable:
+    """A session in lines: `run` plays so many games, and then more as long as it is asked for."""
+
+    def __init__(self, session: Session, language: Language, games: int, lines: TextIO, out: TextIO) -> None:
+        self.session, self.table = session, session.table
+        self._language, self._lines, self._out = language, lines, out
+        before = self.table.score if session.finished else self.table.score_before
+        self._games = before.games + games
+        self._name = self.table.game.name
+        self._words = {word: word for word in WORDS} | {language.say(f"word.{word}").lower(): word for word in WORDS}
+        self._replies: dict[str, Callable[[], None]] = {
+            "help": self._help,
+            "show": self._show,
+            "hint": self._hint,
+            "odds": self._odds,
+            "review": self._review,
+            "score": self._score,
+            "save": self._save,
+        }
+
+    def run(self) -> int:
+        """Play to the end of the games, of the input, or until `quit`; the exit code. Whatever ends it, it is saved."""
+        try:
+            self._seats()
+            if self.session.finished:
+                self.session.deal()
+            while True:
+                self._play_on()
+        except _LeaveError:
+            self._say_saved()
+        except (KeyboardInterrupt, BrokenPipeError):
+            self.session.leave()
+            raise
+        return 0
+
+    def _play_on(self) -> None:
+        """Up to the next decision of a person and through it, or through the end of a hand."""
+        while self.table.turn is not None and not self.table.person_to_move:
+            self._tell(events(self.table.hand, self.session.reply()))
+        if not self.table.hand.over:
+            self._show(details=False)
+            self._decide()
+            return
+        self._tell(result(self.table.hand))
+        self._score()
+        if self.table.game_over and self.table.score.games >= self._games:
+            self._after()
+        self.session.deal()
+        self._say("plain.new_hand")
+
+    def _decide(self) -> None:
+        """Read lines until one is an action, which is played, or takes one back."""
+        while True:
+            line = self._read("plain.your_turn", seat=self.table.turn)
+            word = self._words.get(line.lower())
+            if word == "undo":
+                if self.session.undo():
+                    self._say("plain.undone")
+                    return
+                self._say("plain.nothing_to_undo")
+            elif word == "again":
+                self._say("plain.not_over")
+            elif word is not None:
+                self._obey(word)
+            elif self._act(line):
+                return
+
+    def _act(self, line: str) -> bool:
+        """Play the action that a line names; else say in one line what is wrong with it."""
+        action = self.action_of(line)
+        if action is None:
+            self._say("plain.no_such", line=line[:_LONGEST_LINE])
+            return False
+        reason = self.table.why_not(action)
+        if reason is not None:
+            self._tell([reason])
+            return False
+        self._tell(events(self.table.hand, self.session.play(action)))
+        return True
+
+    def action_of(self, line: str) -> int | None:
+        """The action that a line names: as in records, in this language, or, in games of few actions, by number."""
+        game, text = self.table.game, line.lower()
+        for action in range(game.actions):
+            name = game.action_text(action)
+            if text in (name.lower(), self._language.action(game.name, name).lower()):
+                return action
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) < 3 else -1
+        return number if 0 <= number < game.actions <= 16 else None
+
+    def _after(self) -> None:
+        """All games are over: read lines until one asks for another game."""
+        while True:
+            line = self._read("plain.after")
+            word = self._words.get(line.lower(), "quit" if not line else None)
+            if word == "again":
+                return
+            if word == "undo":
+                self._say("plain.nothing_to_undo")
+            elif word is None:
+                self._say("plain.over", line=line[:_LONGEST_LINE])
+            else:
+                self._obey(word)
+
+    def _obey(self, word: str) -> None:
+        if word == "quit":
+            raise _LeaveError
+        self._replies[word]()
+
+    def _read(self, prompt: str, **values: object) -> str:
+        """The next line, without what surrounds it; at the end of the input the table is left."""
+        self._say(prompt, **values)
+        line = self._lines.readline()
+        if not line:
+            raise _LeaveError
+        return " ".join(line.split())
+
+    def _say(self, key: str, **values: object) -> None:
+        print(self._language.say(key, **values), file=self._out, flush=True)
+
+    def _tell(self, told: list[Message]) -> None:
+        for each in told:
+            # Actions are called as in the language of the table.
+            named = {"action": self._language.action(self._name, str(each.values.get("action")))}
+            values = {**each.values, **named} if "action" in each.values else each.values
+            self._say(each.key, **values)
+
+    def _seats(self) -> None:
+        for seat, name in enumerate(self.table.setup.seats):
+            self._say("plain.seat_person" if seat in self.table.people else "plain.seat", seat=seat, name=name)
+        if self.table.setup.match is not None:
+            self._say("plain.match", score=self.table.setup.match)
+
+    def _viewer(self) -> int:
+        return self.table.turn if self.table.person_to_move and self.table.turn is not None else self.table.people[0]
+
+    def _show(self, details: bool = True) -> None:
+        """The table, with what was said and shown before if `details` are wanted."""
+        seen = view(self.table.hand, self._viewer())
+        for line in page(self._language, self._name, seen, details):
+            print(line, file=self._out, flush=True)
+
+    def _help(self) -> None:
+        self._say("plain.help")
+        for word in WORDS:
+            self._say(f"help.{word}", word=self._language.say(f"word.{word}"))
+
+    def _worth(self, worth: Worth) -> str:
+        adviser = self.session.coach.adviser
+        name = self._language.action(self._name, self.table.game.action_text(worth.action))
+        if worth.value is None or adviser is None:
+            return self._language.say("plain.worth_unknown", action=name)
+        value = f"{worth.value:.2f}" if adviser.unit == "points" else f"{worth.value:+.3f}"
+        return self._language.say("plain.worth", action=name, value=value)
+
+    def _hint(self) -> None:
+        worths = self.session.coach.hint(self.table.hand)
+        if not worths:
+            self._say("plain.no_hint")
+            return
+        unit = self._language.texts[f"unit.{self.session.coach.adviser.unit}"]  # type: ignore[union-attr]
+        self._say("plain.hint", unit=unit, player=self.session.coach.name, worths=tuple(map(self._worth, worths)))
+
+    def _odds(self) -> None:
+        found = self.session.coach.odds(self.table.hand)
+        if not found:
+            self._say("plain.no_odds")
+        for odds in found:
+            self._say_odds(odds)
+
+    def _say_odds(self, odds: Odds) -> None:
+        chances = tuple(
+            self._language.say(f"odds.{name}", chance=f"{100 * chance:.1f}%") for name, chance in odds.chances.items()
+        )
+        if odds.action is None:
+            self._say("plain.odds", chances=chances)
+        else:
+            action = self._language.action(self._name, self.table.game.action_text(odds.action))
+            self._say("plain.odds_of", action=action, chances=chances)
+
+    def _review(self) -> None:
+        """The newest hand that is over: what was decided in it, and all hands open."""
+        over = [hand for hand in self.table.hands if hand.over]
+        if not over:
+            self._say("plain.nothing_to_review")
+            return
+        judged = review(self.session.coach, over[-1], self.table.people)
+        if self._name == "tressette":
+            from play.views.tressette import dealt
+
+            for seat, suits in enumerate(dealt(over[-1])):
+                self._say("plain.dealt", seat=seat, cards="  ".join(" ".join(cards) for cards in suits if cards))
+        for each in judged:
+            self._say_judged(each)
+        adviser = self.session.coach.adviser
+        if adviser is None or not judged:
+            self._say("plain.no_review")
+        else:
+            unit = self._language.texts[f"unit.{adviser.unit}"]
+            self._say("plain.review_total", number=len(judged), cost=f"{total_cost(judged):.2f}", unit=unit)
+
+    def _say_judged(self, judged: Judged) -> None:
+        action = self._language.action(self._name, self.table.game.action_text(judged.action))
+        place = {"number": judged.number, "seat": judged.seat, "action": action}
+        if judged.cost is None:
+            self._say("plain.judged_unknown", **place, best=self._worth(judged.best))
+        elif judged.cost == 0:
+            self._say("plain.judged_best", **place)
+        else:
+            self._say("plain.judged", **place, cost=f"{judged.cost:.2f}", best=self._worth(judged.best))
+
+    def _score(self) -> None:
+        table, score = self.table, self.table.score
+        if table.match_score is not None:
+            self._say("plain.match_score", score=tuple(table.match_score), to=table.setup.match)
+        if table.game_over:
+            key = "plain.score" if len(score.wins) > 1 else "plain.score_alone"
+            self._say(key, games=score.games, wins=tuple(score.wins), ties=score.ties)
+            self._say("plain.totals", totals=tuple(f"{total:g}" for total in score.totals), unit=self._unit())
+
+    def _unit(self) -> str:
+        unit = self.table.game.unit
+        return self._language.texts.get(f"unit.{unit}", unit)
+
+    def _save(self) -> None:
+        try:
+            self._say("plain.saved", file=self.session.save())
+        except OSError as error:
+            self._say("plain.not_saved", file=error.filename, why=error.strerror or error)
+
+    def _say_saved(self) -> None:
+        saved = self.session.leave()
+        if saved:
+            self._say("plain.left_saved", command=self.session.command(self._language.name))
+        else:
+            self._say("plain.left")

@@ -1,0 +1,46 @@
+"""Who sits at the table: people, and players by what a person calls them."""
+
+from __future__ import annotations
+
+from cards.game import Game
+from cards.kinds import parse_spec, player_names
+from cards.play import Player, named_player
+from command.checks import SettingsError
+
+HUMAN = "human"
+
+
+def seated_player(game: Game, spec: str) -> Player:
+    """The player that `spec` means, as in tournaments. Raises SettingsError or CheckpointError, one line.
+
+    PyTorch is imported for those made of a file alone: nobody else should wait for it.
+    """
+    try:
+        named = parse_spec(spec)
+        if named is not None and named.name in player_names(game):
+            return named_player(game, spec)
+    except ValueError as error:
+        raise SettingsError(f"players: {str(error).removeprefix('players: ')}") from None
+    if named is not None and named.argument is None and "/" not in spec and not _is_there(spec):
+        known = ", ".join([*player_names(game), "search(RUN)", HUMAN])
+        raise SettingsError(f"players: {game.name} has no player {spec!r}; it has {known}, or give a run folder")
+    import torch
+
+    from evaluate.players import load_player
+
+    torch.set_num_threads(1)  # one row at a time: threads would only wait for one another
+    return load_player(game, spec, torch.device("cpu"))
+
+
+def _is_there(spec: str) -> bool:
+    from pathlib import Path
+
+    return Path(spec).exists()
+
+
+def default_opponent(game: Game) -> str:
+    """The rule player that a game is first played against: the last-named of the sound ones, else `random`."""
+    for name in ("greedy", "cautious"):
+        if name in game.policies:
+            return name
+    return next(iter(game.policies), "random")

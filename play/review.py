@@ -1,0 +1,47 @@
+"""A hand looked at again: what each decision of a person cost, and what was best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from play.hand import Hand
+from play.hints import Coach, Worth
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A decision: the number of the move, from 1, what was played, and what all legal actions were worth, best first.
+
+    `cost` is what the best was worth above it, for what the seat knew; None where that is not known.
+    """
+
+    number: int
+    seat: int
+    action: int
+    worths: tuple[Worth, ...]
+    cost: float | None
+
+    @property
+    def best(self) -> Worth:
+        """The best action; what was played, if it was as good."""
+        return next(each for each in self.worths if self.cost != 0 or each.action == self.action)
+
+
+def review(coach: Coach, hand: Hand, seats: list[int]) -> list[Judged]:
+    """The decisions of these seats in which there was a choice, in their order; none where nobody can judge them."""
+    found = []
+    for number, move in enumerate(hand.moves):
+        if move.seat not in seats:
+            continue
+        worths = coach.judged(hand, number, move)
+        if len(worths) > 1:
+            played = next(each.value for each in worths if each.action == move.action)
+            best = worths[0].value
+            cost = None if played is None or best is None else best - played
+            found.append(Judged(number + 1, move.seat, move.action, tuple(worths), cost))
+    return found
+
+
+def total_cost(judged: list[Judged]) -> float:
+    """What these decisions cost together, as far as it is known."""
+    return sum(each.cost or 0.0 for each in judged)

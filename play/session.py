@@ -1,0 +1,100 @@
+"""A table with the files that are kept of it: records of what is finished, and a save to go on from."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from play.files import free_path
+from play.hand import Move
+from play.hints import Coach
+from play.ledger import Ledger
+from play.saves import write_save
+from play.table import Table
+
+SAVES = Path("saves")
+
+
+class Session:
+    """What a person does at a table, with everything finished written down at once.
+
+    `settings` is the group `game`; `save` the file to which the table is saved, None for one that is named when it is
+    first needed. With a file given, each decision of a person and each end of a hand is saved. `restored`: the table
+    comes from there, and what is over in it has been written down. Raises OSError where a file cannot be written.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        coach: Coach,
+        settings: dict[str, Any],
+        ledger: Ledger | None = None,
+        save: Path | None = None,
+        restored: bool = False,
+    ) -> None:
+        self.table, self.coach = table, coach
+        self.path = save
+        self._settings, self._ledger = settings, ledger
+        self._always = save is not None
+        self.finished = restored and table.game_over  # before, so that only the next game is to be played
+        if not restored:
+            self._keep(by_person=True)
+
+    def play(self, action: int) -> Move:
+        """A person's action. Raises ValueError, one line, when it is not legal or not a person's turn."""
+        if not self.table.person_to_move:
+            raise ValueError("no person is to move")
+        move = self.table.play(action)
+        self._keep(by_person=True)
+        return move
+
+    def reply(self) -> Move:
+        """The player to move plays."""
+        move = self.table.reply()
+        self._keep(by_person=False)
+        return move
+
+    def undo(self) -> bool:
+        """See `Table.undo`."""
+        undone = self.table.undo()
+        if undone and self._always:
+            self.save()
+        return undone
+
+    def deal(self) -> None:
+        """See `Table.deal`."""
+        self.table.deal()
+        self._keep(by_person=True)
+
+    def save(self) -> Path:
+        """Write the table down now; returns the file."""
+        name = f"{self.table.game.name}-{self.table.setup.seed}"
+        path = self.path or free_path(SAVES, name, ".json")
+        write_save(path, self.table, self._settings)
+        self.path = path
+        return path
+
+    def leave(self) -> bool:
+        """Save what is not over, or what has a file of its own; whether there was anything to save."""
+        wanted = self.path is not None or not self.table.game_over
+        if wanted:
+            self.save()
+        return wanted
+
+    def command(self, lang: str) -> str:
+        """The command line that goes on with the saved table in this language."""
+        given = {"save": self.path, "record": self._ledger.path if self._ledger else None, "hint": self._hint()}
+        given |= {"lang": lang if lang != "en" else None}
+        words = [shlex.quote(f"{key}={value}") for key, value in given.items() if value is not None]
+        return " ".join(("python -m play", *words))
+
+    def _hint(self) -> str | None:
+        return self.coach.name if self.coach.chosen else None
+
+    def _keep(self, by_person: bool) -> None:
+        over = self.table.hand.over
+        if over and self._ledger is not None:
+            self._ledger.add(self.table.records)
+        if self._always and (by_person or over):
+            self.save()

@@ -1,0 +1,107 @@
+"""The settings of `python -m play`, and who sits where by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cards.game import Game
+from cards.kinds import same_spelling
+from cards.matches import match_rules
+from command.checks import MAX_SEED, SettingsError, check_one_of, check_range, require
+from play.language import LANGUAGES
+from play.players import HUMAN, default_opponent
+
+PLAIN = "plain"
+MOST_GAMES = 1_000_000
+
+
+@dataclass
+class PlaySettings:
+    """The settings of `python -m play`; conf/play.yaml explains them."""
+
+    game: dict[str, Any]
+    opponents: Any = None
+    partner: str | None = None
+    seat: int = 0
+    match: int | None = None
+    games: int = 1
+    seed: int | None = None
+    hint: str | None = None
+    record: str | None = None
+    save: str | None = None
+    lang: str = "en"
+    ui: str = PLAIN
+
+    def __post_init__(self) -> None:
+        check_one_of("ui", self.ui, PLAIN)
+        check_one_of("lang", self.lang, *LANGUAGES)
+        check_range("games", self.games, 1, MOST_GAMES)
+        if self.seed is not None:
+            check_range("seed", self.seed, 0, MAX_SEED)
+        for key in ("record", "save"):
+            require(getattr(self, key) != "", key, "a file", "")
+        many = isinstance(self.opponents, list) and self.opponents and all(isinstance(o, str) for o in self.opponents)
+        if self.opponents is not None and not isinstance(self.opponents, str) and not many:
+            raise SettingsError(f"opponents: a player, or a list with one for each, not {self.opponents!r}")
+
+
+def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
+    """Who sits in each seat: `human`, or the player's name. Raises SettingsError."""
+    least = getattr(game.options, "min_seats", None) or game.seats
+    check_range("seat", settings.seat, 0, least - 1)
+    team = next(seats for seats in game.teams if settings.seat in seats)
+    partners = [seat for seat in team if seat != settings.seat]
+    others = [seat for seat in range(game.seats) if seat not in team]
+    if not others and settings.opponents is not None:
+        raise SettingsError(f"opponents: {game.name} has one seat, and the dealer plays by a rule; leave this out")
+    if not partners and settings.partner is not None:
+        raise SettingsError(f"partner: in {game.name} everybody plays alone; leave this out")
+    names = _opponents(settings, game, len(others))
+    seats = {settings.seat: HUMAN, **dict(zip(others, names, strict=True))}
+    players = [name for name in names if name != HUMAN] or [default_opponent(game)]
+    partner = settings.partner if settings.partner is not None else players[0]
+    return tuple(same_spelling(seats.get(seat, partner)) for seat in range(game.seats))
+
+
+def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:
+    if not isinstance(settings.opponents, list):
+        return [settings.opponents or default_opponent(game)] * number
+    if len(settings.opponents) != number:
+        raise SettingsError(
+            f"opponents: {len(settings.opponents)}, but there are {number}; give one for all, or {number}"
+        )
+    return settings.opponents
+
+
+def check_match(settings: PlaySettings, game: Game) -> None:
+    """Raise SettingsError when the game is not played in matches to that score."""
+    if settings.match is not None:
+        try:
+            match_rules(game, settings.match)
+        except ValueError as error:
+            raise SettingsError(f"match: {error}") from None
+
+
+def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given: Iterable[str], game: Game) -> None:
+    """Raise SettingsError when the command line asks, by the keys `given`, for another table than the saved one."""
+    for key in given:
+        if key == "game":
+            _same(path, key, settings.game["name"], saved["game"]["name"])
+        elif key.startswith("game."):
+            option = key.removeprefix("game.")
+            _same(path, key, settings.game.get(option), saved["game"].get(option))
+        elif key in ("seed", "match"):
+            _same(path, key, getattr(settings, key), saved[key])
+        elif key == "seat":
+            people = [seat for seat, name in enumerate(saved["seats"]) if name == HUMAN]
+            _same(path, key, settings.seat, settings.seat if settings.seat in people else people[0])
+        elif key in ("opponents", "partner"):
+            _same(path, key, list(seats_of(settings, game)), saved["seats"])
+
+
+def _same(path: Path, key: str, wanted: Any, saved: Any) -> None:
+    if wanted != saved:
+        raise SettingsError(f"{key}: {wanted}, but {path} goes on with {saved}; leave {key} out, or give another save")

@@ -1,0 +1,203 @@
+"""Corellian Spike as a seat sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cards.game import Game, States
+from play.hand import Hand, Move
+from play.language import Message, message
+from spike.cards import BUY, CARDS, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_SPIKE, VALUES
+from spike.rules import next_hand, price, proceed, to_match
+from spike.showdown import card_sum, strength, winner
+from spike.state import BET, BUYING, EXCHANGE, OVER, ROUNDS
+
+_PHASES = {BET: "bet", BUYING: "buy", EXCHANGE: "exchange", OVER: "over"}
+
+
+class SeatView(NamedTuple):
+    """What everybody sees of a seat: its credits, its spike card's value, and whether it is still in the hand."""
+
+    credits: int
+    spike: int | None
+    in_hand: bool
+
+
+@dataclass(frozen=True)
+class SpikeView:
+    """What a seat may know. Cards are their values; `own` are the hand cards, the lower first, `sum` with the spike.
+
+    `hand_number` counts from 1, `round` from 0, before the spike cards, to 3. `bought` is the card in front of this
+    seat while it decides about it. `to_match` is what matching costs this seat now. `dice` are the rolls of this hand
+    so far, `log` is what happened in it.
+    """
+
+    seat: int
+    turn: int | None
+    legal: tuple[str, ...]
+    hand_number: int
+    hands: int
+    round: int
+    phase: str
+    own: tuple[int, int]
+    sum: int
+    bought: int | None
+    seats: tuple[SeatView, ...]
+    pool: int
+    second_pot: int
+    bet: int
+    to_match: int
+    raises: int
+    discards: tuple[int, ...]
+    dice: tuple[tuple[int, int], ...]
+    log: tuple[Message, ...]
+
+
+def view(hand: Hand, seat: int) -> SpikeView:
+    """What the seat may see."""
+    state = hand.state[0]
+    players, played = int(state["players"]), int(state["hands_played"])
+    mine = hand.turn == seat
+    return SpikeView(
+        seat=seat,
+        turn=hand.turn,
+        legal=tuple(map(hand.game.action_text, hand.legal)) if mine else (),
+        hand_number=played + (not hand.over),
+        hands=int(state["hand_limit"]),
+        round=int(state["round"]),
+        phase=_PHASES[int(state["phase"])],
+        own=_values(state["hands"][seat]),
+        sum=int(card_sum(state, seat)),
+        bought=int(VALUES[state["bought"]]) if mine and state["bought"] != NO_CARD else None,
+        seats=tuple(_seat(state, other) for other in range(players)),
+        pool=int(state["pool"]),
+        second_pot=int(state["second_pot"]),
+        bet=int(state["bet"]),
+        to_match=min(int(to_match(state)), int(state["credits"][seat])) if state["phase"] == BET else 0,
+        raises=int(state["raises"]),
+        discards=tuple(int(VALUES[card]) for card in range(CARDS) if int(state["discards"]) >> card & 1),
+        dice=tuple((int(a), int(b)) for a, b in state["dice"][: max(int(state["round"]) - 1, 0)]),
+        log=tuple(_log(hand)),
+    )
+
+
+def _values(cards: np.ndarray) -> tuple[int, int]:
+    low, high = (int(VALUES[card]) for card in cards)
+    return low, high
+
+
+def _seat(state: np.void, seat: int) -> SeatView:
+    spike = int(state["spikes"][seat])
+    shown = None if spike == NO_CARD else int(VALUES[spike])
+    return SeatView(int(state["credits"][seat]), shown, bool(int(state["in_hand"]) >> seat & 1))
+
+
+def _log(hand: Hand) -> list[Message]:
+    """What happened in the hand that is being played, or, at the end, in the last one."""
+    number = int(hand.state[0]["hands_played"]) - hand.over
+    moves = [move for move in hand.moves if int(move.before[0]["hands_played"]) == number]
+    return [told for move in moves for told in events(hand, move)]
+
+
+def events(hand: Hand, move: Move) -> list[Message]:
+    """What was done, the dice that fell, and the hands that ended with it."""
+    found, before = [_done(move)], move.before[0]
+    for ended, following in ends_of_hands(hand.game, move):
+        found += [*_dice(before, ended, ended=True), *showdown(ended)]
+        if following is None:
+            return found
+        found.append(message("event.next_hand", hand=int(ended["hands_played"]) + 1))
+        before = following
+    return [*found, *_dice(before, move.after[0], ended=False)]
+
+
+def _done(move: Move) -> Message:
+    """What the seat did, without what others cannot see: which hand card was exchanged, or whether the bought one."""
+    seat, action, before = move.seat, move.action, move.before[0]
+    if action in (RAISE, MATCH, BUY):
+        key = {RAISE: "event.raise", MATCH: "event.match", BUY: "event.buy"}[action]
+        amount = int(price(before, action))
+        return message("event.check" if action == MATCH and not amount else key, seat=seat, amount=amount)
+    if action in (FOLD, NO_BUY):
+        return message("event.fold" if action == FOLD else "event.no_buy", seat=seat)
+    if action == SWAP_SPIKE:
+        old, new = int(VALUES[before["spikes"][seat]]), int(VALUES[before["bought"]])
+        return message("event.swap_spike", seat=seat, old=f"{old:+d}", new=f"{new:+d}")
+    card = before["bought"] if action == DISCARD else before["hands"][seat][action - SWAP_SPIKE - 1]
+    return message("event.discard", seat=seat, card=f"{int(VALUES[card]):+d}")
+
+
+def _dice(before: np.void, after: np.void, ended: bool) -> list[Message]:
+    """The rolls between two states of a hand; `ended` at the showdown, or by everybody's folding."""
+    first = max(int(before["round"]), 1)
+    last = int(after["round"])
+    if ended:
+        last = ROUNDS + 1 if _is_showdown(after) else first
+    found = []
+    for number in range(first, last):
+        one, other = (int(die) for die in after["dice"][number - 1])
+        key = "event.dice" if one != other else "event.dice_ones" if one == 1 else "event.dice_equal"
+        found.append(message(key, first=one, second=other))
+    return found
+
+
+def _is_showdown(state: np.void) -> bool:
+    return int(state["in_hand"]).bit_count() > 1
+
+
+def ends_of_hands(game: Game, move: Move) -> list[tuple[np.void, np.void | None]]:
+    """The hands that ended with a move: the state at the end of each, and at the start of the next, None for the last.
+
+    A hand in which nobody has credits left to decide about begins and ends without a move.
+    """
+    wanted = int(move.after[0]["hands_played"])
+    if wanted == int(move.before[0]["hands_played"]):
+        return []
+    state: States = move.before.copy()
+    state["hand_limit"] = state["hands_played"] + 1
+    game.apply(state, np.array([move.action], np.uint8))
+    found: list[tuple[np.void, np.void | None]] = []
+    while True:
+        ended = state.copy()[0]
+        if int(state["hands_played"][0]) >= wanted:
+            last = move.after[0]["phase"] == OVER
+            return [*found, (ended, None if last else move.after[0])]
+        state["hand_limit"] = state["hands_played"] + 1
+        next_hand(state[0])
+        found.append((ended, state.copy()[0]))
+        proceed(state[0])
+
+
+def showdown(state: np.void) -> list[Message]:
+    """The hands laid open at the end of a hand, who won it and by what rule; `state` is that at its end."""
+    seats = [seat for seat in range(int(state["players"])) if int(state["in_hand"]) >> seat & 1]
+    if len(seats) == 1:
+        return [message("event.others_folded", seat=seats[0])]
+    found = []
+    for seat in seats:
+        low, high = _values(state["hands"][seat])
+        cards = " ".join(f"{value:+d}" for value in (low, high, int(VALUES[state["spikes"][seat]])))
+        found.append(message("event.shows", seat=seat, cards=cards, sum=f"{int(card_sum(state, seat)):+d}"))
+    seat = int(winner(state))
+    found.append(message("event.wins", seat=seat, rule=message(f"rule.{_rule(state, seats)}")))
+    return found
+
+
+def _rule(state: np.void, seats: list[int]) -> str:
+    """What tells the best hand from the next: the first part of `spike.showdown.strength` in which they differ."""
+    best, other = sorted((int(strength(state, seat)) for seat in seats), reverse=True)[:2]
+    parts = (("special", 32768), ("sum", 1024), ("positive", 512), ("cards", 16), ("card", 1))
+    return next((name for name, unit in parts if best // unit != other // unit), "lot")
+
+
+def result(hand: Hand) -> list[Message]:
+    """The credits of each seat at the end."""
+    state = hand.state[0]
+    start = int(state["start_credits"])
+    return [
+        message("result.credits", seat=seat, credits=held, won=f"{held - start:+d}")
+        for seat, held in enumerate(int(held) for held in state["credits"][: int(state["players"])])
+    ]

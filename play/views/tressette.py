@@ -1,0 +1,154 @@
+"""Tressette as a seat sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from play.hand import Hand, Move
+from play.language import Message, message
+from tressette.accusi import HIGH_RANKS, PER_RANK, SAME_RANK
+from tressette.cards import ACE, RANK_TEXT, RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text
+from tressette.rules import BUSSO, NO_SEAT, SEATS, SILENT, STRISCIO, points
+
+Played = tuple[int, str]  # seat and card
+_SIGNALS = {BUSSO: "busso", STRISCIO: "striscio"}
+
+
+@dataclass(frozen=True)
+class TressetteView:
+    """What a seat may know. Teams are seats 0 and 2, and 1 and 3; suits are the letters of cards, `DCSB`.
+
+    `hand` is the own cards by suit, the strongest first. `last_trick` is complete, taken by `last_taker`. `points` are
+    whole points so far, with the last trick's once it is taken. `signals` are the newest of each seat and suit. `voids`
+    are, by seat, the suits that it is known not to have, and `accusi`, by seat, what it has declared.
+    """
+
+    seat: int
+    turn: int | None
+    leader: int
+    hand: tuple[tuple[str, ...], ...]
+    legal: tuple[str, ...]
+    trick: tuple[Played, ...]
+    tricks: tuple[int, ...]
+    thirds: tuple[int, ...]
+    points: tuple[int, ...]
+    last_trick: tuple[Played, ...]
+    last_taker: int | None
+    signals: tuple[tuple[int, str, str], ...]
+    voids: tuple[tuple[str, ...], ...]
+    accusi: tuple[tuple[Message, ...], ...]
+    cards_left: tuple[int, ...]
+
+
+def view(hand: Hand, seat: int) -> TressetteView:
+    """What the seat may see."""
+    state = hand.state[0]
+    plays = int(state["plays"])
+    done = plays - plays % SEATS
+    return TressetteView(
+        seat=seat,
+        turn=hand.turn,
+        leader=int(state["leader"]),
+        hand=by_suit(int(state["hands"][seat])),
+        legal=tuple(map(card_text, hand.legal)) if hand.turn == seat else (),
+        trick=_played(state, done, plays),
+        tricks=_numbers(state["tricks"]),
+        thirds=_numbers(state["thirds"]),
+        points=tuple(int(state["thirds"][team]) // 3 + _took_last(hand, team) for team in range(2)),
+        last_trick=_played(state, done - SEATS, done) if done else (),
+        last_taker=None if state["last_taker"] == NO_SEAT else int(state["last_taker"]),
+        signals=_signals(state),
+        voids=tuple(_voids(state, other) for other in range(SEATS)),
+        accusi=tuple(declarations(int(state["accusi"][other])) for other in range(SEATS)),
+        cards_left=tuple(10 - int(state["played"][other]).bit_count() for other in range(SEATS)),
+    )
+
+
+def _numbers(values: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)
+
+
+def _took_last(hand: Hand, team: int) -> int:
+    return int(hand.over and int(hand.state[0]["last_taker"]) % 2 == team)
+
+
+def by_suit(cards: int) -> tuple[tuple[str, ...], ...]:
+    """A hand as texts by suit, the strongest card first."""
+    return tuple(
+        tuple(card_text(card) for card in range(RANKS * suit + RANKS - 1, RANKS * suit - 1, -1) if cards >> card & 1)
+        for suit in range(SUITS)
+    )
+
+
+def dealt(hand: Hand) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """All four hands as they were dealt, by seat and suit: for when the hand is over."""
+    return tuple(by_suit(int(cards)) for cards in hand.start[0]["hands"])
+
+
+def _played(state: np.void, first: int, last: int) -> tuple[Played, ...]:
+    cards = [int(card) for card in state["order"][first:last]]
+    owner = {card: seat for card in cards for seat in range(SEATS) if int(state["played"][seat]) >> card & 1}
+    return tuple((owner[card], card_text(card)) for card in cards)
+
+
+def _signals(state: np.void) -> tuple[tuple[int, str, str], ...]:
+    return tuple(
+        (seat, SUIT_TEXT[suit], _SIGNALS.get(int(state["signals"][seat][suit]), "volo"))
+        for seat in range(SEATS)
+        for suit in range(SUITS)
+        if state["signals"][seat][suit] != SILENT
+    )
+
+
+def _voids(state: np.void, seat: int) -> tuple[str, ...]:
+    return tuple(SUIT_TEXT[suit] for suit in range(SUITS) if int(state["voids"]) >> SUITS * seat + suit & 1)
+
+
+def declarations(bits: int) -> tuple[Message, ...]:
+    """Declared accusi as messages, see `tressette.accusi`."""
+    found = [message("accuso.napoletana", suit=SUIT_NAMES[suit]) for suit in range(SUITS) if bits >> suit & 1]
+    for k in range(HIGH_RANKS):
+        rank, shift = RANK_TEXT[ACE + k], SAME_RANK + PER_RANK * k
+        found += [
+            message("accuso.three", rank=rank, suit=SUIT_NAMES[suit])
+            for suit in range(SUITS)
+            if bits >> shift + suit & 1
+        ]
+        if bits >> shift + SUITS & 1:
+            found.append(message("accuso.four", rank=rank))
+    return tuple(found)
+
+
+def events(hand: Hand, move: Move) -> list[Message]:
+    """The card with what was said, and the trick if that was its last."""
+    before, after = move.before[0], move.after[0]
+    seat, card = move.seat, card_text(move.action)
+    found = []
+    if declared := declarations(int(after["accusi"][seat]) & ~int(before["accusi"][seat])):
+        found.append(message("event.declares", seat=seat, accusi=declared))
+    signal = int(after["signals"][seat][move.action // RANKS]) if seat == int(before["leader"]) else SILENT
+    if signal == SILENT:
+        found.append(message("event.card", seat=seat, card=card))
+    else:
+        found.append(message("event.card_signal", seat=seat, card=card, signal=_SIGNALS.get(signal, "volo")))
+    plays = int(after["plays"])
+    if plays % SEATS == 0:
+        taker = int(after["last_taker"])
+        cards = " ".join(text for _, text in _played(after, plays - SEATS, plays))
+        thirds = int(after["thirds"][taker % 2]) - int(before["thirds"][taker % 2])
+        found.append(message("event.trick", seat=taker, cards=cards, thirds=thirds))
+    return found
+
+
+def result(hand: Hand) -> list[Message]:
+    """Points and thirds by team, and who took the last trick."""
+    state = hand.state[0]
+    ours, theirs = (int(points(state, team)) for team in (0, 1))
+    declared = [declarations(int(state["accusi"][seat])) for seat in range(SEATS)]
+    return [
+        message("result.tressette", first=ours, second=theirs, seat=int(state["last_taker"])),
+        message("result.thirds", first=int(state["thirds"][0]), second=int(state["thirds"][1])),
+        *(message("event.declares", seat=seat, accusi=accusi) for seat, accusi in enumerate(declared) if accusi),
+    ]

@@ -1,0 +1,212 @@
+"""The player `monte_carlo` of Corellian Spike: every legal action tried on cards and dice that the seat cannot see."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.batch import next_bits
+from cards.bits import bit, lowest, nth_bit, popcount
+from cards.game import Game, States
+from cards.kinds import check_samples
+from cards.play import Actions, Decisions
+from cards.splitmix import below
+from spike.cards import ACTIONS, CARDS, NO_CARD
+from spike.deck import roll
+from spike.players import cautious, initial
+from spike.rules import apply
+from spike.state import OVER, STATE
+
+_DECK = np.uint64((1 << CARDS) - 1)
+_NO_BITS = np.uint64(0)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How often the cards and dice are drawn for a decision."""
+
+    samples: int = 100
+
+    def __post_init__(self) -> None:
+        check_samples(self.samples)
+
+
+class MonteCarlo:
+    """Plays the action after which its seat has most credits at the end of the hand, in the mean over all samples.
+
+    All actions are tried on the same samples, and `cautious` plays on for all seats; of equal actions, what `cautious`
+    plays. The choice follows from what the seat knows and the generator of the game alone. No farther than the hand:
+    played out to the end of the game, the luck of the hands to come drowns what the action makes of this one.
+    """
+
+    def __init__(self, samples: int) -> None:
+        self._samples = samples
+        self._generators = np.zeros(0, np.uint64)
+        self._scratch = np.zeros(2, STATE)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `cards.play.Player`."""
+        self._generators = seeds.copy()
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `cards.play.Player`."""
+        actions = np.empty(decisions.games.size, np.uint8)
+        _choose_all(
+            decisions.states,
+            decisions.games,
+            decisions.legal,
+            self._samples,
+            self._generators,
+            self._scratch,
+            actions,
+        )
+        return actions
+
+    def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
+        """Mean credits won in this hand by each action, `[decisions, actions]`; NaN for those not legal."""
+        values = np.full((decisions.games.size, ACTIONS), np.nan)
+        _value_all(
+            decisions.states,
+            decisions.games,
+            decisions.legal,
+            self._samples,
+            self._generators,
+            self._scratch,
+            values,
+        )
+        return values
+
+
+def make(game: Game, options: Options) -> MonteCarlo:
+    """The player with these options."""
+    return MonteCarlo(options.samples)
+
+
+@njit
+def unseen(state: Any, seat: int) -> np.uint64:
+    """The cards that `seat`, if it is to move, sees nowhere: not in its hand, nor open on the table, nor discarded."""
+    seen = state.discards | bit(state.hands[seat, 0]) | bit(state.hands[seat, 1])
+    for other in range(state.players):
+        if state.spikes[other] != NO_CARD:
+            seen |= bit(state.spikes[other])
+    if state.bought != NO_CARD:
+        seen |= bit(state.bought)
+    return _DECK & ~seen
+
+
+@njit
+def draw_unseen(state: Any, generators: Any, index: int) -> None:
+    """Deal anew, in place, all that the seat to move does not know: other hands, the deck, dice, lot and reshuffles.
+
+    Uniformly over all that agrees with the table as it lies; what others did is not taken for a sign of their cards.
+    """
+    seat, cards = np.int64(state.turn), unseen(state, state.turn)
+    state.random = next_bits(generators, index)
+    roll(state)
+    state.ordered = state.drawn
+    for other in range(state.players):
+        if other != seat:
+            for place in range(2):
+                card = nth_bit(cards, below(next_bits(generators, index), popcount(cards)))
+                cards ^= bit(card)
+                state.hands[other, place] = card
+            if state.hands[other, 0] > state.hands[other, 1]:
+                state.hands[other, 0], state.hands[other, 1] = state.hands[other, 1], state.hands[other, 0]
+    # In any order: the deck is shuffled as it is drawn.
+    for position in range(state.drawn, CARDS):
+        state.deck[position] = lowest(cards)
+        cards &= cards - np.uint64(1)
+
+
+@njit
+def play_out(state: Any, action: int) -> None:
+    """Play `action`, and then as `cautious` does to the end of the hand; `stakes` has the credits after it."""
+    hand = state.hands_played
+    apply(state, action)
+    while state.hands_played == hand and state.phase != OVER:
+        apply(state, cautious(state, _NO_BITS))
+
+
+@njit(nogil=True)
+def _choose_all(
+    states: Any, games: Any, masks: Any, samples: int, generators: Any, scratch: Any, actions: Actions
+) -> None:
+    totals = np.empty(ACTIONS, np.int64)
+    for k in range(games.size):
+        state = states[games[k]]
+        _try_actions(state, masks[k], samples, generators, games[k], scratch, totals)
+        actions[k] = _best(masks[k], totals, cautious(state, _NO_BITS))
+
+
+@njit(nogil=True)
+def _value_all(
+    states: Any, games: Any, masks: Any, samples: int, generators: Any, scratch: Any, values: NDArray[np.float64]
+) -> None:
+    totals = np.empty(ACTIONS, np.int64)
+    for k in range(games.size):
+        state = states[games[k]]
+        _try_actions(state, masks[k], samples, generators, games[k], scratch, totals)
+        actions = masks[k]
+        while actions != np.uint64(0):
+            action = lowest(actions)
+            actions &= actions - np.uint64(1)
+            values[k, action] = totals[action] / samples - state.stakes[state.turn]
+
+
+@njit(nogil=True)
+def _count_showdowns(
+    states: Any, games: Any, samples: int, generators: Any, scratch: Any, won: NDArray[np.float64]
+) -> None:
+    for k in range(games.size):
+        seat, hand = np.int64(states[games[k]].turn), states[games[k]].hands_played
+        for _ in range(samples):
+            scratch[0] = states[games[k]]
+            draw_unseen(scratch[0], generators, games[k])
+            before = scratch[0].hands_won[seat]
+            while scratch[0].hands_played == hand and scratch[0].phase != OVER:
+                apply(scratch[0], initial(scratch[0], _NO_BITS))
+            won[k] += scratch[0].hands_won[seat] != before
+
+
+def showdown_odds(
+    states: States, games: NDArray[np.int64], samples: int, generators: NDArray[np.uint64]
+) -> NDArray[np.float64]:
+    """How likely the seat to move is to win the hand in each of `states[games]` if everybody goes to the showdown.
+
+    Nobody folds or buys any more, what was bought is discarded, and the dice still to come fall. Over `samples` of what
+    the seat cannot see; `generators`, one for each state, move on.
+    """
+    won = np.zeros(games.size)
+    _count_showdowns(states, games, samples, generators, np.zeros(1, STATE), won)
+    return won / samples
+
+
+@njit
+def _try_actions(
+    state: Any, actions: np.uint64, samples: int, generators: Any, index: int, scratch: Any, totals: Any
+) -> None:
+    """Credits of the seat to move after the hand, summed over the samples, by action."""
+    seat = np.int64(state.turn)
+    totals[:] = 0
+    for _ in range(samples):
+        scratch[0] = state
+        draw_unseen(scratch[0], generators, index)
+        rest = actions
+        while rest != np.uint64(0):
+            action = lowest(rest)
+            rest &= rest - np.uint64(1)
+            scratch[1] = scratch[0]
+            play_out(scratch[1], action)
+            totals[action] += scratch[1].stakes[seat]
+
+
+@njit
+def _best(actions: np.uint64, totals: Any, best: int) -> int:
+    while actions != np.uint64(0):
+        action = lowest(actions)
+        actions &= actions - np.uint64(1)
+        if totals[action] > totals[best]:
+            best = action
+    return best

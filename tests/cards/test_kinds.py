@@ -1,0 +1,148 @@
+"""Players with options by name: what may be written, what is made of it, and what is refused in a line."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cards.game import Game, load_game
+from cards.kinds import PlayerKind, Spec, curve_name, options_of_player, parse_spec, same_spelling
+from cards.play import Actions, Decisions, PolicyPlayer, RandomPlayer, named_player, play
+from cards.splitmix import stream
+from tests.cards.toy import TOY
+
+
+@dataclass(frozen=True)
+class Counts:
+    cards: int = 3
+    ms: float = 1.5
+    aloud: bool = False
+    tone: str = "low"
+
+    def __post_init__(self) -> None:
+        if self.cards < 1:
+            raise ValueError(f"cards: 1 and more, not {self.cards}")
+
+
+class Counting:
+    """Plays the card that stands at place `cards` of those that are legal."""
+
+    def __init__(self, game: Game, options: Counts) -> None:
+        self.game, self.options = game, options
+
+    def begin(self, seeds: np.ndarray) -> None:
+        pass
+
+    def act(self, decisions: Decisions) -> Actions:
+        cards = [[a for a in range(self.game.actions) if int(mask) >> a & 1] for mask in decisions.legal]
+        return np.array([each[self.options.cards % len(each)] for each in cards], np.uint8)
+
+
+GAME = dataclasses.replace(TOY, kinds={"counting": PlayerKind(Counts, Counting)})
+
+
+def counting(spec: str) -> Counts:
+    player = named_player(GAME, spec)
+    assert isinstance(player, Counting) and player.game is GAME
+    return player.options
+
+
+def test_options_have_the_types_of_their_fields() -> None:
+    assert counting("counting") == Counts()
+    assert counting("counting:cards=12") == Counts(cards=12)
+    assert counting("counting:cards=2:ms=3:aloud=true:tone=high") == Counts(2, 3.0, True, "high")
+    assert counting("counting:ms=1e-2,aloud=False") == Counts(ms=0.01)
+    assert isinstance(counting("counting:ms=3").ms, float)
+
+
+def test_other_players_as_before() -> None:
+    assert isinstance(named_player(GAME, "random"), RandomPlayer)
+    assert isinstance(named_player(GAME, "lowest"), PolicyPlayer)
+    assert options_of_player(GAME, "lowest") == ("lowest", None)
+
+
+def test_a_kind_plays_with_its_options() -> None:
+    """Seat 0 plays the second of its three cards first, then the second of two, as the option says."""
+    seeds, first = stream(3, "kinds", 0, 5), []
+
+    def watch(decisions: Decisions, actions: Actions, totals: Any) -> None:
+        first.append(actions)
+
+    play(GAME, seeds, [named_player(GAME, "counting:cards=1")], np.zeros((5, 2), np.uint8), watch=watch)
+    hands = GAME.deal(seeds)["hands"][:, 0]
+    assert [int(action) for action in first[0]] == [[a for a in range(8) if int(h) >> a & 1][1] for h in hands]
+
+
+BAD = {
+    "counting:card=5": "counting:card=5: counting has no option 'card'; it has cards, ms, aloud, tone",
+    "counting:cards=x": "counting:cards=x: cards is a whole number, not 'x'",
+    "counting:cards=1.5": "cards is a whole number, not '1.5'",
+    "counting:ms=soon": "ms is a number, not 'soon'",
+    "counting:ms=nan": "ms is a number, not 'nan'",
+    "counting:aloud=1": "aloud is true or false, not '1'",
+    "counting:cards=0": "counting:cards=0: cards: 1 and more, not 0",
+    "counting:": "counting:: options are written key=value, not '', as in counting:samples=100",
+    "counting:cards": "options are written key=value, not 'cards'",
+    "counting:cards=": "options are written key=value, not 'cards='",
+    "counting:cards=1:cards=2": "the option cards is given twice",
+    "lowest:cards=1": "lowest:cards=1: lowest has no options",
+    "random:": "random:: options are written key=value",
+    "counter:cards=1": "toy has no player 'counter'; it has random, lowest, counting",
+    "counting(x):cards=1": "toy has no player 'counting(x):cards=1'; it has",
+    "runs/toy/x": "toy has no player 'runs/toy/x'",
+    "": "toy has no player ''",
+}
+
+
+@pytest.mark.parametrize("spec", BAD)
+def test_what_is_refused(spec: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        named_player(GAME, spec)
+    assert BAD[spec] in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_kind_of_another_game() -> None:
+    with pytest.raises(ValueError, match="blackjack has no player 'counting'; it has random"):
+        named_player(load_game("blackjack"), "counting:cards=1")
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("greedy", Spec("greedy", None, {})),
+        ("search(runs/t/a=b,c:d):samples=5", Spec("search", "runs/t/a=b,c:d", {"samples": "5"})),
+        ("search(runs/t (2))", Spec("search", "runs/t (2)", {})),
+        ("./runs", None),
+        ("runs/t/a.pt", None),
+        ("a b", None),
+    ],
+)
+def test_parts_of_a_name(text: str, spec: Spec | None) -> None:
+    assert parse_spec(text) == spec
+
+
+words = st.from_regex(r"[a-z]\w{0,5}", fullmatch=True)
+
+
+@given(words, st.none() | st.text("ab/=:,. ", min_size=1), st.dictionaries(words, words, max_size=3))
+def test_a_name_is_read_as_it_is_written(name: str, argument: str | None, options: dict[str, str]) -> None:
+    spec = Spec(name, argument, options)
+    assert parse_spec(str(spec)) == spec
+    assert same_spelling(str(spec)) == str(spec)
+    if argument is None:
+        assert parse_spec(str(spec).replace(":", ",").replace(",", ":", 1)) == spec
+
+
+def test_one_spelling_for_one_player() -> None:
+    assert same_spelling("m:samples=100,ms=5") == same_spelling("m:samples=100:ms=5") == "m:samples=100:ms=5"
+    assert same_spelling("runs/x/") == "runs/x" and same_spelling("m:") == "m:"
+
+
+def test_names_of_curves() -> None:
+    assert curve_name("study_heuristic") == "study_heuristic"
+    assert curve_name("monte_carlo:samples=100,ms=0.5") == "monte_carlo.samples-100.ms-0.5"
+    assert curve_name("search(runs/t):a=b c") == "search_runs_t_.a-b_c"

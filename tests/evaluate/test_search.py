@@ -1,0 +1,247 @@
+"""Search with a network: likelihoods and play-outs a second time by the engine, what must not matter, whom it beats."""
+
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from cards.bits import nth_bit
+from cards.duplicate import duel
+from cards.game import States, load_game
+from cards.play import Decisions
+from cards.splitmix import stream
+from command.checks import SettingsError
+from evaluate.players import load_player
+from evaluate.search.choice import keep_better_half, resample
+from evaluate.search.player import SearchOptions, SearchPlayer
+from evaluate.search.simulator import Simulator
+from tests.tressette.search.table_talk import moments
+from tests.tressette.table import GAME, names, table
+from train.__main__ import main as train
+from train.dqn.network import NetworkPlayer, QNetwork
+from tressette.cards import parse_card
+from tressette.rules import apply, begin, legal, over, points
+from tressette.search.sampler import sampled_states
+from tressette.search.worlds import one_of_each_run
+
+CPU = torch.device("cpu")
+OPTIONS: list[dict[str, Any]] = [{}, {"signals": True, "accusi": True}]
+
+
+def network(seed: int = 1, game: Any = GAME) -> NetworkPlayer:
+    """One that has learned nothing: its choices are as good as random, but always the same."""
+    torch.manual_seed(seed)
+    return NetworkPlayer(QNetwork(game.bits, game.actions, [32], False))
+
+
+def choices(game: Any, states: States, seeds: NDArray[np.uint64], **options: Any) -> list[int]:
+    player = SearchPlayer(game, network(game=game), SearchOptions(**options), CPU)
+    player.begin(seeds)
+    return player.act(Decisions(game, states, np.arange(states.size))).tolist()
+
+
+def values_of(game: Any, asked: NetworkPlayer, state: np.void) -> list[float]:
+    return asked.values(game.observe(state.reshape(1)))[0].tolist()
+
+
+def legal_cards(state: np.void) -> list[int]:
+    mask = int(legal(state))
+    return [card for card in range(40) if mask >> card & 1]
+
+
+def log_likelihood_by_hand(game: Any, asked: NetworkPlayer, world: np.void, heat: list[float], slack: float) -> float:
+    """Card by card from the deal on; `heat` is of the partner and of the opponents of who looks back."""
+    past, seat, total = world.copy(), int(world["turn"]), 0.0
+    past["hands"] |= past["played"]
+    begin(past, int(world["opener"]))
+    for card in world["order"][: int(world["plays"])].tolist():
+        cards = legal_cards(past)
+        if int(past["turn"]) != seat and len(cards) > 1:
+            temperature = heat[(int(past["turn"]) - seat) % 2]
+            values = values_of(game, asked, past)
+            weights = {each: exp((values[each] - max(values)) / temperature) for each in cards}
+            total += log((1 - slack) * weights[card] / sum(weights.values()) + slack / len(cards))
+        apply(past, card)
+    return total
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_how_likely_the_past_of_a_world_is(options: dict[str, Any]) -> None:
+    game = load_game("tressette", options)
+    asked, heat, slack = network(game=game), [0.2, 0.04], 0.1
+    for states, _ in moments(game, stream(1, "past", 0, 4), "random", [0, 5, 14, 23, 34]):
+        worlds = sampled_states(states, np.arange(states.size), 3, stream(2, "worlds", 0, states.size))
+        # Five at a time: the last batch is smaller than the others.
+        found = Simulator(game, asked, 5).log_likelihood(worlds, np.array(heat), slack)
+        by_hand = [log_likelihood_by_hand(game, asked, world, heat, slack) for world in worlds]
+        assert found == pytest.approx(by_hand, abs=1e-4)
+
+
+def play_out_by_hand(game: Any, asked: NetworkPlayer, world: np.void, card: int) -> int:
+    state, team = world.copy(), int(world["turn"]) % 2
+    apply(state, card)
+    while not over(state):
+        values = values_of(game, asked, state)
+        apply(state, max(legal_cards(state), key=lambda each: values[each]))
+    return int(points(state, team))
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_how_worlds_go_on(options: dict[str, Any]) -> None:
+    game = load_game("tressette", options)
+    asked = network(game=game)
+    for states, _ in moments(game, stream(3, "future", 0, 4), "greedy", [0, 7, 18, 29, 38]):
+        before = states.copy()
+        which = np.array([3, 0, 0, 2, 1], np.int64)
+        cards = np.array([legal_cards(states[k])[i % len(legal_cards(states[k]))] for i, k in enumerate(which)])
+        found = Simulator(game, asked, 2).points(states, which, cards.astype(np.uint8))
+        assert found.tolist() == [
+            play_out_by_hand(game, asked, states[k], int(card)) for k, card in zip(which, cards, strict=True)
+        ]
+        assert np.array_equal(states, before)
+
+
+def test_worlds_are_picked_as_often_as_they_are_likely() -> None:
+    """Of shares 0.5, 0.3, 0.2 and none among 1,000: within one of 500, 300, 200 and 0; one that is alone, always."""
+    likelihood = np.log(np.array([[0.5, 0.3, 0.2, 1e-300], [1e-200, 1.0, 1e-200, 1e-200]])) - 500
+    picked, times, seeds = np.zeros((2, 1000), np.int64), np.zeros((2, 1000), np.int64), stream(1, "pick", 0, 6)
+    generators = seeds.copy()
+    resample(likelihood, np.array([4, 2]), generators, picked, times)
+    assert sorted(picked[0, :3].tolist()) == [0, 1, 2] and times[0, 3:].sum() == 0
+    counts = dict(zip(picked[0, :3].tolist(), times[0, :3].tolist(), strict=True))
+    assert all(abs(counts[world] - count) <= 1 for world, count in ((0, 500), (1, 300), (2, 200)))
+    assert picked[1, 0] == 1 and times[1].tolist() == [1000] + [0] * 999
+    assert (generators != seeds).tolist() == [False, False, True, False, True, False]
+
+
+def test_the_order_of_the_worlds_picked_is_drawn_by_lot() -> None:
+    likelihood, games = np.zeros((600, 3)), np.arange(600)
+    picked, times = np.zeros((600, 3), np.int64), np.zeros((600, 3), np.int64)
+    resample(likelihood, games, stream(2, "order", 0, 600), picked, times)
+    assert np.all(times == 1)
+    orders = np.bincount(picked @ np.array([9, 3, 1]))
+    # Six orders, 100 times each: chi-square with five degrees of freedom is above 20.5 once in a thousand.
+    assert np.sum((orders[orders > 0] - 100) ** 2) / 100 < 20.5 and np.count_nonzero(orders) == 6
+
+
+def test_the_better_half_stays() -> None:
+    values = np.array([[0.1, 0.5, 0.3, 0.4, 0.2], [9.0, 1.0, 2.0, 9.0, 9.0], [9.0, 9.0, 0.7, 9.0, 9.0]])
+    alive = np.array([[True] * 5, [False, True, True, False, False], [False, False, True, False, False]])
+    keep_better_half(values, alive)
+    assert [np.flatnonzero(row).tolist() for row in alive] == [[1, 2, 3], [1, 2], [2]]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_cards_that_it_cannot_see_do_not_matter(options: dict[str, Any]) -> None:
+    game = load_game("tressette", options)
+    for states, _ in moments(game, stream(4, "secret", 0, 12), "random", [0, 6, 15, 22, 29]):
+        seeds = stream(5, "generators", 0, states.size)
+        others = sampled_states(states, np.arange(states.size), 1, stream(6, "others", 0, states.size))
+        assert np.any(others["hands"] != states["hands"])
+        assert choices(game, others, seeds, samples="6") == choices(game, states, seeds, samples="6")
+
+
+def test_it_finds_what_its_network_does_not_know() -> None:
+    """Play-outs by a network that knows nothing still say that tricks are worth taking."""
+    player = SearchPlayer(GAME, network(), SearchOptions(samples="16"), CPU)
+    assert duel(GAME, player, network(), stream(7, "duel", 0, 48)).win_rate.low > 0.6
+
+
+@pytest.mark.parametrize(
+    "holder, plays, kept",
+    [
+        ("", "", "5D FD AC"),  # the 6 is gone: 4, 5 and 7 stand for each other; the F has a third
+        ("6D", "", "5D 7D FD AC"),  # another seat has it
+        ("6D", "6D", "5D 7D FD"),  # it lies on the table, and the suit must be followed
+    ],
+)
+def test_of_cards_that_come_to_the_same_one_is_tried(holder: str, plays: str, kept: str) -> None:
+    hands = ["4D 5D 7D FD AC", "2D 3D 4C 5C 6C", "4S 5S 6S 7S FS", f"{holder} 4B 5B 6B 7B"]
+    held = " ".join(hands).split()
+    gone = " ".join(name for name in names((1 << 40) - 1).split() if name not in held)
+    states = table(hands, leader=3 if plays else 0, plays=plays, gone=gone)
+    values = np.zeros((1, 40), np.float32)
+    values[0, parse_card("5D")] = 1.0
+    out = np.zeros(1, np.uint64)
+    one_of_each_run(states, np.zeros(1, np.int64), GAME.legal(states), values, out)
+    assert names(out[0]) == kept
+
+
+def test_cards_that_say_something_else_when_led_are_tried_both() -> None:
+    """With the ace gone R and 2 take the same tricks, but R led says busso, the 2 striscio."""
+    hands = ["4D 5D RD 2D", "3D 4C 5C 6C", "4S 5S 6S 7S", "4B 5B 6B 7B"]
+    held = " ".join(hands).split()
+    gone = " ".join(name for name in names((1 << 40) - 1).split() if name not in held)
+    for signals, kept in (("", "4D RD"), ("1C:volo", "4D RD 2D")):
+        states, out = table(hands, gone=gone, signals=signals), np.zeros(1, np.uint64)
+        values = np.zeros((1, 40), np.float32)
+        one_of_each_run(states, np.zeros(1, np.int64), GAME.legal(states), values, out)
+        assert names(out[0]) == kept
+
+
+def test_forced_cards_are_played_at_once() -> None:
+    states, _ = next(moments(GAME, stream(8, "forced", 0, 40), "random", [34]))
+    masks = GAME.legal(states)
+    forced = np.flatnonzero(masks & (masks - np.uint64(1)) == 0)
+    player = SearchPlayer(GAME, network(), SearchOptions(), CPU)
+    player.begin(stream(9, "generators", 0, states.size))
+    actions = player.act(Decisions(GAME, states, forced))
+    assert forced.size > 3 and player.simulator.rows == 0
+    assert actions.tolist() == [nth_bit(masks[k], 0) for k in forced]
+
+
+def test_more_samples_mean_more_draws() -> None:
+    assert SearchOptions().budget(CPU) == (256, 384)
+    assert SearchOptions(samples="10").budget(CPU) == (10, 15)
+    assert SearchOptions(samples="10", draws="7").budget(CPU) == (10, 7)
+    assert SearchOptions().budget(torch.device("cuda")) == (4096, 6144)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    small = ["episodes=600", "rollout=local", "rollout.games=200", "network.hidden=[16]", "replay.capacity=20000"]
+    quick = ["learner.learning_starts=1000", "evaluation.deals=8", "evaluation.final_deals=8", f"runs={folder}"]
+    for name, reward in (("points", "points"), ("win", "win"), ("study", "study")):
+        assert train([*small, *quick, f"name={name}", f"game.reward={reward}"]) == 0
+    return folder / "tressette"
+
+
+@pytest.mark.parametrize("name", ["points", "win"])
+def test_a_run_is_searched_with(runs: Path, name: str) -> None:
+    player = load_player(GAME, f"search({runs / name}):samples=4", CPU)
+    result = duel(GAME, player, load_player(GAME, str(runs / name), CPU), stream(10, "duel", 0, 4))
+    assert 0 <= result.win_rate.mean <= 1 and isinstance(player, SearchPlayer) and player.simulator.rows > 1000
+
+
+@pytest.mark.parametrize(
+    "spec, words",
+    [
+        ("search({runs}/points):samples=0", "samples is a whole number from 1 to 1000000, or auto, not 0"),
+        ("search({runs}/points):draws=-1", "draws is a whole number"),
+        ("search({runs}/points):samples=many", "samples is a whole number from 1 to 1000000, or auto, not many"),
+        ("search({runs}/points):budget=3", "no option 'budget'; it has samples, draws"),
+        ("search({runs}/points):slack=0", "slack is a probability of at least 1e-06, not 0"),
+        ("search({runs}/points):temperature=0", "temperature is a number greater than 0"),
+        ("search({runs}/points):prior=-1", "prior is a number of samples"),
+        ("search({runs}/points):tricks=11", "tricks is how many last tricks are solved, 0 to 10"),
+        ("search({runs}/points):stages=0", "stages is a whole number from 1"),
+        ("search({runs}/study)", "has learned the reward study"),
+        ("search", "search needs a run"),
+    ],
+)
+def test_what_cannot_be_searched_with_is_one_line(runs: Path, spec: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words) as caught:
+        load_player(GAME, spec.format(runs=runs), CPU)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_of_another_game_or_none(runs: Path) -> None:
+    with pytest.raises(SettingsError, match="search plays tressette, not spike"):
+        load_player(load_game("spike"), f"search({runs / 'points'})", CPU)
+    with pytest.raises(Exception, match="nowhere"):
+        load_player(GAME, "search(nowhere)", CPU)

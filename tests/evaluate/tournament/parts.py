@@ -1,0 +1,18 @@
+"""Batches of deals that nobody played, for tests of what is made of them."""
+
+import numpy as np
+
+from cards.duplicate import Duel
+from evaluate.tournament.units import Played, Spent, Unit
+
+
+def played(unit: Unit, wins: np.ndarray, seconds: float = 1.0) -> Played:
+    """A unit with these shares of games won; the results follow from them."""
+    return Played(unit, Duel(wins, 11 * wins, 11 - 11 * wins), (Spent(1, 1, 2, 3), Spent(2, 1, 4, 5)), seconds)
+
+
+def shares(
+    random: np.random.Generator, deals: int, chances: tuple[float, float, float] = (0.3, 0.4, 0.3)
+) -> np.ndarray:
+    """What is won of so many deals: nothing, half or all, by these chances."""
+    return random.choice([0.0, 0.5, 1.0], deals, p=chances)

@@ -1,0 +1,80 @@
+"""Players with options and those made of a file, in tournaments."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+
+from cards.game import Game
+from cards.kinds import player_names
+from cards.play import Player, PolicyPlayer, named_player
+from command.checks import SettingsError
+from evaluate import players
+from evaluate.players import fingerprint, load_player
+from evaluate.tournament.__main__ import main
+from evaluate.tournament.settings import TournamentSettings
+from tests.train.runs import small
+from train.__main__ import main as train
+from train.run import checkpoint
+from tressette import GAME
+
+CPU = torch.device("cpu")
+
+
+def test_players_made_of_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`name(PATH):key=value` comes to the maker of that name in its parts; one word has to say what is missing."""
+    made: list[tuple[object, ...]] = []
+
+    def make(game: Game, path: Path, options: Mapping[str, str], device: torch.device) -> Player:
+        made.append((game, path, dict(options), device))
+        if "none" in options:
+            raise ValueError("seek: none: more than 0")
+        return named_player(game, "greedy")
+
+    monkeypatch.setitem(players.KINDS, "seek", make)
+    assert isinstance(load_player(GAME, "seek(runs/a=1,b):samples=5:ms=2", CPU), PolicyPlayer)
+    assert made == [(GAME, Path("runs/a=1,b"), {"samples": "5", "ms": "2"}, CPU)]
+    for spec, says in {
+        "seek:samples=5": "players: seek:samples=5: seek needs a run, as in seek(runs/tressette/default)",
+        "seek()": "players: seek(): seek needs a run",
+        "seek(runs/x):none=0": "players: seek: none: more than 0",
+        "nobody": f"nobody'; it has {', '.join(player_names(GAME))}, ",
+    }.items():
+        with pytest.raises(SettingsError) as error:
+            load_player(GAME, spec, CPU)
+        assert says in str(error.value)
+        assert spec != "nobody" or str(error.value).endswith("seek(RUN), or give a run folder")
+    settings = ["game=tressette", "players=[seek(runs/x):samples=1,random]", "deals=4", "processes=1"]
+    assert main([*settings, f"folder={tmp_path}"]) == 0
+    document = json.loads((tmp_path / "results.json").read_text())
+    assert document["pairs"][0]["first"] == "seek(runs/x):samples=1"
+
+
+def test_another_file_is_another_player(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The journal would mix two networks of one name: it is told by what is in the file."""
+    assert train(small(tmp_path)) == 0
+    run = tmp_path / "tressette" / "small"
+    before = fingerprint(GAME, str(run))
+    assert len(before) == 64 and fingerprint(GAME, f"seek({run}):samples=1") == before
+    assert fingerprint(GAME, "greedy") == fingerprint(GAME, "monte_carlo:samples=2") == ""
+    out = [f"players=[{run},random]", "deals=4", f"folder={tmp_path / 'out'}"]
+    assert main(out) == 0
+    best = run / "checkpoints" / "best.pt"
+    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0})
+    assert fingerprint(GAME, str(run)) != before
+    assert main(out) == 2
+    assert f"players: the file of {run} has changed since it played in" in capsys.readouterr().err
+
+
+def test_search_players_are_played_in_small_batches() -> None:
+    def batch(*players: str) -> int:
+        return TournamentSettings(game={"name": "tressette"}, players=list(players)).batch_for(GAME)
+
+    assert (
+        batch("greedy", "random") == 512 and batch("greedy", "monte_carlo") == batch("a", "monte_carlo:samples=1") == 64
+    )
+    more = {"deals": None, "until": "1%"}
+    settings = TournamentSettings(game={"name": "tressette"}, players=["a", "b"], **more)
+    assert settings.most_deals == 1_000_000 and settings.half_width == 0.01

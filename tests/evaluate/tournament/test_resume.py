@@ -1,0 +1,312 @@
+"""A tournament that was stopped goes on where it was, and ends as one that was not; several processes play the same."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from command.checks import SettingsError
+from evaluate.tournament import __main__ as command
+from evaluate.tournament import crews
+from evaluate.tournament.__main__ import main
+from evaluate.tournament.crews import CrewLostError, Growing, Processes
+from evaluate.tournament.journal import ABOUT, BATCHES, Journal
+from evaluate.tournament.settings import BATCH, TournamentSettings
+from evaluate.tournament.units import Played, Unit, Worker
+from tests.evaluate.tournament.parts import played
+from tests.limits import until
+from train.run import resources
+
+ROOT = Path(__file__).parents[3]
+PLAYERS = "players=[hit_below_14,hit_below_17,random]"
+SMALL = ["game=blackjack", PLAYERS, "batch_deals=16", "records=20"]
+FILES = ("results.csv", "ratings.csv", "games.jsonl")
+
+
+def files(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in FILES]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tournament that nobody stopped: 10 batches of each of three pairs."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert main([*SMALL, "deals=150", f"folder={folder}"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("stop", [1, 13])
+@pytest.mark.parametrize("torn", [0, 40])
+def test_stopped_in_the_middle_of_a_pair(
+    whole: Path,
+    tmp_path: Path,
+    stop: int,
+    torn: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Ctrl-C after some batches; perhaps the last line on disk was cut off. Nothing that was kept is played again."""
+    add, count, again = Journal.add, 0, 0
+
+    def adding(self: Journal, batch: Played) -> None:
+        nonlocal count
+        count += 1
+        if count > stop:
+            raise KeyboardInterrupt
+        add(self, batch)
+
+    arguments = [*SMALL, "deals=150", f"folder={tmp_path}"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "add", adding)
+        assert main(arguments) == 130
+    assert f"the same command with folder={tmp_path} goes on" in capsys.readouterr().err.replace("\n", "")
+    journal = tmp_path / BATCHES
+    if torn:
+        journal.write_bytes(journal.read_bytes()[:-torn])
+
+    def counting(self: Journal, batch: Played) -> None:
+        nonlocal again
+        again += 1
+        add(self, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "add", counting)
+        assert main(arguments) == 0
+    assert again == 30 - stop + bool(torn)
+    assert files(tmp_path) == files(whole)
+    assert main(arguments) == 0 and files(tmp_path) == files(whole)  # once more: nothing is left
+
+
+def test_more_deals_and_more_players_go_on(whole: Path, tmp_path: Path) -> None:
+    """What was played counts: the result is that of a tournament which was so from the beginning."""
+    assert (
+        main(["game=blackjack", "players=[hit_below_14,random]", "deals=70", "batch_deals=16", f"folder={tmp_path}"])
+        == 0
+    )
+    size = (tmp_path / BATCHES).stat().st_size
+    assert main([*SMALL[:3], "deals=150", f"folder={tmp_path}"]) == 0
+    assert (tmp_path / "results.csv").read_bytes() == (whole / "results.csv").read_bytes()
+    lines = (tmp_path / BATCHES).read_bytes()
+    kept = [json.loads(line.partition(b" ")[2])["unit"] for line in lines[:size].splitlines()]
+    added = [json.loads(line.partition(b" ")[2])["unit"] for line in lines[size:].splitlines()]
+    assert len(added) == 30 - 4 and not [unit for unit in kept if unit in added]  # the fifth batch was a short one
+
+
+def test_several_processes_play_the_same(tmp_path: Path) -> None:
+    """Also where `until` says when it is enough, and one of them has played on in vain."""
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        assert main([*SMALL, "until=6%", f"folder={folder}", f"processes={processes}"]) == 0
+    assert files(tmp_path / "1") == files(tmp_path / "2")
+    times = [json.loads((tmp_path / str(n) / "results.json").read_text())["times"] for n in (1, 2)]
+    for one, two in zip(times[0].values(), times[1].values(), strict=True):
+        assert (one["decisions"], one["forced"]) == (two["decisions"], two["forced"])
+
+
+@pytest.mark.slow
+def test_processes_that_start_in_the_middle_play_the_same(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `auto` does it, here as soon as the first batch has been timed."""
+    started = []
+
+    class Started(Processes):
+        def __init__(self, settings: TournamentSettings, players: Mapping[str, str], count: int) -> None:
+            started.append(count)
+            super().__init__(settings, players, count)
+
+    monkeypatch.setattr(crews, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(resources, "cpus", lambda: 2)
+    monkeypatch.setattr(command, "Processes", Started)
+    assert main([*SMALL, "deals=150", f"folder={tmp_path}"]) == 0
+    assert started == [2] and files(tmp_path) == files(whole)
+
+
+@pytest.mark.ray
+def test_a_cluster_plays_the_same(whole: Path, tmp_path: Path) -> None:
+    assert main([*SMALL, "deals=150", f"folder={tmp_path}", "processes=ray"]) == 0
+    assert files(tmp_path) == files(whole)
+
+
+@pytest.mark.slow
+def test_killed_with_its_processes(tmp_path: Path) -> None:
+    """SIGKILL in mid-pair: the processes that played end by themselves, and the same command goes on."""
+    arguments = ["game=blackjack", PLAYERS, "batch_deals=16", "deals=60000"]
+    command = [sys.executable, "-m", "evaluate.tournament", *arguments, "processes=2", f"folder={tmp_path}"]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+        batches = tmp_path / BATCHES
+        until("some batches", lambda: batches.exists() and batches.read_bytes().count(b"\n") > 5, 60)
+        below = psutil.Process(process.pid).children(recursive=True)
+        os.kill(process.pid, signal.SIGKILL)
+    assert len(below) >= 2
+    until("their end", lambda: not any(each.is_running() and each.status() != "zombie" for each in below), 20)
+    kept = batches.read_bytes().count(b"\n")
+    assert main([*arguments[:3], "deals=320", f"folder={tmp_path}"]) == 0
+    assert 5 < kept < 3 * 60000 / 16
+    assert main([*arguments[:3], "deals=320", f"folder={tmp_path / 'other'}"]) == 0
+    assert (tmp_path / "results.csv").read_bytes() == (tmp_path / "other" / "results.csv").read_bytes()
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+OTHER = {
+    "seed=8": "seed: the games in {folder} were played with 7, not 8; choose another folder",
+    "batch_deals=32": "batch_deals: the games in {folder} were played with 16, not 32; choose another folder",
+    "game.decks=2": 'game: the games in {folder} were played with {{"name": "blackjack"',
+}
+
+
+@pytest.mark.parametrize("override", OTHER)
+def test_a_folder_of_other_games_is_refused(whole: Path, override: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = files(whole)
+    assert main([*SMALL, "deals=150", f"folder={whole}", override]) == 2
+    error = capsys.readouterr().err
+    assert OTHER[override].format(folder=whole) in error and error.count("\n") == 1
+    assert files(whole) == before
+
+
+def test_a_player_whose_file_has_changed_is_refused(tmp_path: Path) -> None:
+    about = {"seed": 7, "players": {"runs/x": "one", "greedy": ""}}
+    Journal(tmp_path, about).close()
+    Journal(tmp_path, about | {"players": {"runs/y": "two"}}).close()
+    with pytest.raises(ValueError, match="players: the file of runs/x has changed since it played in"):
+        Journal(tmp_path, about | {"players": {"runs/x": "another"}})
+    assert json.loads((tmp_path / ABOUT).read_text())["players"] == {"runs/x": "one", "greedy": "", "runs/y": "two"}
+    Journal(tmp_path, about).close()  # the one that was refused does not hold it
+
+
+def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
+    held = Journal(tmp_path, {"players": {}})
+    with pytest.raises(ValueError, match="folder: another tournament is being played in"):
+        Journal(tmp_path, {"players": {}})
+    held.close()
+    Journal(tmp_path, {"players": {}}).close()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"players": ["greedy"]}', "\udcff"])
+def test_a_folder_whose_games_nobody_knows_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / ABOUT).write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(SettingsError, match=f"folder: {tmp_path / ABOUT} is damaged; choose another folder"):
+        Journal(tmp_path, {"players": {}})
+
+
+def test_a_search_player_joins_others(tmp_path: Path) -> None:
+    """Alone it would have played other batches; those of the folder go on, and nothing is played again."""
+    arguments = ["game=spike", "game.hands=1", "deals=3", f"folder={tmp_path}", "processes=1"]
+    assert main([*arguments, "players=[cautious,random]"]) == 0
+    first = (tmp_path / BATCHES).read_bytes()
+    assert main([*arguments, "players=[cautious,random,monte_carlo:samples=1]"]) == 0
+    lines = (tmp_path / BATCHES).read_bytes()
+    assert lines.startswith(first) and lines.count(b"\n") == 3
+    settings = json.loads((tmp_path / "results.json").read_text())["settings"]
+    assert settings["batch_deals"] == json.loads((tmp_path / ABOUT).read_text())["batch_deals"] == BATCH
+
+
+def test_batches_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
+    journal, wins = Journal(tmp_path, {"players": {}}), np.array([0.0, 0.5, 1.0])
+    units = [Unit(("a", "b: c"), first, 3) for first in (0, 3, 6, 9)]
+    for unit in units:
+        journal.add(played(unit, wins))
+    journal.close()
+    path = tmp_path / BATCHES
+    lines = path.read_bytes().splitlines()
+    lines[1] = lines[1].replace(b'"seconds":1.0', b'"seconds":2.0')
+    lines[2] = b"\xff nothing"
+    path.write_bytes(b"\n".join(lines))
+    journal = Journal(tmp_path, {"players": {}})
+    assert [each.unit for each in journal.played] == [units[0], units[3]]
+    assert np.array_equal(journal.played[1].duel.own, 11 * wins) and journal.played[1].duel.wins.flags.writeable
+    journal.add(played(units[1], wins))
+    journal.close()
+    journal = Journal(tmp_path, {"players": {}})
+    assert [each.unit for each in journal.played] == [units[0], units[3], units[1]]
+    journal.close()
+
+
+# ---------------------------------------------------------------------- who plays
+
+
+def small_settings(**changes: object) -> TournamentSettings:
+    return TournamentSettings(game={"name": "blackjack"}, **{"players": ["hit_below_14", "random"], **changes})
+
+
+def test_a_process_that_is_killed_is_one_line() -> None:
+    crew = Processes(small_settings(), {}, 2)
+    try:
+        assert crew.free() == 2
+        crew.submit(Unit(("hit_below_14", "random"), 0, 100_000))
+        (process, *_) = crew._processes.values()
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(CrewLostError, match="processes: a process that plays was killed by signal 9; the same"):
+            crew.ready()
+    finally:
+        crew.close()
+
+
+@pytest.mark.parametrize(
+    ("player", "error", "says"),
+    [("gone", ValueError, "no player 'gone'"), ("hit_below_14", RuntimeError, "Traceback")],
+)
+def test_what_goes_wrong_in_a_process_is_raised_here(player: str, error: type[Exception], says: str) -> None:
+    crew = Processes(small_settings(), {}, 1)
+    try:
+        crew.submit(Unit((player, "random"), 0, 10 if player == "gone" else -1))
+        with pytest.raises(error, match=says):
+            crew.ready()
+    finally:
+        crew.close()
+
+
+def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
+    """As the best network of a run that is still being trained does, before another process loads it."""
+    table = tmp_path / "policy.json"
+    table.write_text(json.dumps({}))
+    settings = small_settings(players=[str(table), "random"])
+    before = {str(table): "0" * 64}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evaluate.tournament.units.load_player", lambda *_: None)
+        Worker(settings, {str(table): hashlib.sha256(table.read_bytes()).hexdigest()}).load(str(table))
+        with pytest.raises(SettingsError, match=r"policy.json has changed since the tournament began; name a checkp"):
+            Worker(settings, before).load(str(table))
+
+
+def test_processes_start_when_enough_is_left() -> None:
+    """Others, which count what they are given, play as soon as more than five minutes are left; until then one does."""
+    left, started = [0.0], []
+
+    class Others:
+        def __init__(self) -> None:
+            self.units: list[Unit] = []
+            started.append(self)
+
+        def free(self) -> int:
+            return 3 - len(self.units)
+
+        def submit(self, unit: Unit) -> None:
+            self.units.append(unit)
+
+        def ready(self) -> list[Played]:
+            return [played(self.units.pop(), np.zeros(2))]
+
+        def close(self) -> None:
+            self.units.clear()
+
+    crew = Growing(Worker(small_settings()), Others, lambda: left[0])
+    unit = Unit(("hit_below_14", "random"), 0, 4)
+    assert crew.free() == 1
+    crew.submit(unit)
+    left[0] = crews.WORTH_SECONDS + 1
+    assert crew.free() == 0 and not started, "what this process plays comes first"
+    assert crew.ready()[0].duel.wins.size == 4
+    assert crew.free() == 3 and len(started) == 1
+    crew.submit(unit)
+    assert crew.free() == 2 and started[0].units == [unit] and crew.ready()[0].duel.wins.size == 2

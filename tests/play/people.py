@@ -1,0 +1,89 @@
+"""Tables for tests, and people who sit at them: they answer when they are asked, as a pipe would."""
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from command.compose import compose
+from command.game import with_game_options
+from play.__main__ import open_session
+from play.language import Language
+from play.plain.loop import PlainTable
+from play.session import Session
+from play.settings import PlaySettings
+from play.table import Table
+
+ROOT = Path(__file__).parent.parent.parent
+Answer = Callable[[Session], str]  # what to type now, "" at the end of the input
+
+
+class Person(io.TextIOBase):
+    """Types what `answer` says, line by line, and keeps what was typed."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self.session: Session | None = None
+        self.typed: list[str] = []
+
+    def readline(self, size: int = -1) -> str:  # type: ignore[override]
+        assert self.session is not None
+        line = self._answer(self.session)
+        self.typed.append(line)
+        return line
+
+
+def sit_down(*overrides: str) -> Session:
+    """The session that `python -m play` would open."""
+    chosen = with_game_options(overrides, "tressette")
+    settings = compose(PlaySettings, "play", chosen)
+    return open_session(settings, {override.partition("=")[0] for override in chosen})
+
+
+def talk(answer: Answer, *overrides: str) -> tuple[str, Session]:
+    """Play in lines to the end; what was said, and the session."""
+    session, person, out = sit_down(*overrides), Person(answer), io.StringIO()
+    person.session = session
+    options = dict(override.partition("=")[::2] for override in overrides)
+    language = Language(options.get("lang", "en"))
+    assert PlainTable(session, language, int(options.get("games", 1)), person, out).run() == 0
+    return out.getvalue(), session
+
+
+def lines(*typed: str) -> Answer:
+    """Types these lines and then no more."""
+    left = iter(typed)
+    return lambda session: next((f"{line}\n" for line in left), "")
+
+
+def choice(table: Table) -> int:
+    """A legal action that follows from the position alone."""
+    legal = table.hand.legal
+    return legal[(7 * len(table.hand.moves) + len(table.hands)) % len(legal)]
+
+
+def steady(session: Session) -> str:
+    """Plays every game by `choice`, and leaves when it is over."""
+    return "quit\n" if session.table.hand.over else session.table.game.action_text(choice(session.table)) + "\n"
+
+
+def start(folder: Path, arguments: Sequence[str], **streams: int) -> "subprocess.Popen[bytes]":
+    """`python -m play` in a folder of its own."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, "-m", "play", *arguments], cwd=folder, env=environment, **streams)
+
+
+def command(folder: Path, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`python -m play` with this input, to its end."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", "play", *arguments],
+        cwd=folder,
+        env=environment,
+        input=typed,
+        check=False,
+        capture_output=True,
+        text=True,
+    )

@@ -1,0 +1,155 @@
+"""Hints, odds and reviews: the numbers are those of the solvers and the samplers, for what the seat knows."""
+
+import numpy as np
+import pytest
+
+from cards.game import load_game
+from cards.play import named_player
+from cards.splitmix import derive
+from command.checks import SettingsError
+from command.game import game_defaults
+from evaluate.solution import solve
+from play.hand import Hand
+from play.hints import Coach, Worth
+from play.review import review, total_cost
+from spike.search import showdown_odds
+from tests.play.people import choice, sit_down
+from tests.tressette.hidden import reshuffle_hidden
+from train.tabular.algorithms import evaluate_policy
+
+
+@pytest.mark.parametrize(("game", "options"), [("blackjack", {}), ("blackjack", {"decks": 1}), ("sette_mezzo", {})])
+def test_exact_hints_are_those_of_the_solution(game: str, options: dict[str, int]) -> None:
+    settings = game_defaults(game) | options
+    solved = solve(settings)
+    table = sit_down(f"game={game}", *(f"{key}={value}" for key, value in options.items()), "seed=3", "games=9").table
+    coach, seen = Coach(table.game, settings, None), 0
+    while seen < 6:
+        if table.hand.over:
+            table.deal()
+            continue
+        state = solved.model.index(table.hand.state[0])
+        hint = coach.hint(table.hand)
+        assert hint[0].action == solved.solution.policy[state]
+        assert hint[0].value == pytest.approx(solved.solution.values[state])
+        # The other action, once, and then optimal play.
+        policy = solved.solution.policy.copy()
+        policy[state] = hint[1].action
+        assert hint[1].value == pytest.approx(evaluate_policy(solved.model.mdp, policy)[state])
+        odds = {each.action: each.chances for each in coach.odds(table.hand)}
+        assert all(sum(chances.values()) == pytest.approx(1) for chances in odds.values())
+        best = list(odds[hint[0].action].values())
+        assert best == pytest.approx(solved.outcomes[state].tolist())
+        seen += 1
+        table.play(choice(table))
+
+
+def test_hints_of_tressette_are_mean_points_of_the_team() -> None:
+    table = sit_down("seed=7").table
+    while not table.person_to_move:
+        table.reply()
+    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=300")
+    hint = coach.hint(table.hand)
+    assert [each.action for each in hint] != [] and {each.action for each in hint} == set(table.hand.legal)
+    values = [each.value for each in hint]
+    assert values == sorted(values, reverse=True) and all(0 <= value <= 11 for value in values)  # type: ignore
+    player = named_player(table.game, "monte_carlo:samples=300")
+    player.begin(derive(table.hand.seeds, (0x68696E74 << 16) + len(table.hand.moves)))
+    assert int(player.act(table.hand.decisions())[0]) == hint[0].action
+    assert coach.hint(table.hand) == hint
+
+
+def test_hints_use_only_what_the_seat_knows() -> None:
+    table = sit_down("seed=7", "accusi=true", "signals=true").table
+    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=20")
+    random, changed = np.random.default_rng(4), 0
+    while not table.hand.over:
+        if table.person_to_move:
+            state = table.hand.state.copy()
+            reshuffle_hidden(state, 0, random)
+            other = Hand(table.game, table.hand.seeds, state)
+            there = {
+                each.action: each.value for each in coach._worths(other, len(table.hand.moves), state, other.legal)
+            }
+            here = {each.action: each.value for each in coach.hint(table.hand)}
+            changed += bool((state["hands"] != table.hand.state["hands"]).any())
+            assert here == there
+            table.play(choice(table))
+        else:
+            table.reply()
+    assert changed > 3
+
+
+def test_the_last_card_is_worth_what_the_hand_comes_to() -> None:
+    table = sit_down("seed=7").table
+    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=7")
+    hint: list[Worth] = []
+    while not (hint and table.hand.over):
+        if table.hand.over:
+            table.deal()
+        elif table.person_to_move and len(table.hand.moves) == 39:
+            hint = coach.hint(table.hand)
+        if not table.hand.over:
+            table.play(choice(table)) if table.person_to_move else table.reply()
+    assert [each.value for each in hint] == [table.hand.returns()[0]]
+
+
+def test_a_review_says_what_each_decision_cost() -> None:
+    table = sit_down("seed=7").table
+    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=50")
+    hints: list[list[Worth]] = []
+    while not table.hand.over:
+        if table.person_to_move:
+            if len(table.hand.legal) > 1:
+                hints.append(coach.hint(table.hand))
+            table.play(table.hand.legal[-1])
+        else:
+            table.reply()
+    judged = review(coach, table.hand, [0])
+    assert [list(each.worths) for each in judged] == hints
+    for each in judged:
+        played = next(worth.value for worth in each.worths if worth.action == each.action)
+        assert each.cost == each.worths[0].value - played >= 0 and (each.cost > 0 or each.best.action == each.action)  # type: ignore[operator]
+    assert total_cost(judged) == pytest.approx(sum(each.cost or 0 for each in judged)) and total_cost(judged) > 0
+
+
+def test_whoever_plays_as_the_hint_says_loses_nothing() -> None:
+    table = sit_down("game=sette_mezzo", "seed=5").table
+    coach = Coach(table.game, game_defaults("sette_mezzo"), None)
+    while not table.hand.over:
+        table.play(coach.hint(table.hand)[0].action)
+    assert total_cost(review(coach, table.hand, [0])) == 0
+
+
+def test_odds_of_spike_by_a_slow_count() -> None:
+    """One seat at the last bets: how often its sum beats all pairs of cards that the other may hold, and all dice."""
+    table = sit_down("game=spike", "hands=1", "seed=8").table
+    while not (table.hand.turn == 0 and int(table.hand.state[0]["round"]) == 3 and 1 in table.hand.legal):
+        table.play(4 if 4 in table.hand.legal else 1)
+    game = table.game
+    state = table.hand.state
+    chance = float(showdown_odds(state, np.zeros(1, np.int64), 20_000, np.array([5], np.uint64))[0])
+    from tests.spike.hidden import reshuffle_hidden as deal_anew
+
+    random, won, number = np.random.default_rng(3), 0, 600
+    for _ in range(number):
+        other = state.copy()
+        deal_anew(other, 0, random)
+        while not game.over(other)[0]:
+            game.apply(other, np.array([1], np.uint8))
+        won += int(other["hands_won"][0][0])
+    assert chance == pytest.approx(won / number, abs=4 * (0.25 / number) ** 0.5)
+
+
+def test_hints_of_spike_are_credits_won_in_the_hand() -> None:
+    table = sit_down("game=spike", "seed=8").table
+    hint = {each.action: each.value for each in Coach(table.game, game_defaults("spike"), None).hint(table.hand)}
+    assert hint[2] == -2.0  # folding at once costs the ante
+
+
+def test_who_cannot_say_what_actions_are_worth() -> None:
+    game, settings = load_game("tressette"), game_defaults("tressette")
+    with pytest.raises(SettingsError, match=r"^hint: greedy gives no values; name one that does, as monte_carlo"):
+        Coach(game, settings, "greedy")
+    with pytest.raises(SettingsError, match=r"^hint: tressette has no exact solution"):
+        Coach(game, settings, "exact")

@@ -1,0 +1,262 @@
+"""The line mode: as a person, a pipe or a terminal would use it."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaluate.replay import replay_file
+from play.language import Language, texts_of
+from play.plain.loop import WORDS, PlainTable
+from play.session import Session
+from tests.limits import seconds, until
+from tests.play.people import choice, command, lines, sit_down, start, steady, talk
+
+GAMES = {
+    "tressette": ("game=tressette", "opponents=greedy", "seed=7"),
+    "spike": ("game=spike", "seats=3", "hands=2", "seed=7"),
+    "blackjack": ("game=blackjack", "games=3", "seed=7"),
+    "sette_mezzo": ("game=sette_mezzo", "games=3", "seed=7"),
+}
+
+
+def first_legal(session: Session) -> str:
+    table = session.table
+    return "" if table.hand.over else table.game.action_text(table.hand.legal[0]) + "\n"
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_whole_game_through_a_pipe(name: str, tmp_path: Path) -> None:
+    """The lines of a game played here, piped to the command, say the same."""
+    typed: list[str] = []
+
+    def noting(session: Session) -> str:
+        typed.append(first_legal(session))
+        return typed[-1]
+
+    said, session = talk(noting, *GAMES[name])
+    found = command(tmp_path, "".join(typed), *GAMES[name], "record=games.jsonl")
+    welcome, _, rest = found.stdout.partition("\n")
+    assert found.returncode == 0 and found.stderr == ""
+    assert re.fullmatch(r"busso: .*, seed 7\. Type help for all words\. One moment\.", welcome)
+    assert rest == said and rest.endswith("Good-bye.\n") and "\x1b" not in rest
+    results = list(replay_file(tmp_path / "games.jsonl"))
+    assert len(results) == session.table.score.games and not [line for line in results if "error" in line]
+    assert not (tmp_path / "saves").exists()
+
+
+class Terminal:
+    """The command at a terminal of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self._main, side = pty.openpty()
+        self.process = start(folder, arguments, stdin=side, stdout=side, stderr=side)
+        os.close(side)
+        self.said = ""
+
+    def listen(self) -> bool:
+        """Hear what is said; False once the other side has gone."""
+        ready, _, _ = select.select([self._main], [], [], 0.05)
+        if ready:
+            try:
+                self.said += os.read(self._main, 65536).decode()
+            except OSError:  # the end of a terminal on Linux
+                return False
+        return True
+
+    def wait_for(self, text: str) -> None:
+        until(f"{text!r} at the terminal", lambda: self.listen() and text in self.said, 60, every=0)
+
+    def type(self, line: str) -> None:
+        self.said = ""
+        os.write(self._main, f"{line}\n".encode())
+
+    def end(self) -> int:
+        until("the end", lambda: not self.listen() or self.process.poll() is not None, 60, every=0)
+        code = self.process.wait(seconds(30))
+        os.close(self._main)
+        return code
+
+
+def test_a_game_at_a_terminal(tmp_path: Path) -> None:
+    """Left in the middle by the end of the input, Ctrl-D, and taken up again."""
+    terminal = Terminal(tmp_path, "game=sette_mezzo", "seed=5", "record=games.jsonl")
+    terminal.wait_for("Your turn, seat 0:")
+    for word, answer in (
+        ("5X", "neither an action"),
+        ("show", "You may: stick, hit"),
+        ("undo", "nothing to take back"),
+    ):
+        terminal.type(word)
+        terminal.wait_for(answer)
+        terminal.wait_for("Your turn, seat 0:")
+    terminal.type("\x04")
+    assert terminal.end() == 0 and "Saved: go on with python -m play save=saves/sette_mezzo-5.json" in terminal.said
+    talk(steady, f"save={tmp_path / 'saves' / 'sette_mezzo-5.json'}", f"record={tmp_path / 'games.jsonl'}")
+    (result,) = replay_file(tmp_path / "games.jsonl")
+    assert result["result"] in (-1, 0, 1)
+
+
+def test_a_lost_connection_saves_the_game(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "game=sette_mezzo", "seed=3")
+    terminal.wait_for("Your turn, seat 0:")
+    terminal.process.send_signal(signal.SIGHUP)
+    assert terminal.end() == 130 and "interrupted" in terminal.said
+    assert sit_down(f"save={tmp_path / 'saves' / 'sette_mezzo-3.json'}").table.person_to_move
+
+
+def test_whoever_reads_may_go(tmp_path: Path) -> None:
+    process = start(tmp_path, ("game=sette_mezzo", "seed=3"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdin is not None
+    assert any(line.startswith(b"Your turn") for line in process.stdout)
+    process.stdout.close()
+    process.stdin.write(b"show\n")
+    process.stdin.close()
+    assert process.wait(seconds(60)) == 141
+    assert (tmp_path / "saves" / "sette_mezzo-3.json").exists()
+
+
+GARBAGE = ["", " ", "3d", "RB", "99", "-1", "0", "4", "hit", "stick", "match", "buy", "a" * 10_000, "½ è", "4D 5D"]
+GARBAGE += ["\t", "\x00\x1b[31m", "%s {line}", "sì", "HELP"]
+
+
+@pytest.mark.parametrize("name", ["tressette", "match", "spike", "blackjack", "sette_mezzo"])
+@pytest.mark.parametrize("lang", ["en", "it"])
+def test_random_lines_do_no_harm(name: str, lang: str, tmp_path: Path) -> None:
+    """Two hundred lines at each table in each language: 2,000 in all; every game that ends can be replayed."""
+    random, typed = np.random.default_rng([len(name), len(lang), ord(lang[0])]), [0]
+    overrides = ("match=11", "accusi=true", "seed=1") if name == "match" else (f"game={name}", "seed=1")
+    hint = ("hint=monte_carlo:samples=2",) if name in ("tressette", "match", "spike") else ()
+    words = [*WORDS, *(texts_of(lang)[f"word.{word}"] for word in WORDS)]
+    allowed = [word for word in words if word not in ("quit", "esci")]
+
+    def answer(session: Session) -> str:
+        table = session.table
+        typed[0] += 1
+        if typed[0] > 200:
+            return ""
+        if table.hand.over:
+            return "again\n"
+        assert table.person_to_move
+        kind = random.random()
+        if kind < 0.5:
+            return table.game.action_text(choice(table)) + "\n"
+        if kind < 0.75:
+            return str(random.choice(allowed)) + "\n"
+        return str(random.choice(GARBAGE)) + "\n"
+
+    record, save = tmp_path / "games.jsonl", tmp_path / "table.json"
+    said, session = talk(answer, *overrides, *hint, f"lang={lang}", f"record={record}", f"save={save}")
+    assert typed[0] > 200 and said.count("\n") > 200
+    assert not [line for line in replay_file(record) if "error" in line]
+    assert sit_down(f"save={save}").table.hand.actions == session.table.hand.actions
+
+
+def test_two_people_at_one_table() -> None:
+    said, session = talk(steady, "opponents=[greedy,human]", "seed=3")
+    assert "Seat 0: you.\nSeat 1: greedy.\nSeat 2: greedy.\nSeat 3: you.\n" in said
+    asked = re.findall(r"Your turn, seat (\d):", said)
+    assert asked == [str(move.seat) for move in session.table.hand.moves if move.seat in (0, 3)]
+    # Whoever is asked sees the own hand alone.
+    hands = re.findall(r"Your hand: (.*)\n", said)
+    assert len(hands) == 20 and not set(hands[0].split()) & set(hands[1].split())
+
+
+def test_actions_by_their_name_in_either_language_and_by_number() -> None:
+    table = PlainTable(sit_down("game=spike", "seed=2"), Language("it"), 1, sys.stdin, sys.stdout)
+    for typed, action in (("PASSA", 2), ("fold", 2), ("2", 2), ("swap with the spike card", 6), ("9", None)):
+        assert table.action_of(typed) == action
+    cards = PlainTable(sit_down("seed=2"), Language("it"), 1, sys.stdin, sys.stdout)
+    assert cards.action_of("3d") == 9 and cards.action_of("3") is None
+
+
+def test_a_bad_line_is_answered_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said, _ = talk(lines("foo", "3X", "again"), "seed=7")
+    after = said[said.index("Your turn") :].splitlines()
+    assert after[:-1] == [
+        "Your turn, seat 0:",
+        "'foo' is neither an action nor a word; help lists the words, show the actions.",
+        "Your turn, seat 0:",
+        "'3X' is neither an action nor a word; help lists the words, show the actions.",
+        "Your turn, seat 0:",
+        "The game is not over.",
+        "Your turn, seat 0:",
+    ]
+
+
+def test_a_review_lays_all_hands_open() -> None:
+    typed = iter(["review\n", "score\n"])
+    said, _ = talk(
+        lambda session: next(typed, "") if session.table.hand.over else first_legal(session),
+        "seed=7",
+        "hint=monte_carlo:samples=5",
+    )
+    assert len(re.findall(r"Seat \d was dealt: ", said)) == 4
+    assert re.search(r"\d+ decisions, which cost \d+\.\d\d points in all\.", said)
+
+
+ERRORS = {
+    ("opponents=gredy",): "tressette has no player 'gredy'",
+    ("partner=monte_carlo:depth=2",): "has no option 'depth'",
+    ("game=chess",): "game",
+    ("match=12",): "match: tressette is played to one of 11, 21, 31, 41, not 12",
+    ("game=spike", "match=21"): "match: spike is not played in matches to a score",
+    ("game=blackjack", "opponents=random"): "opponents: blackjack has one seat",
+    ("game=spike", "partner=random"): "partner: in spike everybody plays alone",
+    ("opponents=[greedy]",): "opponents: 1, but there are 2",
+    ("opponents=3",): "opponents: a player",
+    ("seat=4",): "seat: 0 to 3, not 4",
+    ("game=spike", "seats=4", "min_seats=2", "seat=2"): "seat: 0 to 1, not 2",
+    ("games=0",): "games: 1 to 1000000, not 0",
+    ("seed=-1",): "seed: 0 to",
+    ("lang=fr",): "lang: one of en, it, not 'fr'",
+    ("ui=teletype",): "ui: one of plain, not 'teletype'",
+    ("hint=greedy",): "hint: greedy gives no values",
+    ("volume=3",): "volume",
+    ("game.limit=3",): "limit",
+    ("record=/",): "error: /: ",
+    ("save=/",): "error: /: ",
+    ("opponents=runs/nowhere",): "runs/nowhere",
+}
+
+
+@pytest.mark.parametrize("arguments", ERRORS, ids=" ".join)
+def test_an_error_is_one_clear_line(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    from play.__main__ import main
+
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("error: ") and said.err.count("\n") == 1 and ERRORS[arguments] in said.err
+
+
+def test_the_first_line_waits_for_nothing_slow(tmp_path: Path) -> None:
+    """Neither PyTorch nor what is compiled: they are not there yet when it is said."""
+    code = (
+        "import builtins, sys\n"
+        "from play.__main__ import main\n"
+        "def say(*args, **more):\n"
+        "    bad = [name for name in ('torch', 'ray', 'matplotlib', 'evaluate.players') if name in sys.modules]\n"
+        "    from cards.batch import batch_loops\n"
+        "    sys.stderr.write(f'{bad} {batch_loops.cache_info().currsize}')\n"
+        "    raise SystemExit(0)\n"
+        "builtins.print = say\n"
+        "main(['seed=7'])\n"
+    )
+    root = Path(__file__).parent.parent.parent
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert found.stderr == "[] 0"

@@ -1,0 +1,171 @@
+"""Saves: whoever goes on from one plays the same game; what is broken is one line, and stays as it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command.checks import SettingsError
+from evaluate.replay import replay_file
+from play.saves import SaveError
+from play.session import Session
+from tests.play.people import choice, lines, sit_down, steady, talk
+
+TABLES = {
+    "tressette": ("signals=true", "opponents=random", "partner=greedy", "seed=31"),
+    "match": ("match=11", "accusi=true", "seed=32"),
+    "spike": ("game=spike", "seats=3", "hands=3", "opponents=random", "seed=33"),
+    "blackjack": ("game=blackjack", "decks=2", "seed=34", "games=3"),
+    "sette e mezzo": ("game=sette_mezzo", "limit=4", "seed=35", "games=3"),
+}
+
+
+def impatient(decisions: int, word: str) -> Any:
+    """Plays so many decisions by `choice` and then says `word`: "" for the end of the input."""
+    left = [decisions]
+
+    def answer(session: Session) -> str:
+        left[0] -= 1
+        return steady(session) if left[0] >= 0 else word
+
+    return answer
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_game_in_pieces_is_the_game_in_one(name: str, tmp_path: Path) -> None:
+    whole, pieces, save = tmp_path / "whole.jsonl", tmp_path / "pieces.jsonl", tmp_path / "table.json"
+    _, expected = talk(steady, *TABLES[name], f"record={whole}")
+    games = expected.table.score.games
+    _, session = talk(impatient(2, "quit\n"), *TABLES[name], f"record={pieces}", f"save={save}")
+    for piece in range(200):
+        if session.table.score.games >= games:
+            break
+        # Nothing but the file is named: the game is that of the save.
+        _, session = talk(impatient(3, "" if piece % 2 else "quit\n"), f"save={save}", f"record={pieces}")
+    assert session.table.score == expected.table.score
+    assert pieces.read_text() == whole.read_text()
+
+
+def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("tressette-7.json", "tressette-7-2.json"):
+        said, _ = talk(lines("quit"), "seed=7", "record=games file.jsonl", "lang=it")
+        assert said.endswith(f"python -m play save=saves/{name} 'record=games file.jsonl' lang=it\n")
+        assert (tmp_path / "saves" / name).exists()
+    assert (tmp_path / "games file.jsonl").read_text() == ""
+    said, session = talk(steady, "seed=7")
+    assert said.endswith("Good-bye.\n") and len(list((tmp_path / "saves").iterdir())) == 2
+    _, again = talk(steady, "save=saves/tressette-7.json")
+    assert again.table.records == session.table.records
+
+
+def test_where_nothing_can_be_written_the_game_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "saves").write_text("a file in the way")
+    typed = iter(["save\n"])
+    said, session = talk(lambda session: next(typed, None) or steady(session), "game=sette_mezzo", "seed=7")
+    assert "saves cannot be written: File exists\n" in said and session.table.game_over
+    with pytest.raises(OSError, match="saves"):
+        talk(lines("quit"), "game=sette_mezzo", "seed=7")
+
+
+def test_what_is_taken_back_is_taken_back_in_the_save(tmp_path: Path) -> None:
+    save = tmp_path / "table.json"
+    session = sit_down("game=spike", "opponents=human", "seed=7", f"save={save}")
+    for _ in range(3):
+        session.play(choice(session.table))
+    assert session.undo()
+    assert sit_down(f"save={save}").table.hand.actions == session.table.hand.actions != []
+
+
+def test_a_finished_table_goes_on_with_the_next_game(tmp_path: Path) -> None:
+    save, record = tmp_path / "table.json", tmp_path / "games.jsonl"
+    for number in (1, 2, 3):
+        _, session = talk(steady, "game=sette_mezzo", "seed=4", f"save={save}", f"record={record}")
+        assert session.table.score.games == number and len(record.read_text().splitlines()) == number
+
+
+def test_every_decision_is_saved_when_a_file_is_given(tmp_path: Path) -> None:
+    save = tmp_path / "table.json"
+    session = sit_down("seed=7", f"save={save}")
+    while not session.table.person_to_move:
+        session.reply()
+    session.play(choice(session.table))
+    again = sit_down(f"save={save}")
+    assert again.table.hand.actions == session.table.hand.actions
+    assert not [path for path in tmp_path.iterdir() if path != save]
+
+
+def test_a_match_goes_into_a_file_without_its_beginning(tmp_path: Path) -> None:
+    """Another file on the way, and two matches of one name in one file."""
+    save, one, other = tmp_path / "table.json", tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+    _, first = talk(impatient(15, "quit\n"), *TABLES["match"], f"save={save}", f"record={one}")
+    assert 0 < len(one.read_text().splitlines()) == len(first.table.records)
+    early = save.read_bytes()
+    talk(steady, f"save={save}", f"record={other}")
+    save.write_bytes(early)
+    backwards = lambda session: (  # noqa: E731
+        "quit\n" if session.table.hand.over else f"{session.table.game.action_text(session.table.hand.legal[-1])}\n"
+    )
+    talk(backwards, f"save={save}", f"record={other}")
+    found = list(replay_file(other))
+    assert not [line for line in found if "error" in line] and len({line["match"] for line in found}) == 2
+
+
+def saved(tmp_path: Path, *overrides: str) -> tuple[Path, dict[str, Any]]:
+    path = tmp_path / "table.json"
+    talk(impatient(3, "quit\n"), *(overrides or ("seed=7",)), f"save={path}")
+    return path, json.loads(path.read_text())
+
+
+BROKEN: dict[str, dict[str, Any]] = {
+    "it is no save of a table": {"format": "another"},
+    "its version is 2, this busso reads 1": {"version": 2},
+    "game: missing or not": {"game": None},
+    "there is no game 'chess'": {"game": {"name": "chess"}},
+    "tressette has no such option": {"game": {"name": "tressette", "limit": 3}},
+    "seats: 2, of which one must be human": {"seats": ["human", "greedy"]},
+    "seats: 4, of which one must be human": {"seats": ["greedy"] * 4},
+    "seed: missing or not": {"seed": -1},
+    "number: missing or not": {"number": True},
+    "match: tressette is not played to 7": {"match": 7},
+    "score: missing or not": {"score": {"games": 1}},
+    "score: not that": {"score": {"games": 0, "ties": 0, "wins": [0], "totals": [0.0]}},
+    "hands: missing or not": {"hands": []},
+    "there is no action 77": {"hands": [[77]]},
+    "may not play": {"hands": [[0, 0]]},
+}
+
+
+@pytest.mark.parametrize("why", BROKEN)
+def test_a_broken_save_is_one_line_and_stays(why: str, tmp_path: Path) -> None:
+    path, holds = saved(tmp_path)
+    path.write_text(json.dumps(holds | BROKEN[why]))
+    before = path.read_bytes()
+    with pytest.raises((SaveError, SettingsError), match=r"^save: .*table\.json: ") as error:
+        sit_down(f"save={path}")
+    assert why in str(error.value) and "\n" not in str(error.value) and "save=FILE" in str(error.value)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[1]", b"[" * 100_000, b'"x"'])
+def test_a_file_that_is_no_save(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "table.json"
+    path.write_bytes(content)
+    with pytest.raises(SaveError, match=r"^save: .*it is no"):
+        sit_down(f"save={path}")
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["game=spike", "signals=true", "seed=8", "match=21", "opponents=random", "partner=random", "seat=2"],
+)
+def test_another_table_than_the_saved_one_is_refused(other: str, tmp_path: Path) -> None:
+    path, _ = saved(tmp_path)
+    key = "game.signals" if other == "signals=true" else other.partition("=")[0]
+    with pytest.raises(SettingsError, match=f"^{key}: .*leave {key} out, or give another save"):
+        sit_down(other, f"save={path}")
+    same = {"seed=8": "seed=7", "opponents=random": "opponents=greedy", "partner=random": "partner=greedy"}
+    assert sit_down(same.get(other, "seed=7"), f"save={path}").table.setup.seed == 7

@@ -1,0 +1,199 @@
+"""The table: the same line of play gets the same replies, matches follow their rules, the score is kept."""
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cards.game import load_game
+from command.checks import SettingsError
+from evaluate.replay import replay_file
+from play.players import seated_player
+from play.session import Session
+from play.table import Score, Setup, Table
+from tests.play.people import choice, sit_down, steady, talk
+
+TABLES = {
+    "tressette": ("seed=7",),
+    "tressette with all": ("signals=true", "accusi=true", "partner=study_heuristic", "opponents=random", "seed=8"),
+    "two people": ("opponents=[human,greedy]", "seat=1", "seed=9"),
+    "match": ("match=11", "accusi=true", "opponents=random", "seed=10"),
+    "spike": ("game=spike", "seats=3", "hands=3", "seat=1", "seed=11"),
+    "blackjack": ("game=blackjack", "decks=1", "seed=12", "games=4"),
+    "sette e mezzo": ("game=sette_mezzo", "limit=4", "seed=13", "games=4"),
+}
+
+
+def run(table: Table, moves: int = 1_000) -> None:
+    """Play on by `choice`, to the end of the game or so many decisions of people."""
+    while moves and not table.game_over:
+        if table.hand.over:
+            table.deal()
+        elif table.person_to_move:
+            table.play(choice(table))
+            moves -= 1
+        else:
+            table.reply()
+
+
+def decision(table: Table) -> None:
+    """The players play up to a decision of a person."""
+    while table.turn is not None and not table.person_to_move:
+        table.reply()
+
+
+def histories(table: Table) -> list[list[int]]:
+    return [hand.actions for hand in table.hands]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_same_seed_and_decisions_give_the_same_game(name: str) -> None:
+    one, other = sit_down(*TABLES[name]).table, sit_down(*TABLES[name]).table
+    run(one)
+    run(other)
+    assert histories(one) == histories(other) and one.records == other.records and one.score == other.score
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_records_can_be_replayed(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "games.jsonl"
+    _, session = talk(steady, *TABLES[name], f"record={file}")
+    found = list(replay_file(file))
+    assert not [line for line in found if "error" in line]
+    assert len(found) == (len(session.table.hands) if session.table.matches else session.table.score.games)
+
+
+@pytest.mark.parametrize("name", ["tressette with all", "two people", "spike"])
+def test_undo_brings_back_the_same_line_of_play(name: str) -> None:
+    plain, winding = sit_down(*TABLES[name]).table, sit_down(*TABLES[name]).table
+    run(plain)
+    undone = 0
+    while not winding.hand.over and undone < 12:
+        decision(winding)
+        other = next((a for a in reversed(winding.hand.legal) if a != choice(winding)), None)
+        if other is not None:
+            winding.play(other)
+            decision(winding)
+            undone += winding.undo()
+            assert winding.hand.over or winding.turn in winding.people
+        if not winding.hand.over:
+            winding.play(choice(winding))
+            decision(winding)
+    assert undone >= 3
+    run(winding)
+    assert histories(winding) == histories(plain) and winding.records == plain.records
+
+
+def test_undo_stops_at_the_deal_and_at_the_end() -> None:
+    table = sit_down("seed=7").table
+    while not table.person_to_move:
+        table.reply()
+    assert not table.undo()
+    first = len(table.hand.moves)
+    run(table, 2)
+    assert table.undo() and table.undo() and not table.undo()
+    assert len(table.hand.moves) == first
+    run(table)
+    assert table.hand.over and not table.undo()
+
+
+def test_a_match_adds_up_and_goes_round() -> None:
+    table = sit_down(*TABLES["match"]).table
+    run(table)
+    told = [(record["hand"], record["to"], record["leader"]) for record in table.records]
+    leader = table.records[0]["leader"]
+    assert told == [(k + 1, 11, (leader + k) % 4) for k in range(len(told))] and len(told) > 1
+    assert table.records[0]["score"] == [0, 0] and max(table.match_score or []) >= 11
+    assert table.score.games == 1 and sum(table.score.wins) == 1
+    assert table.score.totals == [float(table.match_score[seat % 2]) for seat in range(4)]  # type: ignore[index]
+
+
+def test_illegal_actions_change_nothing() -> None:
+    table = sit_down("seed=7").table
+    while not table.person_to_move:
+        table.reply()
+    before, moves = table.hand.state.copy(), len(table.hand.moves)
+    for action in [a for a in range(-1, 42) if a not in table.hand.legal]:
+        with pytest.raises(ValueError, match="tressette"):
+            table.play(action)
+        assert table.why_not(action) is not None
+    assert (table.hand.state == before).all() and len(table.hand.moves) == moves
+    with pytest.raises(ValueError, match="not over"):
+        table.deal()
+    with pytest.raises(ValueError, match="no player"):
+        table.reply()
+
+
+def test_a_person_cannot_play_for_the_others() -> None:
+    session = sit_down("seed=7", "opponents=random")
+    session.table.begin(next(k for k in range(20) if _turn(session, k) != 0))
+    with pytest.raises(ValueError, match="no person"):
+        session.play(session.table.hand.legal[0])
+
+
+def _turn(session: Session, number: int) -> int | None:
+    session.table.begin(number)
+    return session.table.turn
+
+
+def test_reasons_are_those_of_the_game() -> None:
+    table = sit_down("seed=7").table
+    while not table.person_to_move:
+        table.reply()
+    hand, state = table.hand, table.hand.state[0]
+    own = [card for card in range(40) if int(state["hands"][0]) >> card & 1]
+    barred = next(card for card in own if card not in hand.legal)
+    assert table.why_not(barred).key == "reason.follow"  # type: ignore[union-attr]
+    strange = next(card for card in range(40) if card not in own)
+    assert table.why_not(strange).key == "reason.not_held"  # type: ignore[union-attr]
+    assert table.why_not(hand.legal[0]) is None
+    spike = sit_down("game=spike", "raise_cap=1", "opponents=human", "seed=3").table
+    assert spike.why_not(3).key == "reason.betting"  # type: ignore[union-attr]
+    spike.play(0)
+    assert spike.why_not(0).key == "reason.raise_cap"  # type: ignore[union-attr]
+
+
+def test_a_partner_is_a_player_unless_said_otherwise() -> None:
+    assert sit_down("opponents=human", "seed=7").table.setup.seats == ("human", "human", "greedy", "human")
+    assert sit_down("opponents=[human,random]", "seed=7").table.setup.seats == ("human", "human", "random", "random")
+    assert sit_down("partner=human", "seed=7").table.setup.seats == ("human", "greedy", "human", "greedy")
+
+
+def test_scores_by_hand() -> None:
+    score = Score(wins=[0, 0], totals=[0.0] * 4)
+    teams = ((0, 2), (1, 3))
+    score.add([7, 4, 7, 4], teams)
+    score.add([3, 8, 3, 8], teams)
+    assert (score.games, score.wins, score.ties, score.totals) == (2, [1, 1], 0, [10, 12, 10, 12])
+    alone = Score(wins=[0], totals=[0.0])
+    for result in (1.0, -1.0, 0.0, -1.0):
+        alone.add([result], ((0,),))
+    assert (alone.games, alone.wins, alone.ties, alone.totals) == (4, [1], 1, [-1])
+
+
+def test_players_of_every_kind_sit_down() -> None:
+    game = load_game("tressette")
+    for spec in ("random", "greedy", "monte_carlo:samples=3", "alpha_beta:samples=3"):
+        assert hasattr(seated_player(game, spec), "act")
+    with pytest.raises(SettingsError, match=r"^players: tressette has no player 'gredy'; it has random, greedy"):
+        seated_player(game, "gredy")
+    with pytest.raises(SettingsError, match="has no options"):
+        seated_player(game, "greedy:depth=3")
+    with pytest.raises(ValueError, match="has 4 seats"):
+        Table(Setup(game, ("human", "greedy"), 7))
+
+
+def test_a_reply_depends_on_the_place_in_the_hand_alone() -> None:
+    """A player with a memory of its own would be given away by a fresh one."""
+    table = sit_down("seed=4", "opponents=random").table
+    run(table, 5)
+    fresh = sit_down("seed=4", "opponents=random").table
+    for action in copy.copy(table.hand.actions):
+        if not fresh.person_to_move:
+            assert fresh.reply().action == action
+        else:
+            fresh.play(action)
+    assert np.array_equal(fresh.hand.state, table.hand.state)
+    json.dumps(fresh.score.totals)

@@ -1,0 +1,66 @@
+"""Every text is there in every language, with the same places, and everything that is said has one."""
+
+import re
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from cards.game import load_game
+from play.language import LANGUAGES, Language, message, texts_of
+from play.plain.loop import WORDS
+
+ROOT = Path(__file__).parent.parent.parent
+ENGLISH = texts_of("en")
+SAID = re.compile(r'"((?:plain|page|event|rule|result|reason|odds|accuso|help|unit|word)\.[\w.]+)"')
+
+
+def places(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_every_language_has_every_text_with_its_places(name: str) -> None:
+    texts = texts_of(name)
+    assert list(texts) == list(ENGLISH)
+    assert {key: places(text) for key, text in texts.items()} == {key: places(text) for key, text in ENGLISH.items()}
+    assert all(text.strip() and "\n" not in text for text in texts.values())
+
+
+def test_there_are_two_languages() -> None:
+    assert LANGUAGES == ("en", "it") and texts_of("it")["plain.undone"] != ENGLISH["plain.undone"]
+
+
+def test_what_is_said_has_a_text_and_no_text_is_never_said() -> None:
+    sources = "\n".join(path.read_text() for path in (ROOT / "play").rglob("*.py"))
+    said = set(SAID.findall(sources))
+    assert len(said) > 60 and said <= set(ENGLISH)
+    made = ("word.", "help.", "odds.", "unit.", "rule.", "result.", "action.", "game.", "page.")  # by their parts
+    assert {key for key in set(ENGLISH) - said if not key.startswith(made)} == set()
+    assert {f"word.{word}" for word in WORDS} == {key for key in ENGLISH if key.startswith("word.")}
+    assert {f"help.{word}" for word in WORDS} == {key for key in ENGLISH if key.startswith("help.")}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_words_and_actions_can_be_told_apart(name: str) -> None:
+    language = Language(name)
+    words = {language.say(f"word.{word}") for word in WORDS} | set(WORDS)
+    assert len({language.say(f"word.{word}") for word in WORDS}) == len(WORDS)
+    for game in map(load_game, ("tressette", "spike", "blackjack", "sette_mezzo")):
+        texts = [game.action_text(action) for action in range(game.actions)]
+        called = [language.action(game.name, text) for text in texts]
+        assert len(set(called)) == game.actions and not words & set(called + texts)
+
+
+def test_every_action_with_a_name_has_one_in_every_language() -> None:
+    for game in map(load_game, ("spike", "blackjack", "sette_mezzo")):
+        for action in range(game.actions):
+            assert f"action.{game.name}.{game.action_text(action)}" in ENGLISH
+
+
+def test_a_message_in_a_message_is_said_in_the_same_language() -> None:
+    told = message("event.wins", seat=2, rule=message("rule.lot"))
+    assert Language("en").render(told) == "Seat 2 wins the pool: fully equal, by lot."
+    assert Language("it").render(told) == "Il posto 2 vince il piatto: del tutto pari, a sorte."
+    declared = message("event.declares", seat=1, accusi=(message("accuso.four", rank="A"), "x"))
+    assert Language("en").render(declared) == "Seat 1 declares: four A, x."

@@ -1,0 +1,255 @@
+"""Views: what is in them, and that nothing is in them that the seat must not know."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cards.game import Game, States, load_game
+from cards.splitmix import stream
+from play.hand import Hand, Move
+from play.language import Language
+from play.plain.pages import page
+from play.session import Session
+from play.table import Setup, Table
+from play.views import events, result, view
+from play.views.spike import showdown
+from play.views.tressette import dealt
+from tests.blackjack.hidden import reshuffle_hidden as hidden_in_blackjack
+from tests.play.people import choice, sit_down
+from tests.sette_mezzo.hidden import reshuffle_hidden as hidden_in_sette_mezzo
+from tests.spike.hidden import reshuffle_hidden as hidden_in_spike
+from tests.tiny_game.hidden import reshuffle_hidden as hidden_in_kuhn_poker
+from tests.tressette.hidden import reshuffle_hidden as hidden_in_tressette
+
+Reshuffle = Callable[[States, int, np.random.Generator], None]
+TINY = Path(__file__).parent.parent / "tiny_game"
+
+
+def past_dice_stay(states: States, seat: int, random: np.random.Generator) -> None:
+    """Those of the rounds that are over have been seen by all."""
+    seen, rounds = states["dice"].copy(), max(int(states["round"][0]) - 1, 0)
+    hidden_in_spike(states, seat, random)
+    states["dice"][0, :rounds] = seen[0, :rounds]
+
+
+GAMES: dict[str, tuple[str, dict[str, Any], Reshuffle]] = {
+    "tressette": ("tressette", {}, hidden_in_tressette),
+    "tressette with all": ("tressette", {"signals": True, "accusi": True}, hidden_in_tressette),
+    "spike": ("spike", {"seats": 4}, past_dice_stay),
+    "blackjack": ("blackjack", {}, hidden_in_blackjack),
+    "blackjack of one deck": ("blackjack", {"decks": 1}, hidden_in_blackjack),
+    "sette e mezzo": ("sette_mezzo", {}, hidden_in_sette_mezzo),
+    "kuhn poker": ("kuhn_poker", {}, hidden_in_kuhn_poker),
+}
+
+
+@pytest.fixture(autouse=True)
+def tiny_game_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(TINY))
+
+
+class Reshuffled(Hand):
+    """A hand in whose newest position, and deal if nothing was played, hidden cards were dealt anew."""
+
+    def __init__(self, hand: Hand, seat: int, reshuffle: Reshuffle, random: np.random.Generator) -> None:
+        state = hand.state.copy()
+        reshuffle(state, seat, random)
+        super().__init__(hand.game, hand.seeds, hand.start if hand.moves else state)
+        self.moves = [*hand.moves[:-1]]
+        if hand.moves:
+            last = hand.moves[-1]
+            self.moves.append(Move(last.seat, last.action, last.before, state))
+        self._look()
+
+
+def dealt_hand(game: Game, seed: int) -> Hand:
+    seeds = stream(seed, "view", 0, 1)
+    return Hand(game, seeds, game.deal(seeds))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_hidden_cards_do_not_change_what_a_person_sees(name: str) -> None:
+    game_name, options, reshuffle = GAMES[name]
+    game, random, changed = load_game(game_name, options), np.random.default_rng(5), 0
+    for seed in range(4):
+        hand = dealt_hand(game, seed)
+        while not hand.over:
+            for seat in range(game.seats):
+                other = Reshuffled(hand, seat, reshuffle, random)
+                changed += bool((other.state != hand.state).any())
+                assert view(other, seat) == view(hand, seat)
+            hand.play(int(random.choice(hand.legal)))
+    assert changed > 3
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_view_that_shows_hidden_cards_would_be_seen(name: str) -> None:
+    """What the test above relies on: some seat sees more than another."""
+    game_name, options, reshuffle = GAMES[name]
+    game, random = load_game(game_name, options), np.random.default_rng(6)
+    hands = [dealt_hand(game, seed) for seed in range(3)]
+    if game.seats > 1:
+        assert any(view(hand, 0) != view(Reshuffled(hand, 1, reshuffle, random), 0) for hand in hands)
+    else:
+        assert view(hands[0], 0) != view(hands[1], 0)
+
+
+def played_out(*overrides: str) -> Session:
+    session = sit_down(*overrides)
+    table = session.table
+    while not table.game_over:
+        if table.hand.over:
+            table.deal()
+        elif table.person_to_move:
+            table.play(choice(table))
+        else:
+            table.reply()
+    return session
+
+
+def test_tressette_adds_up() -> None:
+    hand = played_out("signals=true", "accusi=true", "seed=21").table.hand
+    for number in range(40):
+        part = Hand(hand.game, hand.seeds, hand.start)
+        for move in hand.moves[:number]:
+            part.play(move.action)
+        seen = view(part, 0)
+        assert sum(map(len, seen.hand)) == seen.cards_left[0]
+        assert len(seen.trick) == number % 4 and len(seen.last_trick) == (4 if number >= 4 else 0)
+        assert [seat for seat, _ in seen.trick] == [(seen.leader + k) % 4 for k in range(number % 4)]
+        assert seen.points == tuple(thirds // 3 for thirds in seen.thirds)
+        assert bool(seen.legal) == (part.turn == 0) and set(seen.legal) <= {c for suit in seen.hand for c in suit}
+    assert sum(view(hand, 0).points) == 11 and sum(view(hand, 0).tricks) == 10
+    assert sorted(c for hands in dealt(hand) for suit in hands for c in suit) == sorted(
+        hand.game.action_text(card) for card in range(40)
+    )
+
+
+def test_what_is_declared_and_signalled_is_told_once() -> None:
+    """A hand worked by hand: seat 1 holds three threes without coppe, and leads the 4 of bastoni with nothing above."""
+    game = load_game("tressette", {"signals": True, "accusi": True})
+    names = {game.action_text(card): card for card in range(40)}
+    hands = [
+        ["4D", "5D", "6D", "7D", "FD", "CD", "RD", "AD", "2D", "3C"],
+        ["3D", "3S", "3B", "4B", "4C", "5C", "6C", "7C", "FC", "CC"],
+        ["RC", "AC", "2C", "4S", "5S", "6S", "7S", "FS", "CS", "RS"],
+        ["AS", "2S", "5B", "6B", "7B", "FB", "CB", "RB", "AB", "2B"],
+    ]
+    state = game.deal(np.array([1], np.uint64))
+    state["hands"][0] = [sum(1 << names[card] for card in cards) for cards in hands]
+    state["turn"] = state["leader"] = state["opener"] = 1
+    hand = Hand(game, np.array([1], np.uint64), state)
+    english = Language("en")
+    told = [english.render(each) for each in events(hand, hand.play(names["3B"]))]
+    assert told == ["Seat 1 declares: three 3, without coppe.", "Seat 1 plays 3B and says striscio."]
+    for card in ("4S", "2B"):
+        assert [english.render(each) for each in events(hand, hand.play(names[card]))] == [
+            f"Seat {(hand.moves[-1].seat)} plays {card}."
+        ]
+    last = [english.render(each) for each in events(hand, hand.play(names["4D"]))]
+    assert last == ["Seat 0 plays 4D.", "Seat 1 takes the trick: 3B 4S 2B 4D (thirds: 2)."]
+    seen = view(hand, 0)
+    assert seen.signals == ((1, "B", "striscio"),) and seen.voids == (("B",), (), ("B",), ())
+    assert [english.render(each) for each in seen.accusi[1]] == ["three 3, without coppe"]
+    assert seen.last_trick == ((1, "3B"), (2, "4S"), (3, "2B"), (0, "4D")) and seen.last_taker == 1
+    again = [english.render(each) for each in events(hand, hand.play(names["4B"]))]
+    assert again == ["Seat 1 plays 4B and says volo."]
+
+
+def spike_end(seats: list[tuple[str, int]], special: bool = False) -> list[str]:
+    """The showdown of seats with these cards, `low high spike`, as it is told."""
+    game = load_game("spike", {"seats": len(seats), "special_hands": special})
+    state = game.deal(np.array([3], np.uint64))[0]
+    first = {value: k for k, value in reversed(list(enumerate(_values())))}
+    for seat, (cards, _) in enumerate(seats):
+        low, high, spike = (first[int(value)] for value in cards.split())
+        state["hands"][seat], state["spikes"][seat] = (low, high), spike
+    return [Language("en").render(each) for each in showdown(state)]
+
+
+def _values() -> list[int]:
+    from spike.cards import VALUES
+
+    return [int(value) for value in VALUES]
+
+
+@pytest.mark.parametrize(
+    ("seats", "special", "rule"),
+    [
+        ([("-3 2 4", 3), ("-3 2 2", 1)], False, "the sum nearest to 0"),
+        ([("-5 2 2", -1), ("-3 2 2", 1)], False, "of equal distances the positive sum"),
+        ([("-3 2 2", 1), ("-6 3 4", 1)], False, "of equal sums the greater sum of positive cards"),
+        ([("-4 2 3", 1), ("-4 1 4", 1)], False, "the greatest single card"),
+        ([("0 10 -10", 0), ("-2 1 1", 0)], True, "the higher special hand"),
+        ([("-3 2 2", 1), ("-3 2 2", 1)], False, "fully equal, by lot"),
+    ],
+)
+def test_the_rule_that_decided_a_showdown(seats: list[tuple[str, int]], special: bool, rule: str) -> None:
+    *shown, last = spike_end(seats, special)
+    for seat, ((cards, total), told) in enumerate(zip(seats, shown, strict=True)):
+        assert told == f"Seat {seat} shows {' '.join(f'{int(value):+d}' for value in cards.split())}: {total:+d}."
+    assert last.endswith(f"wins the pool: {rule}.")
+
+
+def test_the_log_of_spike_tells_every_hand_to_its_end() -> None:
+    hand = played_out("game=spike", "seats=3", "hands=4", "seed=5").table.hand
+    told = [each for move in hand.moves for each in events(hand, move)]
+    ends = [each for each in told if each.key in ("event.wins", "event.others_folded")]
+    begins = [each for each in told if each.key == "event.next_hand"]
+    played = int(hand.state[0]["hands_played"])
+    assert len(ends) == played and [each.values["hand"] for each in begins] == list(range(2, played + 1))
+    assert view(hand, 0).log == tuple(_after_the_last_begin(told))
+
+
+def _after_the_last_begin(told: list[Any]) -> list[Any]:
+    last = max((k for k, each in enumerate(told) if each.key == "event.next_hand"), default=-1)
+    return told[last + 1 :]
+
+
+def test_credits_and_pool_of_spike_are_all_there_is() -> None:
+    table = sit_down("game=spike", "seats=4", "sabacc_pot=true", "seed=6").table
+    for _ in range(30):
+        if table.hand.over:
+            break
+        seen = view(table.hand, 0)
+        assert sum(seat.credits for seat in seen.seats) + seen.pool + seen.second_pot == 200
+        table.play(choice(table)) if table.person_to_move else table.reply()
+
+
+@pytest.mark.parametrize("game", ["blackjack", "sette_mezzo"])
+def test_a_small_game_is_told_card_by_card(game: str) -> None:
+    english = Language("en")
+    for seed in range(6):
+        table = sit_down(f"game={game}", f"seed={seed}").table
+        while not table.hand.over:
+            drawn = len(view(table.hand, 0).cards)
+            told = events(table.hand, table.play(1))
+            assert [each.key for each in told] == ["event.action", "event.drawn"]
+            seen = view(table.hand, 0)
+            assert len(seen.cards) == drawn + 1 and told[1].values["card"] == seen.cards[-1]
+        seen = view(table.hand, 0)
+        assert seen.outcome == {1: "win", 0: "tie", -1: "lose"}[round(table.hand.returns()[0])]
+        assert all(english.render(each) for each in result(table.hand)) and seen.other_counts is not None
+
+
+def test_a_game_without_a_view_of_its_own_is_played_through_the_generic_one() -> None:
+    table = Table(Setup(load_game("kuhn_poker"), ("human", "equilibrium"), 3))
+    english, legal = Language("en"), set()
+    while table.score.games < 20:
+        if table.hand.over:
+            assert [each.key for each in result(table.hand)] == ["result.seat"] * 2
+            table.deal()
+        elif table.person_to_move:
+            seen = view(table.hand, 0)
+            legal.add(seen.legal)
+            assert page(english, "kuhn_poker", seen, details=True) == [
+                f"You know: {seen.observation}",
+                "You may: pass, bet",
+            ]
+            assert english.render(events(table.hand, table.play(choice(table)))[0]).startswith("Seat 0: ")
+        else:
+            table.reply()
+    assert legal == {("pass", "bet")} and sum(table.score.totals) == 0

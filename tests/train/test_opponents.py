@@ -1,0 +1,45 @@
+"""Players with options as opponents in the evaluations of a run."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from tests.train.runs import small
+from train.__main__ import main
+from train.run import checkpoint
+
+
+def test_search_players_are_opponents(tmp_path: Path) -> None:
+    """By their names with options, which stand in the curves with letters that TensorBoard takes."""
+    player = "monte_carlo:samples=2"
+    opponents = f"evaluation.opponents=[{player},random]"
+    assert main(small(tmp_path, opponents, f"evaluation.best_by=result:{player}", "evaluation.deals=4")) == 0
+    run = tmp_path / "tressette" / "small"
+    with (run / "metrics.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["eval/win_rate_vs_random"]]
+    assert rows and all(0 <= float(row["eval/win_rate_vs_monte_carlo.samples-2"]) <= 1 for row in rows)
+    board = EventAccumulator(str(run / "tensorboard")).Reload()
+    tags = {tag for tag in board.Tags()["scalars"] if tag.startswith("eval/")}
+    of_random = {"eval/win_rate_vs_random", "eval/points_vs_random"}
+    assert tags == of_random | {tag.replace("random", "monte_carlo.samples-2") for tag in of_random}
+    assert json.loads((run / "results.json").read_text()).keys() == {player, "random"}
+    best = checkpoint.load(run / "checkpoints" / "best.pt")
+    assert best["measure"] == f"4 deals against {player}, by result"
+
+
+@pytest.mark.parametrize(
+    ("player", "says"),
+    [
+        ("monte_carlo:sample=5", "monte_carlo has no option 'sample'; it has "),
+        ("monte_carlo:samples=many", "samples is a whole number, not 'many'"),
+        ("search(runs/x)", "tressette has no player 'search(runs/x)'; it has random, greedy"),
+    ],
+)
+def test_an_opponent_that_cannot_be_is_one_line(
+    tmp_path: Path, player: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(small(tmp_path, f"evaluation.opponents=[{player}]")) == 2
+    assert "evaluation.opponents: " in (line := capsys.readouterr().err) and says in line and line.count("\n") == 1

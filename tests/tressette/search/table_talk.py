@@ -1,0 +1,150 @@
+"""What a table of Tressette saw of a hand, and which deals would have looked the same: slowly, from the rules on paper.
+
+A deal agrees with what a seat knows exactly when the same cards, played from that deal, are legal and make the table
+hear the same. Nothing here looks at a state of the engine but to take the dealt hands and the cards played.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.game import Game, States
+from cards.play import named_player, play
+
+Hands = tuple[frozenset[int], ...]
+NAMES = "4567FCRA23"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A hand before its next card: what was dealt, who opened, the cards played in order, the options."""
+
+    dealt: Hands
+    opener: int
+    cards: tuple[int, ...]
+    signals: bool
+    accusi: bool
+    four_of_denari: bool
+    seat: int  # to move
+
+    def seen(self, dealt: Hands) -> list[object] | None:
+        """What the table saw if this was dealt: every card, every word. None if a card was not legal."""
+        return _replay(self, dealt)
+
+    def hands(self) -> Hands:
+        return tuple(frozenset(hand - set(self.cards)) for hand in self.dealt)
+
+    def played(self) -> list[set[int]]:
+        by_seat: list[set[int]] = [set(), set(), set(), set()]
+        for card in self.cards:
+            by_seat[next(seat for seat in range(4) if card in self.dealt[seat])].add(card)
+        return by_seat
+
+    def agrees(self, hands: Hands) -> bool:
+        """Whether these could be the hands now, for all that the seat to move knows."""
+        played = self.played()
+        if hands[self.seat] != self.hands()[self.seat] or any(
+            len(one) != len(other) for one, other in zip(hands, self.hands(), strict=True)
+        ):
+            return False
+        dealt = tuple(frozenset(hand | gone) for hand, gone in zip(hands, played, strict=True))
+        if sorted(card for hand in dealt for card in hand) != list(range(40)):
+            return False
+        return self.seen(dealt) == self.seen(self.dealt)
+
+    def all_deals(self) -> Iterator[Hands]:
+        """Every way to share out the unseen cards, whatever is known of them."""
+        hands = self.hands()
+        others = [seat for seat in range(4) if seat != self.seat]
+        unseen = frozenset().union(*(hands[seat] for seat in others))
+        for first in combinations(sorted(unseen), len(hands[others[0]])):
+            rest = unseen - set(first)
+            for second in combinations(sorted(rest), len(hands[others[1]])):
+                shares = {self.seat: hands[self.seat], others[0]: frozenset(first), others[1]: frozenset(second)}
+                shares[others[2]] = rest - set(second)
+                yield tuple(shares[seat] for seat in range(4))
+
+
+def _replay(moment: Moment, dealt: Hands) -> list[object] | None:
+    if moment.four_of_denari and 0 not in dealt[moment.opener]:
+        return None
+    hands = [set(hand) for hand in dealt]
+    seat, trick, seen = moment.opener, list[tuple[int, int]](), list[object]()
+    for number, card in enumerate(moment.cards):
+        hand = hands[seat]
+        led = trick[0][1] // 10 if trick else card // 10
+        if card not in hand or (card // 10 != led and any(other // 10 == led for other in hand)):
+            return None
+        if moment.accusi and number < 4:
+            seen.append(declared(hand))
+        hand.remove(card)
+        if moment.signals and not trick:
+            seen.append(_word([other for other in hand if other // 10 == led]))
+        trick.append((seat, card))
+        seen.append((seat, card))
+        seat = (seat + 1) % 4
+        if len(trick) == 4:
+            seat = max((played % 10, who) for who, played in trick if played // 10 == led)[1]
+            trick = []
+    return seen
+
+
+def _word(rest: list[int]) -> str:
+    if any(NAMES[card % 10] in "23" for card in rest):
+        return "busso"
+    return "striscio" if rest else "volo"
+
+
+def declared(hand: set[int]) -> frozenset[tuple[str, object]]:
+    """The accusi of a dealt hand: napoletane by suit, threes and fours by rank with the suits they hold."""
+    words: set[tuple[str, object]] = set()
+    for suit in range(4):
+        if {10 * suit + NAMES.index(rank) for rank in "A23"} <= hand:
+            words.add(("napoletana", suit))
+    for rank in "A23":
+        suits = frozenset(card // 10 for card in hand if NAMES[card % 10] == rank)
+        if len(suits) >= 3:
+            words.add((rank, suits))
+    return frozenset(words)
+
+
+def cards_of(bits: int) -> frozenset[int]:
+    return frozenset(card for card in range(40) if bits >> card & 1)
+
+
+def hands_of(words: Sequence[int] | NDArray[np.uint64]) -> Hands:
+    return tuple(cards_of(int(word)) for word in words)
+
+
+def bits_of(hands: Hands) -> list[int]:
+    return [sum(1 << card for card in hand) for hand in hands]
+
+
+def moments(
+    game: Game, seeds: NDArray[np.uint64], player: str, plays: Sequence[int]
+) -> Iterator[tuple[States, list[Moment]]]:
+    """The states of these deals after so many cards, as one player plays them, and what the tables saw."""
+    dealt = [hands_of(state["hands"]) for state in game.deal(seeds)]
+    kept: list[tuple[States, NDArray[np.uint8]]] = []
+    watch = lambda decisions, actions, _: kept.append((decisions.states.copy(), actions.copy()))  # noqa: E731
+    play(game, seeds, [named_player(game, player)], np.zeros((seeds.size, 4), np.uint8), watch=watch)
+    for number in plays:
+        states = kept[number][0]
+        yield (
+            states,
+            [
+                Moment(
+                    dealt[k],
+                    int(kept[0][0]["turn"][k]),
+                    tuple(int(kept[before][1][k]) for before in range(number)),
+                    game.options.signals,
+                    game.options.accusi,
+                    game.options.first_leader == "four_of_denari",
+                    int(states["turn"][k]),
+                )
+                for k in range(seeds.size)
+            ],
+        )

@@ -1,0 +1,113 @@
+"""The player `monte_carlo`: its choice a second time by the engine, what it must not know, whom it beats."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cards.duplicate import duel
+from cards.game import Game, States, load_game
+from cards.play import Decisions, named_player
+from cards.splitmix import stream
+from tests.tressette.search.table_talk import moments
+from tests.tressette.table import GAME, mask, table
+from tressette.cards import parse_card
+from tressette.players import greedy
+from tressette.rules import apply, over, points
+from tressette.search.monte_carlo import MonteCarlo
+from tressette.search.sampler import sampled_states
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"signals": True, "first_leader": "four_of_denari"},
+    {"signals": True, "accusi": True},
+]
+
+
+def choices(game: Game, states: States, seeds: np.ndarray[Any, np.dtype[np.uint64]], samples: int) -> list[int]:
+    player = MonteCarlo(samples)
+    player.begin(seeds)
+    return player.act(Decisions(game, states, np.arange(states.size))).tolist()
+
+
+def by_the_engine(state: np.void, legal: int, samples: States) -> int:
+    """The card with the greatest sum of points, of these with the most thirds, of these the first."""
+    team = int(state["turn"]) % 2
+    worth = {}
+    for card in (card for card in range(40) if legal >> card & 1):
+        total, thirds = 0, 0
+        for sample in samples:
+            copy, action = sample.copy(), card
+            while not over(copy):
+                apply(copy, action)
+                action = 0 if over(copy) else greedy(copy, np.uint64(0))
+            total, thirds = total + points(copy, team), thirds + int(copy["thirds"][team])
+        worth[card] = (total, thirds, -card)
+    return max(worth, key=lambda card: worth[card])
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_choice_is_the_card_with_the_best_mean(options: dict[str, Any]) -> None:
+    game = load_game("tressette", options)
+    for states, _ in moments(game, stream(1, "choice", 0, 6), "greedy", [0, 3, 9, 18, 26, 33, 36]):
+        legal = game.legal(states)
+        seeds = stream(2, "generators", 0, states.size)
+        found = choices(game, states, seeds, 12)
+        samples = sampled_states(states, np.arange(states.size), 12, seeds)
+        for k, card in enumerate(found):
+            assert card == by_the_engine(states[k], int(legal[k]), samples[12 * k : 12 * k + 12])
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_cards_that_it_cannot_see_do_not_matter(options: dict[str, Any]) -> None:
+    game = load_game("tressette", options)
+    for states, _ in moments(game, stream(3, "secret", 0, 30), "random", [0, 6, 15, 22, 29]):
+        seeds = stream(4, "generators", 0, states.size)
+        others = sampled_states(states, np.arange(states.size), 1, stream(5, "others", 0, states.size))
+        assert np.any(others["hands"] != states["hands"])
+        assert choices(game, others, seeds, 10) == choices(game, states, seeds, 10)
+
+
+def test_a_choice_does_not_depend_on_the_other_games() -> None:
+    states, _ = next(moments(GAME, stream(6, "batch", 0, 9), "greedy", [11]))
+    seeds = stream(7, "generators", 0, 9)
+    player = MonteCarlo(5)
+    player.begin(seeds)
+    some = np.array([7, 2])
+    assert player.act(Decisions(GAME, states, some)).tolist() == [choices(GAME, states, seeds, 5)[k] for k in some]
+    # The generators of the games it was asked about have moved on, and no others.
+    moved = [k for k in range(9) if player._generators[k] != seeds[k]]
+    legal = [int(word).bit_count() for word in GAME.legal(states)]
+    assert moved == [k for k in (2, 7) if legal[k] > 1]
+
+
+def test_it_keeps_an_ace_from_a_two_that_must_fall() -> None:
+    # Seat 0 leads with two cards left. The 3 draws the 2 if its holder has no other of the suit, and nothing beats it;
+    # the ace, led first, falls to the 2 of an opponent.
+    hands = ["3D AD", "4D 2D", "5D 6D", "4C 5C"]
+    gone = " ".join(
+        rank + suit for suit in "DCSB" for rank in "4567FCRA23" if rank + suit not in " ".join(hands).split()
+    )
+    states = table(hands, gone=gone)
+    found = choices(GAME, states, stream(8, "generators", 0, 1), 50)
+    assert found == [parse_card("3D")] and int(states[0]["hands"][0]) == int(mask("3D AD"))
+
+
+@pytest.mark.parametrize(
+    "spec, words",
+    [
+        ("monte_carlo:samples=0", "samples is a whole number from 1 to 1000000, not 0"),
+        ("monte_carlo:samples=many", "samples is a whole number"),
+        ("monte_carlo:tricks=3", "no option 'tricks'; it has samples"),
+    ],
+)
+def test_bad_options_are_one_line(spec: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        named_player(GAME, spec)
+    assert "\n" not in str(caught.value)
+
+
+def test_whom_it_beats() -> None:
+    player = named_player(GAME, "monte_carlo")
+    for other, at_least in (("random", 0.75), ("greedy", 0.6)):
+        assert duel(GAME, player, named_player(GAME, other), stream(9, "duel", 0, 400)).win_rate.mean > at_least

@@ -1,0 +1,184 @@
+"""The sampler of hidden hands: every deal that agrees with what the seat knows, each as often as another."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cards.game import States, load_game
+from cards.splitmix import stream
+from tests.tressette.search.counting import agreeing
+from tests.tressette.search.table_talk import Hands, Moment, bits_of, hands_of, moments
+from tressette.search.knowledge import TABLES, keeps_caps
+from tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
+
+OPTIONS = [
+    {"signals": signals, "accusi": accusi, "first_leader": leader}
+    for signals, accusi, leader in product((False, True), (False, True), ("random", "four_of_denari"))
+]
+PLAYERS = ("random", "greedy", "study_heuristic")
+
+
+def positions(
+    options: dict[str, object], name: str, deals: int, plays: list[int], players: tuple[str, ...] = PLAYERS
+) -> Iterator[tuple[States, int, Moment]]:
+    game = load_game("tressette", options)
+    for player in players:
+        for states, told in moments(game, stream(1, name + player, 0, deals), player, plays):
+            for k, moment in enumerate(told):
+                yield states, k, moment
+
+
+def numbered_deals(states: States, k: int) -> list[Hands]:
+    """All deals that the sampler counts, without those that it would refuse."""
+    tables, hands = new_tables(), np.zeros(4, np.uint64)
+    seat = int(states[k]["turn"])
+    hands[seat] = states[k]["hands"][seat]
+    deals = []
+    for number in range(int(prepare(states[k], seat, tables[0]))):
+        deal_of(number, seat, tables[0], hands)
+        if keeps_caps(tables[0], hands, seat):
+            deals.append(hands_of(hands))
+    return deals
+
+
+def drawn(states: States, k: int, samples: int) -> Counter[Hands]:
+    """How often each deal is drawn."""
+    found = sampled_states(states, np.array([k]), samples, stream(2, "draws", 0, states.size))
+    rows, counts = np.unique(found["hands"], axis=0, return_counts=True)
+    return Counter({hands_of(row): int(count) for row, count in zip(rows, counts, strict=True)})
+
+
+def far_off(observed: int, samples: int, probability: float) -> bool:
+    """Six standard errors: never once in a hundred million for one frequency."""
+    return abs(observed - samples * probability) > 6 * np.sqrt(samples * probability * (1 - probability)) + 1e-9
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_numbered_deals_are_those_that_agree(options: dict[str, object]) -> None:
+    for states, k, moment in positions(options, "numbered", 3, [29, 30, 32, 35, 39]):
+        deals = numbered_deals(states, k)
+        assert len(set(deals)) == len(deals)
+        assert set(deals) == {deal for deal in moment.all_deals() if moment.agrees(deal)}
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_every_sample_agrees(options: dict[str, object]) -> None:
+    for states, k, moment in positions(options, "agree", 5, list(range(40))):
+        assert moment.agrees(moment.hands())
+        assert all(moment.agrees(deal) for deal in drawn(states, k, 4))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_every_sample_of_thousands_of_games_agrees(options: dict[str, object]) -> None:
+    for states, k, moment in positions(options, "thousands", 100, list(range(1, 38, 3))):
+        assert all(moment.agrees(deal) for deal in drawn(states, k, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("options", [options for options in OPTIONS if not options["accusi"]], ids=str)
+def test_as_many_deals_as_counted(options: dict[str, object]) -> None:
+    for states, k, moment in positions(options, "counted", 2, [10, 15, 21]):
+        assert int(prepare(states[k], int(states[k]["turn"]), new_tables()[0])) == agreeing(moment)
+
+
+@pytest.mark.parametrize("options", OPTIONS[::2], ids=str)
+def test_deals_are_drawn_alike_often(options: dict[str, object]) -> None:
+    for states, k, _ in positions(options, "alike", 3, [28, 33]):
+        deals = numbered_deals(states, k)
+        if not 2 <= len(deals) <= 500:
+            continue
+        samples = 200 * len(deals)
+        counts = drawn(states, k, samples)
+        chi_square = sum((counts[deal] - 200) ** 2 / 200 for deal in deals)
+        freedom = len(deals) - 1
+        assert sum(counts.values()) == samples and set(counts) <= set(deals)
+        assert chi_square < freedom + 6 * np.sqrt(2 * freedom) + 12
+
+
+def hold(states: States, k: int, samples: int) -> Counter[tuple[int, int]]:
+    """How often each seat is given each card."""
+    found = sampled_states(states, np.array([k]), samples, stream(3, "draws", 0, states.size))["hands"]
+    return Counter(
+        {
+            (seat, card): int((found[:, seat] >> np.uint64(card) & np.uint64(1)).sum())
+            for seat, card in np.ndindex(4, 40)
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "options, plays",
+    [({}, [9]), ({"signals": True}, [17]), ({"signals": True, "first_leader": "four_of_denari"}, [7])],
+    ids=str,
+)
+def test_cards_lie_where_they_lie_as_often_as_counted(options: dict[str, object], plays: list[int]) -> None:
+    samples = 50_000
+    for states, k, moment in positions(options, "marginal", 1, plays, ("random", "greedy")):
+        whole = agreeing(moment)
+        assert int(prepare(states[k], int(states[k]["turn"]), new_tables()[0])) == whole
+        found = hold(states, k, samples)
+        for seat in range(4):
+            for card in sorted(set(range(40)) - set(moment.cards) - moment.hands()[moment.seat])[::5]:
+                expected = agreeing(moment, (seat, card)) / whole if seat != moment.seat else 0.0
+                assert not far_off(found[seat, card], samples, expected), (moment, seat, card)
+
+
+def test_under_accusi_too() -> None:
+    samples = 50_000
+    options = {"accusi": True, "signals": True}
+    for states, k, moment in positions(options, "accusi", 2, [19, 22], ("random", "greedy")):
+        whole = agreeing(moment)
+        assert int(prepare(states[k], int(states[k]["turn"]), new_tables()[0])) >= whole
+        found = hold(states, k, samples)
+        high = [card for card in range(40) if card % 10 >= 7 and card not in moment.cards]
+        for card in [card for card in high if card not in moment.hands()[moment.seat]][:3]:
+            for seat in sorted({0, 1, 2, 3} - {moment.seat}):
+                expected = agreeing(moment, (seat, card)) / whole
+                assert not far_off(found[seat, card], samples, expected), (moment, seat, card)
+
+
+def test_at_the_first_card_nothing_is_known() -> None:
+    game = load_game("tressette")
+    states = game.deal(stream(4, "first", 0, 1))
+    assert int(prepare(states[0], int(states[0]["turn"]), new_tables()[0])) == 5_550_996_791_340  # 30! / 10!^3
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_no_hand_but_the_own_is_looked_at(options: dict[str, object]) -> None:
+    game = load_game("tressette", options)
+    for states, told in moments(game, stream(5, "secret", 0, 20), "random", [2, 13, 26]):
+        samples = sampled_states(states, np.arange(20), 3, stream(6, "draws", 0, 20))
+        for k, moment in enumerate(told):
+            for row in samples[3 * k : 3 * k + 3]:
+                assert np.array_equal(tables_of(row), tables_of(states[k])), moment
+                assert bits_of(moment.hands())[moment.seat] == int(row["hands"][moment.seat])
+
+
+def tables_of(state: np.void) -> NDArray[np.uint8]:
+    tables = np.zeros(1, TABLES)
+    prepare(state, int(state["turn"]), tables[0])
+    return tables.view(np.uint8)
+
+
+def test_samples_of_a_game_do_not_depend_on_the_batch() -> None:
+    game = load_game("tressette", {"signals": True})
+    states, _ = next(moments(game, stream(7, "batch", 0, 5), "greedy", [14]))
+    together, alone = stream(8, "draws", 0, 5), stream(8, "draws", 0, 5)
+    whole = sampled_states(states, np.arange(5), 7, together)
+    assert np.array_equal(whole[21:28], sampled_states(states, np.array([3]), 7, alone))
+    assert together[3] == alone[3] and together[2] != alone[2]
+    # Another seven are others.
+    assert not np.array_equal(whole[21:28]["hands"], sampled_states(states, np.array([3]), 7, alone)["hands"])
+
+
+def test_a_game_that_is_not_in_the_batch() -> None:
+    states = load_game("tressette").deal(stream(9, "few", 0, 2))
+    with pytest.raises(ValueError, match="no such game"):
+        sampled_states(states, np.array([2]), 1, stream(9, "draws", 0, 2))

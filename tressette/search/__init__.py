@@ -1,0 +1,1 @@
+"""Search players of Tressette, and what they know and compute."""

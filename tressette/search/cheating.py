@@ -1,0 +1,72 @@
+"""The player `cheating`, which looks into all four hands: no fair player can, and it is the upper bound of a table."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.batch import at
+from cards.game import Game
+from cards.play import Actions, Decisions
+from tressette.cards import CARDS
+from tressette.rules import STATE
+from tressette.search.alpha_beta import add_points, best_card
+from tressette.search.double_dummy import Table, new_table
+from tressette.search.endings import check_tricks
+from tressette.search.moves import distinct
+from tressette.search.positions import FRAMES, set_frame
+
+_TABLE_BITS = 18
+
+
+@dataclass(frozen=True)
+class Options:
+    """How many of the last tricks are played exactly; each one more takes about three times as long."""
+
+    tricks: int = 8
+
+    def __post_init__(self) -> None:
+        check_tricks(self.tricks)
+
+
+class Cheating:
+    """BREAKS THE RULE that a player uses nothing but what its seat may know: it solves the hands as they are.
+
+    With at most `tricks` left its card is one of the best there are against and with best play. Before that `greedy`
+    plays on for all seats until so many are left, after each card. Of equal cards it plays the one with the fewest
+    thirds, then the weakest. Nothing is drawn: its choice follows from the state.
+    """
+
+    def __init__(self, tricks: int) -> None:
+        self._tricks = tricks
+        self._scratch = np.zeros(2, STATE)
+        self._table = new_table(_TABLE_BITS)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `cards.play.Player`."""
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `cards.play.Player`."""
+        actions = np.empty(decisions.games.size, np.uint8)
+        _choose_all(decisions.states, decisions.games, self._tricks, self._scratch, self._table, actions)
+        return actions
+
+
+def make(game: Game, options: Options) -> Cheating:
+    """The player with these options."""
+    return Cheating(options.tricks)
+
+
+@njit(nogil=True)
+def _choose_all(states: Any, games: Any, tricks: int, scratch: Any, table: Table, actions: Actions) -> None:
+    totals = np.empty(CARDS, np.int64)
+    for k in range(games.size):
+        scratch[1] = at(states, games[k])
+        totals[:] = 0
+        set_frame(scratch[1], table.frames[FRAMES])
+        cards = distinct(table.frames[FRAMES])
+        if cards & (cards - np.uint64(1)) != np.uint64(0):
+            add_points(cards, tricks, scratch, table, totals)
+        actions[k] = best_card(cards, totals)

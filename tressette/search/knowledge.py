@@ -1,0 +1,154 @@
+"""What the seat to move knows of the three hands it does not see, as bounds on where each card can lie.
+
+The unseen cards are those neither in its own hand nor played. Of them it knows how many each other seat holds, and
+
+* voids: a seat that did not follow a suit, or said volo of it, has no more of it;
+* signals: after striscio a seat has neither the 2 nor the 3 of the suit, and, as long as it has played no card of it
+  since, at least one other; after busso it holds the 2 or the 3, as long as it has played neither since;
+* accusi: the dealt hand of a seat that has played holds the combinations that it declared and no other;
+* with the option `first_leader=four_of_denari`, who led first holds the 4 of denari until it is played.
+
+Nothing else of `state` is looked at: no hand but that of the seat itself, except for how many cards are in it.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cards.bits import bit, has, popcount
+from tressette.accusi import HIGH_RANKS, NAPOLETANA, PER_RANK, SAME_RANK
+from tressette.cards import ACE, DECK, RANKS, SUIT_MASK, SUITS, THREE, TWO
+from tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO
+
+HIDDEN = 3  # the seats after the one to move, in order
+PLACES = HIDDEN**HIGH_RANKS  # of ace, 2 and 3 of a suit among the hidden seats
+MOST = RANKS + 1  # numbers of cards in a suit or a hand, from 0 on
+SUIT_HIGH = np.uint64(1 << ACE | 1 << TWO | 1 << THREE)
+_SUIT_SIGNALLED = np.uint64(1 << TWO | 1 << THREE)
+_RANK = np.array([sum(1 << (RANKS * s + ACE + k) for s in range(SUITS)) for k in range(HIGH_RANKS)], np.uint64)
+
+# One record of scratch for knowledge and counting. Cards of a suit are bits by strength; `h` is a hidden seat.
+TABLES = np.dtype(
+    [
+        ("unplaced", np.uint64),  # unseen cards that are not known to lie with one seat
+        ("placed", np.uint64, HIDDEN),  # unseen cards that h surely holds
+        ("barred", np.uint64, HIDDEN),  # cards that h surely does not hold, whole suits of voids included
+        ("played", np.uint64, HIDDEN),
+        ("free", np.int64, HIDDEN),  # unplaced cards that h holds
+        ("least", np.int64, (SUITS, HIDDEN)),  # of the unplaced cards of a suit, h holds so many at least
+        ("most", np.int64, (SUITS, HIDDEN)),  # and at most
+        ("owes_high", np.uint8, (SUITS, HIDDEN)),  # 1: h holds the 2 or the 3, unplaced
+        ("never_all", np.uint64, (SUITS, HIDDEN)),  # h does not hold all of these, if they are any
+        ("capped", np.uint8, (HIDDEN, HIGH_RANKS)),  # 1: h was dealt at most two of the rank, and could exceed it
+        # How the unplaced cards of a suit can lie, from here on the work of `tressette.search.sampler`.
+        ("ordinary", np.uint64, SUITS),  # cards of the suit that may lie with any seat that is not void
+        ("layouts", np.int64, SUITS),  # how many ways there are to place the others, which are high
+        ("layout", np.uint64, (SUITS, PLACES, HIDDEN)),  # the others that h gets
+        ("layout_size", np.int64, (SUITS, PLACES, HIDDEN)),
+        ("ways", np.int64, (SUITS, MOST, MOST)),  # to give a cards of the suit to the first, b to the second seat
+        ("rows", np.int64, (2, MOST, MOST, MOST)),  # of a pair of suits: A and B cards, a of the first suit in A
+        ("cells", np.int64, (2, MOST, MOST)),  # of a pair of suits: A and B cards
+        ("top", np.int64, MOST),  # of all suits: A cards of the first pair
+        ("total", np.int64),
+    ],
+    align=True,
+)
+
+
+@njit
+def learn(state: Any, seat: int, tables: Any) -> None:
+    """Fill the knowledge of `seat` into `tables`."""
+    unseen = DECK & ~state.hands[seat]
+    for other in range(4):
+        unseen &= ~state.played[other]
+    placed = np.uint64(0)
+    for h in range(HIDDEN):
+        other = (seat + 1 + h) & 3
+        tables.played[h] = state.played[other]
+        tables.placed[h] = np.uint64(0)
+        tables.barred[h] = np.uint64(0)
+        _hear_signals(state, other, tables, h)
+        if state.with_accusi and state.played[other] != np.uint64(0):
+            _hear_accusi(np.uint64(state.accusi[other]), tables, h)
+        if state.first_leader == LEADER_FOUR_OF_DENARI and other == state.opener:
+            tables.placed[h] |= bit(0)
+        tables.placed[h] &= unseen
+        placed |= tables.placed[h]
+        tables.free[h] = popcount(state.hands[other]) - popcount(tables.placed[h])
+    tables.unplaced = unseen & ~placed
+    for h in range(HIDDEN):
+        other = (seat + 1 + h) & 3
+        declares = state.with_accusi and state.played[other] != np.uint64(0)
+        for suit in range(SUITS):
+            _bound_suit(state, other, declares, tables, h, suit)
+        for k in range(HIGH_RANKS):
+            tables.capped[h, k] = declares and _cap_rank(np.uint64(state.accusi[other]), tables, h, k)
+
+
+@njit
+def _hear_signals(state: Any, seat: int, tables: Any, h: int) -> None:
+    for suit in range(SUITS):
+        cards = np.uint64(0)
+        if has(np.uint64(state.voids), SUITS * seat + suit):
+            cards = SUIT_MASK
+        elif state.signals[seat, suit] == STRISCIO:
+            cards = _SUIT_SIGNALLED
+        tables.barred[h] |= cards << np.uint64(RANKS * suit)
+
+
+@njit
+def _hear_accusi(declared: np.uint64, tables: Any, h: int) -> None:
+    for suit in range(SUITS):
+        if has(declared, NAPOLETANA + suit):
+            tables.placed[h] |= SUIT_HIGH << np.uint64(RANKS * suit)
+    for k in range(HIGH_RANKS):
+        for missing in range(PER_RANK):
+            if has(declared, SAME_RANK + PER_RANK * k + missing):
+                absent = bit(RANKS * missing + ACE + k) if missing < SUITS else np.uint64(0)
+                tables.placed[h] |= _RANK[k] & ~absent
+                tables.barred[h] |= absent
+
+
+@njit
+def _cap_rank(declared: np.uint64, tables: Any, h: int, k: int) -> bool:
+    """A seat that declared nothing of a rank was dealt at most two of it; what has two of them is barred here.
+
+    Returns whether the seat could still be given more than that.
+    """
+    if (declared >> np.uint64(SAME_RANK + PER_RANK * k)) & np.uint64((1 << PER_RANK) - 1) != np.uint64(0):
+        return False
+    known = popcount((tables.played[h] | tables.placed[h]) & _RANK[k])
+    if known >= 2:
+        tables.barred[h] |= _RANK[k] & tables.unplaced
+        return False
+    return known + popcount(_RANK[k] & tables.unplaced & ~tables.barred[h]) > 2
+
+
+@njit
+def _bound_suit(state: Any, seat: int, declares: bool, tables: Any, h: int, suit: int) -> None:
+    shift = np.uint64(RANKS * suit)
+    placed = (tables.placed[h] >> shift) & SUIT_MASK
+    unplaced = (tables.unplaced >> shift) & SUIT_MASK
+    owes = has(np.uint64(state.owed), SUITS * seat + suit)
+    busso = state.signals[seat, suit] == BUSSO
+    tables.least[suit, h] = 1 if owes and placed == np.uint64(0) else 0
+    void = has(np.uint64(state.voids), SUITS * seat + suit)
+    tables.most[suit, h] = 0 if void else min(tables.free[h], popcount(unplaced))
+    tables.owes_high[suit, h] = owes and busso and placed & _SUIT_SIGNALLED == np.uint64(0)
+    tables.never_all[suit, h] = np.uint64(0)
+    if declares and not has(np.uint64(state.accusi[seat]), NAPOLETANA + suit):
+        missing = SUIT_HIGH & ~(placed | (tables.played[h] >> shift))
+        if missing & ~unplaced == np.uint64(0):
+            tables.never_all[suit, h] = missing
+
+
+@njit
+def keeps_caps(tables: Any, hands: Any, seat: int) -> bool:
+    """Whether nobody was dealt three or four of a rank that it did not declare, if these are the hands."""
+    for h in range(HIDDEN):
+        dealt = hands[(seat + 1 + h) & 3] | tables.played[h]
+        for k in range(HIGH_RANKS):
+            if tables.capped[h, k] and popcount(dealt & _RANK[k]) > 2:
+                return False
+    return True

@@ -1,0 +1,145 @@
+"""The player `monte_carlo`: every legal card tried on hands drawn from all that agree with what the seat knows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.bits import lowest, popcount
+from cards.game import Game
+from cards.kinds import check_samples
+from cards.play import Actions, Decisions
+from tressette.cards import CARDS
+from tressette.search.playout import PLAYOUT, by_strength, other_name, play_out, set_out
+from tressette.search.sampler import new_tables, prepare, sample
+
+
+@dataclass(frozen=True)
+class Options:
+    """How many deals are drawn for a decision."""
+
+    samples: int = 100
+
+    def __post_init__(self) -> None:
+        check_samples(self.samples)
+
+
+class MonteCarlo:
+    """Plays the card with the best mean points of its team, over all deals drawn, when `greedy` plays on for all seats.
+
+    All cards are tried on the same deals; of equal ones, the one with more thirds, then the first. A single legal card
+    is played at once. The choice follows from what the seat knows and the generator of the game alone.
+    """
+
+    def __init__(self, samples: int) -> None:
+        self._samples = samples
+        self._generators = np.zeros(0, np.uint64)
+        self._tables = new_tables()
+        self._start = np.zeros(1, PLAYOUT)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `cards.play.Player`."""
+        self._generators = seeds.copy()
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `cards.play.Player`."""
+        actions = np.empty(decisions.games.size, np.uint8)
+        _choose_all(
+            decisions.states,
+            decisions.games,
+            decisions.legal,
+            self._samples,
+            self._generators,
+            self._tables,
+            self._start,
+            actions,
+        )
+        return actions
+
+    def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
+        """Mean points of the team after each card, `[decisions, cards]`; NaN for those not legal."""
+        values = np.full((decisions.games.size, CARDS), np.nan)
+        _value_all(
+            decisions.states,
+            decisions.games,
+            decisions.legal,
+            self._samples,
+            self._generators,
+            self._tables,
+            self._start,
+            values,
+        )
+        return values
+
+
+def make(game: Game, options: Options) -> MonteCarlo:
+    """The player with these options."""
+    return MonteCarlo(options.samples)
+
+
+@njit(nogil=True)
+def _choose_all(
+    states: Any, games: Any, masks: Any, samples: int, generators: Any, tables: Any, start: Any, actions: Actions
+) -> None:
+    totals = np.empty((CARDS, 2), np.int64)
+    for k in range(games.size):
+        if popcount(masks[k]) > 1:
+            state = states[games[k]]
+            try_cards(state, masks[k], samples, generators, games[k], tables[0], start[0], totals)
+            actions[k] = _best(masks[k], totals)
+        else:
+            actions[k] = lowest(masks[k])
+
+
+@njit(nogil=True)
+def _value_all(
+    states: Any, games: Any, masks: Any, samples: int, generators: Any, tables: Any, start: Any, values: Any
+) -> None:
+    totals = np.empty((CARDS, 2), np.int64)
+    for k in range(games.size):
+        try_cards(states[games[k]], masks[k], samples, generators, games[k], tables[0], start[0], totals)
+        cards = masks[k]
+        while cards != np.uint64(0):
+            card = lowest(cards)
+            cards &= cards - np.uint64(1)
+            values[k, card] = totals[card, 0] / samples
+
+
+@njit
+def try_cards(
+    state: Any, cards: np.uint64, samples: int, generators: Any, index: int, tables: Any, start: Any, totals: Any
+) -> None:
+    """Points and thirds of the team to move, summed over so many deals, for each of `cards`: into `totals[card]`."""
+    seat, team = np.int64(state.turn), np.int64(state.turn & 1)
+    totals[:] = 0
+    hands, played, thirds = np.empty(4, np.uint64), np.empty(4, np.uint64), np.empty(2, np.int64)
+    prepare(state, seat, tables)
+    set_out(state, start)
+    for _ in range(samples):
+        sample(state, seat, tables, generators, index, hands)
+        for other in range(4):
+            start.hands[other] = by_strength(hands[other])
+        rest = cards
+        while rest != np.uint64(0):
+            card = lowest(rest)
+            rest &= rest - np.uint64(1)
+            for other in range(4):
+                played[other] = start.hands[other]
+            last = play_out(start, played, other_name(card), thirds)
+            totals[card, 0] += thirds[team] // 3 + (1 if last & 1 == team else 0)
+            totals[card, 1] += thirds[team]
+
+
+@njit
+def _best(cards: np.uint64, totals: Any) -> int:
+    best = lowest(cards)
+    while cards != np.uint64(0):
+        card = lowest(cards)
+        cards &= cards - np.uint64(1)
+        if totals[card, 0] > totals[best, 0] or (
+            totals[card, 0] == totals[best, 0] and totals[card, 1] > totals[best, 1]
+        ):
+            best = card
+    return best

@@ -1,0 +1,262 @@
+"""Hands that the seat to move does not see, drawn uniformly from all that agree with what it knows.
+
+All deals that agree are numbered from 0 on, and the deal of a random number is written down. Within a suit, ace, 2 and
+3 are placed one by one where signals, accusi or voids tell them apart (at most 27 ways), the others in as many ways as
+multinomial coefficients count. How many ways there are to give the three seats a, b and c cards of each suit is then
+added up over two pairs of suits and over both pairs: at most 30! / 10!^3 = 5.6e12 deals, counted exactly. Digit by
+digit the number of a deal says how many cards of each pair, of each suit, and which cards each seat gets.
+
+One kind of knowledge goes across suits and is not counted: under accusi, that a seat did not declare three or four of a
+rank. Where it forces a card away it is counted; else a deal that breaks it is drawn again: those kept are uniform.
+"""
+
+from itertools import accumulate
+from math import comb
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.batch import at, next_bits
+from cards.bits import bit, has, popcount
+from cards.game import Games, States
+from cards.splitmix import below_wide
+from tressette.cards import ACE, RANKS, SUIT_MASK, SUITS, THREE
+from tressette.rules import STATE
+from tressette.search.knowledge import HIDDEN, MOST, PLACES, SUIT_HIGH, TABLES, keeps_caps, learn
+
+_CHOOSE = np.array([[comb(n, k) for k in range(MOST)] for n in range(MOST)], np.int64)
+# n cards of which one seat gets a, the next b, the last the rest; 0 where there are not so many.
+_SPLITS = np.array(
+    [[[comb(n, a) * comb(max(n - a, 0), b) for b in range(MOST)] for a in range(MOST)] for n in range(MOST)], np.int64
+)
+
+
+def _subsets() -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+    """All subsets of every set of ten things, by their number of members, and where those of each set begin."""
+    lists = []
+    for cards in range(1 << RANKS):
+        below, part = [cards], cards
+        while part:
+            part = (part - 1) & cards
+            below.append(part)
+        lists.append(sorted(below, key=int.bit_count))
+    starts = [0, *accumulate(len(each) for each in lists)]
+    return np.array([part for each in lists for part in each], np.uint16), np.array(starts[:-1], np.int64)
+
+
+_SUBSETS, _START = _subsets()
+# How many subsets of n things have fewer than k members.
+_SMALLER = np.array([[sum(comb(n, j) for j in range(k)) for k in range(MOST)] for n in range(MOST)], np.int64)
+
+
+def new_tables() -> NDArray[np.void]:
+    """Scratch for `prepare` and `sample`: an array of one record. They take the record, `new_tables()[0]`."""
+    return np.zeros(1, TABLES)
+
+
+@njit
+def prepare(state: Any, seat: int, tables: Any) -> np.uint64:
+    """Count the deals that agree with what `seat` knows; what `sample` needs is left in `tables`.
+
+    Returns their number, at least 1; under accusi some of them may still be refused by `sample`.
+    """
+    learn(state, seat, tables)
+    for suit in range(SUITS):
+        _lay_out(tables, suit)
+        _count_suit(tables, suit)
+    _count_pair(tables, 0)
+    _count_pair(tables, 1)
+    first, second = tables.free[0], tables.free[1]
+    tables.total = 0
+    for a in range(first + 1):
+        row = 0
+        for b in range(second + 1):
+            row += tables.cells[0, a, b] * tables.cells[1, first - a, second - b]
+        tables.top[a] = row
+        tables.total += row
+    return np.uint64(tables.total)
+
+
+@njit
+def sample(state: Any, seat: int, tables: Any, generators: Any, index: int, hands: Any) -> None:
+    """Write into `hands`, uint64 `[4]`, one of the deals counted by `prepare`, all with the same probability.
+
+    `generators[index]` moves on. A probability is exact to one part in 2**20.
+    """
+    hands[seat] = state.hands[seat]
+    while True:
+        number = np.int64(below_wide(next_bits(generators, index), np.uint64(tables.total)))
+        deal_of(number, seat, tables, hands)
+        if keeps_caps(tables, hands, seat):
+            return
+
+
+@njit
+def _lay_out(tables: Any, suit: int) -> None:
+    """List the ways to place the cards of a suit that some seat may not hold though it may hold others."""
+    shift = np.uint64(RANKS * suit)
+    cards = (tables.unplaced >> shift) & SUIT_MASK
+    apart = np.uint64(0)
+    for h in range(HIDDEN):
+        barred = (tables.barred[h] >> shift) & cards
+        told = tables.owes_high[suit, h] != 0 or tables.never_all[suit, h] != np.uint64(0)
+        if tables.most[suit, h] > 0 and (told or barred != np.uint64(0)):
+            apart = cards & SUIT_HIGH
+    tables.ordinary[suit] = cards & ~apart
+    count = 0
+    for code in range(PLACES):
+        if _lays(tables, suit, apart, code, count):
+            count += 1
+        if apart == np.uint64(0):
+            break
+    tables.layouts[suit] = count
+
+
+@njit
+def _lays(tables: Any, suit: int, apart: np.uint64, code: int, place: int) -> bool:
+    """Write down the layout that `code` means, three digits to the base of three; whether it is possible."""
+    layout, fits = tables.layout[suit, place], True
+    for h in range(HIDDEN):
+        layout[h] = np.uint64(0)
+    for strength in range(ACE, THREE + 1):
+        h = code % HIDDEN
+        code //= HIDDEN
+        if has(apart, strength):
+            layout[h] |= bit(strength)
+            fits = fits and not has(tables.barred[h], RANKS * suit + strength)
+        else:
+            # A card that is not there lies nowhere, and is counted once.
+            fits = fits and h == 0
+    for h in range(HIDDEN):
+        never = tables.never_all[suit, h]
+        fits = fits and (never == np.uint64(0) or never & ~layout[h] != np.uint64(0))
+        fits = fits and (tables.owes_high[suit, h] == 0 or (layout[h] >> np.uint64(ACE + 1)) != np.uint64(0))
+        tables.layout_size[suit, place, h] = popcount(layout[h])
+    return fits
+
+
+@njit
+def _count_suit(tables: Any, suit: int) -> None:
+    """In how many ways the first hidden seat gets a and the second b cards of the suit."""
+    ways, least, most = tables.ways[suit], tables.least[suit], tables.most[suit]
+    rest = popcount(tables.ordinary[suit])
+    cards = popcount((tables.unplaced >> np.uint64(RANKS * suit)) & SUIT_MASK)
+    for a in range(cards + 1):
+        for b in range(cards + 1 - a):
+            ways[a, b] = 0
+    for place in range(tables.layouts[suit]):
+        size = tables.layout_size[suit, place]
+        last = max(least[2], size[2])
+        for a in range(max(least[0], size[0]), most[0] + 1):
+            # The third seat gets what is left: no fewer than `last`, no more than its most.
+            low = max(least[1], size[1], cards - a - most[2])
+            for b in range(low, min(most[1], cards - a - last) + 1):
+                ways[a, b] += _SPLITS[rest, a - size[0], b - size[1]]
+
+
+@njit
+def _count_pair(tables: Any, pair: int) -> None:
+    """The same for suits `2 * pair` and the next together, and how many of them have each a in the former."""
+    one, two = tables.ways[2 * pair], tables.ways[2 * pair + 1]
+    first = popcount((tables.unplaced >> np.uint64(RANKS * 2 * pair)) & SUIT_MASK)
+    second = popcount((tables.unplaced >> np.uint64(RANKS * (2 * pair + 1))) & SUIT_MASK)
+    for a in range(tables.free[0] + 1):
+        for b in range(tables.free[1] + 1):
+            cell = 0
+            if 0 <= first + second - a - b <= tables.free[2]:
+                for x in range(max(0, a - second), min(a, first) + 1):
+                    row = 0
+                    for y in range(max(0, a + b - x - second), min(b, first - x) + 1):
+                        row += one[x, y] * two[a - x, b - y]
+                    tables.rows[pair, a, b, x] = row
+                    cell += row
+            tables.cells[pair, a, b] = cell
+
+
+@njit
+def deal_of(number: int, seat: int, tables: Any, hands: Any) -> None:
+    """Write the deal of this number, below `tables.total`, into the three hands that `seat` does not see."""
+    for h in range(HIDDEN):
+        hands[(seat + 1 + h) & 3] = tables.placed[h]
+    a = b = 0
+    while number >= tables.top[a]:
+        number -= tables.top[a]
+        a += 1
+    rest_a = tables.free[0] - a
+    rest_b = tables.free[1]
+    while number >= tables.cells[0, a, b] * tables.cells[1, rest_a, rest_b]:
+        number -= tables.cells[0, a, b] * tables.cells[1, rest_a, rest_b]
+        b += 1
+        rest_b -= 1
+    here = tables.cells[0, a, b]
+    _deal_pair(number % here, 0, a, b, seat, tables, hands)
+    _deal_pair(number // here, 1, rest_a, rest_b, seat, tables, hands)
+
+
+@njit
+def _deal_pair(number: int, pair: int, a: int, b: int, seat: int, tables: Any, hands: Any) -> None:
+    one, two = tables.ways[2 * pair], tables.ways[2 * pair + 1]
+    second = popcount((tables.unplaced >> np.uint64(RANKS * (2 * pair + 1))) & SUIT_MASK)
+    rows = tables.rows[pair, a, b]
+    x = max(0, a - second)
+    while number >= rows[x]:
+        number -= rows[x]
+        x += 1
+    y = max(0, a + b - x - second)
+    while number >= one[x, y] * two[a - x, b - y]:
+        number -= one[x, y] * two[a - x, b - y]
+        y += 1
+    _deal_suit(number % one[x, y], 2 * pair, x, y, seat, tables, hands)
+    _deal_suit(number // one[x, y], 2 * pair + 1, a - x, b - y, seat, tables, hands)
+
+
+@njit
+def _deal_suit(number: int, suit: int, a: int, b: int, seat: int, tables: Any, hands: Any) -> None:
+    cards = tables.ordinary[suit]
+    rest = popcount(cards)
+    c = popcount((tables.unplaced >> np.uint64(RANKS * suit)) & SUIT_MASK) - a - b
+    place = 0
+    while True:
+        size = tables.layout_size[suit, place]
+        if size[0] <= a and size[1] <= b and size[2] <= c:
+            ways = _SPLITS[rest, a - size[0], b - size[1]]
+            if number < ways:
+                break
+            number -= ways
+        place += 1
+    a -= tables.layout_size[suit, place, 0]
+    b -= tables.layout_size[suit, place, 1]
+    choices = _CHOOSE[rest - a, b]
+    first = np.uint64(_SUBSETS[_START[cards] + _SMALLER[rest, a] + number // choices])
+    left = cards & ~first
+    second = np.uint64(_SUBSETS[_START[left] + _SMALLER[rest - a, b] + number % choices])
+    layout, shift = tables.layout[suit, place], np.uint64(RANKS * suit)
+    hands[(seat + 1) & 3] |= (first | layout[0]) << shift
+    hands[(seat + 2) & 3] |= (second | layout[1]) << shift
+    hands[(seat + 3) & 3] |= (left & ~second | layout[2]) << shift
+
+
+@njit(nogil=True)
+def _sample_states(states: Any, games: Any, samples: int, generators: Any, tables: Any, out: Any) -> None:
+    hands = np.empty(4, np.uint64)
+    for k in range(games.size):
+        state = at(states, games[k])
+        prepare(state, state.turn, tables[0])
+        for j in range(samples):
+            sample(state, state.turn, tables[0], generators, games[k], hands)
+            out[k * samples + j] = state
+            for seat in range(4):
+                out[k * samples + j].hands[seat] = hands[seat]
+
+
+def sampled_states(states: States, games: Games, samples: int, generators: NDArray[np.uint64]) -> States:
+    """Copies of `states[games]` with the hidden hands drawn as the seat to move may think them.
+
+    `[games.size * samples]`: the samples of one game lie together. `generators`, one for each of `states`, move on in
+    `games`.
+    """
+    out = np.empty(games.size * samples, STATE)
+    _sample_states(states, games, samples, generators, new_tables(), out)
+    return out

@@ -1,0 +1,193 @@
+"""Possible worlds of a decision: what each seat would have seen and done in them, and how they may go on.
+
+A world is a state in which the hidden hands are filled in (`sampler.sampled_states`). Its past is replayed from the
+deal on, to ask how likely its seats were to play as they did; its future is played out by who gives values to cards.
+These are the loops over worlds; who gives values (`evaluate.search`) has a network, and is asked for many at a time.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.bits import bit, has, lowest
+from tressette.cards import CARDS, DECK, RANKS, THIRDS, TWO
+from tressette.observation import observe
+from tressette.rules import NO_CARD, POINTS, apply, begin, legal, over, points
+from tressette.search.double_dummy import Table, points_near
+
+Indices = NDArray[np.int64]
+
+
+@njit
+def _single(mask: np.uint64) -> bool:
+    return mask & (mask - np.uint64(1)) == np.uint64(0)
+
+
+@njit
+def _one_of_a_run(state: Any, mask: np.uint64, values: NDArray[np.float32]) -> np.uint64:
+    """Of neighbours in strength of the same thirds, between which nobody else has a card, that of the greatest value.
+
+    Whichever of them is played, the others then stand for it. Where it is led and heard whether the 2 or the 3 is left,
+    these come to the same as no other.
+    """
+    talks = state.with_signals and state.turn == state.leader
+    own = state.hands[state.turn]
+    others = DECK & ~own
+    for seat in range(4):
+        others &= ~state.played[seat]
+    for seat in range(4):
+        if state.trick[seat] != NO_CARD:
+            others |= bit(state.trick[seat])
+    kept, best = np.uint64(0), -1
+    for card in range(CARDS):
+        if card % RANKS == 0 or has(others, card):
+            best = -1
+        if has(mask, card):
+            apart = talks and card % RANKS >= TWO
+            if best >= 0 and not apart and THIRDS[best % RANKS] == THIRDS[card % RANKS]:
+                if values[card] <= values[best]:
+                    continue
+                kept ^= bit(best)
+            best = card
+            kept |= bit(card)
+    return kept
+
+
+@njit(nogil=True)
+def one_of_each_run(
+    states: Any, games: Indices, masks: NDArray[np.uint64], values: NDArray[np.float32], out: NDArray[np.uint64]
+) -> None:
+    """Write the legal cards of `states[games]` without those that come to the same as one of greater value."""
+    for k in range(games.size):
+        out[k] = _one_of_a_run(states[games[k]], masks[k], values[k])
+
+
+@njit(nogil=True)
+def rewind(worlds: Any, dealt: Any) -> None:
+    """Write each world as it was dealt, before the first card."""
+    for k in range(worlds.size):
+        dealt[k] = worlds[k]
+        for seat in range(4):
+            dealt[k].hands[seat] |= worlds[k].played[seat]
+        begin(dealt[k], worlds[k].opener)
+
+
+@njit(nogil=True)
+def past_choices(past: Any, seats: NDArray[np.uint8], live: Indices, rows: Indices, words: NDArray[np.uint64]) -> int:
+    """Of the worlds `live`, list those whose seat to move is not `seats[world]` and has a choice, and what it sees.
+
+    Returns how many; the first so many of `rows` are worlds, those of `words` packed observations.
+    """
+    count = 0
+    for k in live:
+        if past[k].turn != seats[k] and not _single(legal(past[k])):
+            rows[count] = k
+            words[count, :] = np.uint64(0)
+            observe(past[k], past[k].turn, words[count])
+            count += 1
+    return count
+
+
+@njit
+def _log_share(values: NDArray[np.float32], mask: np.uint64, card: int, temperature: float, slack: float) -> float:
+    """Log of the probability of `card` by a softmax over the legal cards, which are all played with `slack` besides."""
+    top, count = values[card], 0
+    rest = mask
+    while rest != np.uint64(0):
+        top = max(top, values[lowest(rest)])
+        rest &= rest - np.uint64(1)
+        count += 1
+    total, rest = 0.0, mask
+    while rest != np.uint64(0):
+        total += np.exp((values[lowest(rest)] - top) / temperature)
+        rest &= rest - np.uint64(1)
+    return np.log((1 - slack) * np.exp((values[card] - top) / temperature) / total + slack / count)
+
+
+@njit(nogil=True)
+def weigh_past_choices(
+    past: Any,
+    worlds: Any,
+    rows: Indices,
+    values: NDArray[np.float32],
+    temperatures: NDArray[np.float64],
+    slack: float,
+    log_likelihood: NDArray[np.float64],
+) -> None:
+    """Add to each of `rows` the log of how likely its seat to move was to play what it played, by `values[row]`.
+
+    `temperatures` are those of the partner of the seat that looks back, and of its opponents.
+    """
+    for i in range(rows.size):
+        k = rows[i]
+        mask, card = legal(past[k]), worlds[k].order[past[k].plays]
+        opponent = (past[k].turn ^ worlds[k].turn) & 1
+        log_likelihood[k] += _log_share(values[i], mask, card, temperatures[opponent], slack)
+
+
+@njit(nogil=True)
+def replay_one(past: Any, worlds: Any, live: Indices) -> int:
+    """Play in each of `live` the card that was played there; returns how many are not yet where `worlds` are.
+
+    These come first in `live`.
+    """
+    count = 0
+    for k in live:
+        apply(past[k], worlds[k].order[past[k].plays])
+        if past[k].plays < worlds[k].plays:
+            live[count] = k
+            count += 1
+    return count
+
+
+@njit(nogil=True)
+def play_card(worlds: Any, which: Indices, cards: NDArray[np.uint8], out: Any) -> None:
+    """Write copies of `worlds[which]` in which the seat to move has played one of `cards`."""
+    for i in range(which.size):
+        out[i] = worlds[which[i]]
+        apply(out[i], cards[i])
+
+
+@njit(nogil=True)
+def to_next_choice(states: Any, live: Indices, end: int, masks: NDArray[np.uint64], words: NDArray[np.uint64]) -> int:
+    """Play forced cards in `states[live]` until a seat has a choice, or `end` cards are played.
+
+    Returns in how many games one has. These come first in `live`, and in the same order in `masks` (legal cards) and
+    `words` (what the seat sees).
+    """
+    count = 0
+    for k in live:
+        mask = legal(states[k])
+        while states[k].plays < end and _single(mask):
+            apply(states[k], lowest(mask))
+            mask = legal(states[k])
+        if states[k].plays < end:
+            live[count], masks[count] = k, mask
+            words[count, :] = np.uint64(0)
+            observe(states[k], states[k].turn, words[count])
+            count += 1
+    return count
+
+
+@njit(nogil=True)
+def play_best(states: Any, live: Indices, masks: NDArray[np.uint64], values: NDArray[np.float32]) -> None:
+    """Play in each of `states[live]` the legal card of the greatest value, of equals the first."""
+    for i in range(live.size):
+        best, rest = lowest(masks[i]), masks[i] & (masks[i] - np.uint64(1))
+        while rest != np.uint64(0):
+            card = lowest(rest)
+            rest &= rest - np.uint64(1)
+            if values[i, card] > values[i, best]:
+                best = card
+        apply(states[live[i]], best)
+
+
+@njit(nogil=True)
+def points_of(states: Any, seats: NDArray[np.uint8], table: Table, out: NDArray[np.float64]) -> None:
+    """The points that the team of each seat has in the end, when what is not over is played best with open hands."""
+    guess = POINTS // 2
+    for k in range(states.size):
+        guess = points(states[k], 0) if over(states[k]) else points_near(guess, states[k], table)
+        out[k] = guess if seats[k] & 1 == 0 else POINTS - guess
