@@ -94,11 +94,14 @@ def _environment_round(rows: int) -> Callable[[], None]:
     scratch = np.empty((rows, GAME.bits), np.float32)
     actions = np.array([int(mask & -mask).bit_length() - 1 for mask in GAME.legal(states).tolist()], np.uint8)
     games = np.arange(rows)
+    moved = np.empty_like(states)
+    fresh = states.view(np.uint8)
 
     def once() -> None:
         unpack(GAME.observe(states, games), GAME.bits, scratch)
         GAME.check(states, games, actions, GAME.legal(states, games))
-        GAME.loops.apply(states.copy(), games, actions)
+        moved.view(np.uint8)[:] = fresh  # no rollout does: as bytes, for NumPy copies records field by field
+        GAME.loops.apply(moved, games, actions)
         GAME.over(states, games)
 
     return once
