@@ -27,7 +27,7 @@ def check_one_of(key: str, value: str, *choices: str) -> None:
     require(value in choices, key, "one of " + ", ".join(choices), value)
 
 
-def check_range(key: str, value: int, minimum: int, maximum: int) -> None:
+def check_range(key: str, value: float, minimum: int, maximum: int) -> None:
     """Raise SettingsError unless `minimum <= value <= maximum`."""
     require(minimum <= value <= maximum, key, f"{minimum} to {maximum}", value)
 

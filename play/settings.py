@@ -14,7 +14,7 @@ from command.checks import MAX_SEED, SettingsError, check_one_of, check_range, r
 from play.language import LANGUAGES
 from play.players import HUMAN, default_opponent
 
-PLAIN = "plain"
+PLAIN, APP, AUTO = "plain", "app", "auto"
 MOST_GAMES = 1_000_000
 
 
@@ -33,12 +33,14 @@ class PlaySettings:
     record: str | None = None
     save: str | None = None
     lang: str = "en"
-    ui: str = PLAIN
+    ui: str = AUTO
+    pace: float = 0.4
 
     def __post_init__(self) -> None:
-        check_one_of("ui", self.ui, PLAIN)
+        check_one_of("ui", self.ui, AUTO, APP, PLAIN)
         check_one_of("lang", self.lang, *LANGUAGES)
         check_range("games", self.games, 1, MOST_GAMES)
+        check_range("pace", self.pace, 0, 60)
         if self.seed is not None:
             check_range("seed", self.seed, 0, MAX_SEED)
         for key in ("record", "save"):

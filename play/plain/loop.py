@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
-from play.hints import Odds, Worth
 from play.language import Language, Message
 from play.plain.pages import page
-from play.review import Judged, review, total_cost
+from play.review import review
 from play.session import Session
+from play.speech import Speech
 from play.views import events, result, view
 
 # Words in all languages, beside those that the texts have for them.
@@ -27,6 +27,7 @@ class PlainTable:
     def __init__(self, session: Session, language: Language, games: int, lines: TextIO, out: TextIO) -> None:
         self.session, self.table = session, session.table
         self._language, self._lines, self._out = language, lines, out
+        self._speech = Speech(language, session.table, session.coach)
         before = self.table.score if session.finished else self.table.score_before
         self._games = before.games + games
         self._name = self.table.game.name
@@ -139,14 +140,14 @@ class PlainTable:
         return " ".join(line.split())
 
     def _say(self, key: str, **values: object) -> None:
-        print(self._language.say(key, **values), file=self._out, flush=True)
+        self._print([self._language.say(key, **values)])
 
     def _tell(self, told: list[Message]) -> None:
-        for each in told:
-            # Actions are called as in the language of the table.
-            named = {"action": self._language.action(self._name, str(each.values.get("action")))}
-            values = {**each.values, **named} if "action" in each.values else each.values
-            self._say(each.key, **values)
+        self._print(self._speech.lines(told))
+
+    def _print(self, lines: list[str]) -> None:
+        for line in lines:
+            print(line, file=self._out, flush=True)
 
     def _seats(self) -> None:
         for seat, name in enumerate(self.table.setup.seats):
@@ -160,46 +161,18 @@ class PlainTable:
     def _show(self, details: bool = True) -> None:
         """The table, with what was said and shown before if `details` are wanted."""
         seen = view(self.table.hand, self._viewer())
-        for line in page(self._language, self._name, seen, details):
-            print(line, file=self._out, flush=True)
+        self._print(page(self._language, self._name, seen, details))
 
     def _help(self) -> None:
         self._say("plain.help")
         for word in WORDS:
             self._say(f"help.{word}", word=self._language.say(f"word.{word}"))
 
-    def _worth(self, worth: Worth) -> str:
-        adviser = self.session.coach.adviser
-        name = self._language.action(self._name, self.table.game.action_text(worth.action))
-        if worth.value is None or adviser is None:
-            return self._language.say("plain.worth_unknown", action=name)
-        value = f"{worth.value:.2f}" if adviser.unit == "points" else f"{worth.value:+.3f}"
-        return self._language.say("plain.worth", action=name, value=value)
-
     def _hint(self) -> None:
-        worths = self.session.coach.hint(self.table.hand)
-        if not worths:
-            self._say("plain.no_hint")
-            return
-        unit = self._language.texts[f"unit.{self.session.coach.adviser.unit}"]  # type: ignore[union-attr]
-        self._say("plain.hint", unit=unit, player=self.session.coach.name, worths=tuple(map(self._worth, worths)))
+        self._print([self._speech.hint(self.session.coach.hint(self.table.hand))])
 
     def _odds(self) -> None:
-        found = self.session.coach.odds(self.table.hand)
-        if not found:
-            self._say("plain.no_odds")
-        for odds in found:
-            self._say_odds(odds)
-
-    def _say_odds(self, odds: Odds) -> None:
-        chances = tuple(
-            self._language.say(f"odds.{name}", chance=f"{100 * chance:.1f}%") for name, chance in odds.chances.items()
-        )
-        if odds.action is None:
-            self._say("plain.odds", chances=chances)
-        else:
-            action = self._language.action(self._name, self.table.game.action_text(odds.action))
-            self._say("plain.odds_of", action=action, chances=chances)
+        self._print(self._speech.odds(self.session.coach.odds(self.table.hand)))
 
     def _review(self) -> None:
         """The newest hand that is over: what was decided in it, and all hands open."""
@@ -213,37 +186,10 @@ class PlainTable:
 
             for seat, suits in enumerate(dealt(over[-1])):
                 self._say("plain.dealt", seat=seat, cards="  ".join(" ".join(cards) for cards in suits if cards))
-        for each in judged:
-            self._say_judged(each)
-        adviser = self.session.coach.adviser
-        if adviser is None or not judged:
-            self._say("plain.no_review")
-        else:
-            unit = self._language.texts[f"unit.{adviser.unit}"]
-            self._say("plain.review_total", number=len(judged), cost=f"{total_cost(judged):.2f}", unit=unit)
-
-    def _say_judged(self, judged: Judged) -> None:
-        action = self._language.action(self._name, self.table.game.action_text(judged.action))
-        place = {"number": judged.number, "seat": judged.seat, "action": action}
-        if judged.cost is None:
-            self._say("plain.judged_unknown", **place, best=self._worth(judged.best))
-        elif judged.cost == 0:
-            self._say("plain.judged_best", **place)
-        else:
-            self._say("plain.judged", **place, cost=f"{judged.cost:.2f}", best=self._worth(judged.best))
+        self._print([*map(self._speech.judged, judged), self._speech.review_total(judged)])
 
     def _score(self) -> None:
-        table, score = self.table, self.table.score
-        if table.match_score is not None:
-            self._say("plain.match_score", score=tuple(table.match_score), to=table.setup.match)
-        if table.game_over:
-            key = "plain.score" if len(score.wins) > 1 else "plain.score_alone"
-            self._say(key, games=score.games, wins=tuple(score.wins), ties=score.ties)
-            self._say("plain.totals", totals=tuple(f"{total:g}" for total in score.totals), unit=self._unit())
-
-    def _unit(self) -> str:
-        unit = self.table.game.unit
-        return self._language.texts.get(f"unit.{unit}", unit)
+        self._print(self._speech.score())
 
     def _save(self) -> None:
         try:

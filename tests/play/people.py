@@ -9,8 +9,8 @@ from pathlib import Path
 
 from command.compose import compose
 from command.game import with_game_options
-from play.__main__ import open_session
 from play.language import Language
+from play.opening import open_session
 from play.plain.loop import PlainTable
 from play.session import Session
 from play.settings import PlaySettings

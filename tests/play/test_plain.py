@@ -57,7 +57,7 @@ class Terminal:
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self._main, side = pty.openpty()
-        self.process = start(folder, arguments, stdin=side, stdout=side, stderr=side)
+        self.process = start(folder, ("ui=plain", *arguments), stdin=side, stdout=side, stderr=side)
         os.close(side)
         self.said = ""
 

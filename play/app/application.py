@@ -1,0 +1,72 @@
+"""The application: which screen is shown, what all of them share, and that no table is left unsaved."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from play.app.menu import MenuScreen
+from play.app.opening import OpeningScreen
+from play.app.screens import screen_for
+from play.app.table import TableScreen
+from play.language import Language
+from play.session import Session
+from play.settings import PlaySettings
+
+LEAST_WIDTH, LEAST_HEIGHT = 80, 24  # the smallest terminal on which every screen is whole
+
+
+class TableApp(App[int]):
+    """Menu, tables, and what else there is to see. With keys of a command line `given`, a table is opened at once."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "busso"
+    ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - as in the base class
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+t", "change_theme", show=False),
+        Binding("ctrl+q", "leave", show=False, priority=True),
+        Binding("ctrl+c", "leave", show=False, priority=True),
+    ]
+
+    def __init__(self, settings: PlaySettings, given: set[str] | None = None) -> None:
+        super().__init__()
+        self.settings, self.language = settings, Language(settings.lang)
+        self._given = given or set()
+        self.table: TableScreen | None = None  # the one at which somebody sits
+        self.last_words: list[str] = []  # for the terminal, once the application is gone
+        self.theme = "textual-dark"
+
+    def on_mount(self) -> None:
+        """Begin in the menu; a table that the command line named is opened above it."""
+        self.push_screen(MenuScreen(self.settings, self.language))
+        if self._given:
+            self.open_table(self.settings, self._given)
+
+    def open_table(self, settings: PlaySettings, given: set[str]) -> None:
+        """Open a table in the background, and sit down at it; what is wrong with it is said in the menu."""
+        self.push_screen(OpeningScreen(settings, given, self.language), self._sit_down)
+
+    def _sit_down(self, session: Session | None) -> None:
+        if session is not None:
+            self.table = screen_for(session.table.game)(session, self.language, self.settings.pace)
+            self.push_screen(self.table, self._stood_up)
+
+    def _stood_up(self, words: str | None) -> None:
+        self.table = None
+        if words:
+            self.last_words = [words]
+            self.notify(words, timeout=10, markup=False)
+
+    def action_change_theme(self) -> None:
+        """Light or dark."""
+        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+
+    def action_leave(self) -> None:
+        """End, when whoever thinks has done; a table that is not over is saved."""
+        if self.table is not None:
+            self.table.leave(lambda: self.exit(0))
+        else:
+            self.exit(0)

@@ -1,0 +1,32 @@
+"""The last line of a screen: its keys, in the language of the table, each to be clicked too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+from textual.widgets import Static
+
+from play.language import Language
+
+
+class Key(NamedTuple):
+    """A key as it is shown, the action of the screen that it runs, and its name in the texts, after `key.`."""
+
+    shown: str
+    action: str
+    text: str
+
+
+class KeyBar(Static):
+    """Keys with what they do."""
+
+    def __init__(self, keys: Sequence[Key], language: Language) -> None:
+        parts = [
+            Content.from_markup(
+                f"[@click=screen.{key.action}][b]$key[/b] $text[/]", key=key.shown, text=language.say(f"key.{key.text}")
+            )
+            for key in keys
+        ]
+        super().__init__(Content("  ").join(parts), classes="keys")

@@ -1,0 +1,37 @@
+"""Runs the application in this terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+from command.errors import UserError
+from play.app.application import TableApp
+from play.settings import PlaySettings
+
+# Keys that say how one plays, not what: with these alone the application starts in the menu.
+_HOW = {"ui", "lang", "pace", "record", "hint"}
+
+
+def run_app(settings: PlaySettings, given: set[str]) -> int:
+    """Run it to its end; the exit code. Raises UserError without a terminal; a table that is open is saved."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UserError("ui: app needs a terminal for input and output; use ui=plain for pipes")
+    app = TableApp(settings, given=given if given - _HOW else set())
+    code = asyncio.run(_run(app))
+    for line in app.last_words:
+        print(line)
+    return code
+
+
+async def _run(app: TableApp) -> int:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, app.action_leave)
+    try:
+        await app.run_async()
+    finally:
+        if app.table is not None:  # it broke: what was played is kept
+            app.table.session.leave()
+    return app.return_code or 0

@@ -1,0 +1,40 @@
+"""A table is opened: a new one by the settings, or the one of a save."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from command.game import load_configured_game
+from play.hints import Coach
+from play.ledger import Ledger
+from play.saves import game_of, read_save, restore
+from play.session import Session
+from play.settings import PlaySettings, check_match, check_same, seats_of
+from play.table import Setup, Table
+
+
+def open_session(settings: PlaySettings, given: set[str], welcome: Any = lambda game, seed: None) -> Session:
+    """The table of these settings, or that of the save, if there is one. `given`: keys of the command line.
+
+    `welcome(game, seed)` is called as soon as both are known. Raises SettingsError, SaveError, CheckpointError and
+    OSError.
+    """
+    path = Path(settings.save) if settings.save is not None else None
+    if path is not None and path.exists():
+        saved = read_save(path)
+        game = game_of(path, saved)
+        check_same(path, saved, settings, given, game)
+        welcome(game, saved["seed"])
+        coach = Coach(game, saved["game"], settings.hint)
+        ledger = Ledger(Path(settings.record)) if settings.record is not None else None
+        return Session(restore(path, saved), coach, saved["game"], ledger, path, restored=True)
+    game = load_configured_game(settings.game)
+    check_match(settings, game)
+    seed = settings.seed if settings.seed is not None else time.time_ns() % 1_000_000_000
+    setup = Setup(game, seats_of(settings, game), seed, settings.match)
+    welcome(game, seed)
+    coach = Coach(game, settings.game, settings.hint)
+    ledger = Ledger(Path(settings.record)) if settings.record is not None else None
+    return Session(Table(setup), coach, settings.game, ledger, path)

@@ -1,0 +1,69 @@
+"""The application for tests, driven by Textual's Pilot."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from textual.pilot import Pilot
+
+from command.compose import compose
+from command.game import with_game_options
+from play.app.application import TableApp
+from play.app.table import TableScreen
+from play.settings import PlaySettings
+from tests.limits import seconds
+
+SMALL, LARGE = (80, 24), (200, 60)
+
+
+def application(*overrides: str) -> TableApp:
+    """What `python -m play ui=app` would run, without waiting between replies."""
+    chosen = with_game_options(["pace=0", *overrides], "tressette")
+    settings = compose(PlaySettings, "play", chosen)
+    return TableApp(settings, {override.partition("=")[0] for override in overrides})
+
+
+async def wait(pilot: Pilot[int], what: str, holds: Callable[[], bool], limit: float = 60) -> None:
+    """Until it holds."""
+    end = time.monotonic() + seconds(limit)
+    while not holds():
+        assert time.monotonic() < end, f"{what} did not come\n{text_of(pilot.app)}"
+        await pilot.pause(0.01)
+    await pilot.pause()
+
+
+def table_of(pilot: Pilot[int]) -> TableScreen:
+    """The table at which one sits."""
+    assert isinstance(pilot.app.screen, TableScreen)
+    return pilot.app.screen
+
+
+async def seated(pilot: Pilot[int]) -> TableScreen:
+    """The table, once it is there and waits for a person."""
+    await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
+    return await asked(pilot)
+
+
+async def asked(pilot: Pilot[int]) -> TableScreen:
+    """The table, once a person is to move or the hand is over."""
+    table = table_of(pilot)
+    await wait(pilot, "a turn", lambda: table.may_act or (table.table.hand.over and table.is_quiet))
+    return table
+
+
+def text_of(app: TableApp) -> str:
+    """What is on the screen, as lines."""
+    strips = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+
+def driven(app: TableApp, script: Callable[[Pilot[int]], Awaitable[None]], size: tuple[int, int] = SMALL) -> None:
+    """Run the application with somebody who follows a script."""
+
+    async def run() -> None:
+        async with app.run_test(size=size) as pilot:
+            await script(pilot)
+
+    asyncio.run(run())
