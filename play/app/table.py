@@ -17,6 +17,7 @@ from play.app.actions import ActionBar
 from play.app.keys import Key, KeyBar
 from play.app.review import ReviewScreen
 from play.hand import Move
+from play.hints import Worth
 from play.language import Language
 from play.review import Judged, review
 from play.session import Session
@@ -65,6 +66,7 @@ class TableScreen(Screen[str]):
         self._covered = False  # a second person is to look away first
         self._thinking: str | None = None  # the key of what is going on in the thread
         self._pausing = False  # between two replies
+        self._news: list[str] = []  # what was said last
         self._leaving: Callable[[], None] | None = None
 
     # --- what a game's screen gives
@@ -80,6 +82,10 @@ class TableScreen(Screen[str]):
     def stays_longer(self, move: Move) -> bool:
         """Whether what came of a move is to stay on the screen for a while."""
         return False
+
+    def show_hint(self, worths: list[Worth]) -> None:
+        """Show what each legal action is worth to the seat that asked."""
+        self.tell([self.speech.hint(worths)])
 
     # --- the screen
 
@@ -213,8 +219,8 @@ class TableScreen(Screen[str]):
         log = self.query_one("#log", RichLog)
         for line in lines:
             log.write(line)
-        self._news = lines[-3:]
-        self.query_one("#news", Static).update("\n".join(lines[-3:]))
+        self._news = [*self._news, *lines][-3:]
+        self.query_one("#news", Static).update("\n".join(self._news))
 
     def complain(self, line: str) -> None:
         """Say why something cannot be done."""
@@ -287,7 +293,7 @@ class TableScreen(Screen[str]):
         """What each action is worth."""
         if not self._is_busy() and self.table.person_to_move:
             job = lambda: self.session.coach.hint(self.table.hand)  # noqa: E731
-            self.think("app.counting", job, lambda worths: self.tell([self.speech.hint(worths)]))
+            self.think("app.counting", job, self.show_hint)
 
     def action_odds(self) -> None:
         """How likely one is to win."""
@@ -297,8 +303,10 @@ class TableScreen(Screen[str]):
 
     def action_review(self) -> None:
         """The newest hand that is over, decision by decision."""
+        if self._is_busy():
+            return
         over = [hand for hand in self.table.hands if hand.over]
-        if self._is_busy() or not over:
+        if not over:
             self.tell([self.language.say("plain.nothing_to_review")])
             return
 
