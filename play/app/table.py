@@ -63,7 +63,7 @@ class TableScreen(Screen[str]):
         self.speech = Speech(language, session.table, session.coach)
         self.pace = pace  # seconds between two replies
         self.viewer = self.table.people[0]
-        self._covered = False  # a second person is to look away first
+        self._covered = self._shared  # until the person who is asked has sat down before the screen
         self._thinking: str | None = None  # the key of what is going on in the thread
         self._pausing = False  # between two replies
         self._news: list[str] = []  # what was said last
@@ -115,6 +115,11 @@ class TableScreen(Screen[str]):
         return not (self._thinking or self._covered or self._leaving) and self.table.person_to_move
 
     @property
+    def _shared(self) -> bool:
+        """Whether several people share the screen, and none may see what is another's."""
+        return len(self.table.people) > 1
+
+    @property
     def is_quiet(self) -> bool:
         """Whether nobody thinks, and nothing is about to happen by itself."""
         return not (self._thinking or self._pausing or self._leaving)
@@ -156,11 +161,12 @@ class TableScreen(Screen[str]):
             self._leave_now()
             return
         if self.table.hand.over:
+            self._covered = False
             self._hand_over()
         elif self.table.person_to_move:
             turn = self.table.turn
             assert turn is not None
-            self._covered = len(self.table.people) > 1 and turn != self.viewer
+            self._covered = self._covered or turn != self.viewer
             self.viewer = turn
         else:
             self.think("app.thinking", self.session.reply, self._moved)
@@ -261,12 +267,12 @@ class TableScreen(Screen[str]):
 
     def _prompt(self) -> str:
         say = self.language.say
-        if self._covered:
-            return say("app.pass", seat=self.viewer)
         if self._thinking:
             turn = self.table.turn
             who = self.table.setup.seats[turn] if turn is not None and self._thinking == "app.thinking" else ""
             return say(self._thinking, seat=turn, name=who)
+        if self._covered and not self._pausing:
+            return say("app.pass", seat=self.viewer)
         if self.table.hand.over:
             return say("app.next_game" if self.table.game_over else "app.next_hand")
         return "" if self._pausing else say("app.your_turn", seat=self.viewer)
@@ -276,10 +282,11 @@ class TableScreen(Screen[str]):
     def action_next(self) -> None:
         """The next hand or game, or: the person who is asked has sat down before the screen."""
         if self._covered:
-            self._covered = False
+            self._covered = not self.is_quiet
             self.refresh_table()
         elif self.table.hand.over and not self._thinking and not self._pausing:
             self.query_one("#log", RichLog).clear()
+            self._covered = self._shared
             self.think("app.dealing", self.session.deal, lambda _: self._go_on())
 
     def action_undo(self) -> None:
