@@ -123,14 +123,14 @@ class GameScreen(TableScreen):
 
     def _label(self, place: Place, where: int, trick: Trick, seen: TressetteView) -> Content:
         say, moves = self.language.say, place.seat == seen.turn
-        lines = [f"{'▶' if moves else ' '} {place.seat} {self.seat_name(place.seat)}"]
+        lines = [f"{'▶ ' if moves else ''}{place.seat} {self.seat_name(place.seat)}"]
         lines += [say("tressette_screen.partner")] if where == TOP else []
         notes = [say("tressette_screen.leads")] if place.leads else []
         if place.highest:
             notes.append(say("tressette_screen.takes" if trick.complete else "tressette_screen.highest"))
         lines += notes if where in (TOP, BOTTOM) else [" · ".join(notes)]
         return Content.assemble(
-            (lines[0], "bold $text-accent" if moves else ""), *(f"\n  {line}" for line in lines[1:])
+            (lines[0], "bold $text-accent" if moves else ""), *(f"\n{line}" for line in lines[1:])
         )
 
     def _sign(self, place: Place, seen: TressetteView) -> str:
