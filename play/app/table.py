@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -152,7 +153,12 @@ class TableScreen(Screen[str]):
         wait = self.pace * (SLOWER if self.stays_longer(move) else 1)
         self._pausing = True
         self.refresh_table()
-        self.set_timer(max(wait, 0.001), self._go_on)
+        self.run_worker(self._go_on_after(wait))
+
+    async def _go_on_after(self, wait: float) -> None:
+        # Not `set_timer`: on a busy machine a timer that is late by its whole interval is never heard of again.
+        await asyncio.sleep(wait)
+        self._go_on()
 
     def _go_on(self) -> None:
         """Whoever is to move moves: a player in a thread; a person is asked."""
