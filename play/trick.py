@@ -12,6 +12,11 @@ from tressette.cards import RANK_TEXT, SUIT_NAMES, SUIT_TEXT
 from tressette.rules import SEATS, TRICKS
 
 SUIT_SIGNS = dict(zip(SUIT_TEXT, "♦♥♠♣", strict=True))  # coins, cups, swords, clubs as French cards have them
+_SHORT = {
+    "accuso.napoletana": "tressette_screen.napoletana",
+    "accuso.three": "tressette_screen.three",
+    "accuso.four": "tressette_screen.four",
+}
 BOTTOM, RIGHT, TOP, LEFT = range(SEATS)  # the next seat sits at the right
 
 
@@ -92,7 +97,7 @@ def _short(declared: Message) -> Message:
     values: dict[str, Any] = dict(declared.values)
     if "suit" in values:
         values["suit"] = str(values["suit"])[0].upper()
-    return Message(declared.key.replace("accuso.", "tressette_screen."), values)
+    return Message(_SHORT[declared.key], values)
 
 
 class Cursor:

@@ -16,7 +16,7 @@ def card_box(
 ) -> Content:
     """A card with what stands in its upper and lower edge; a barred one has a broken frame and a cross."""
     width = (LARGE if large else SMALL) - 2
-    rank, suit = card
+    rank, suit = card[0], card[1]
     mark = "×" if barred else " "
     style = "dim" if barred else f"bold {_COLOURS[suit]}"
     lines = [rank.center(width)[:-1] + mark, f"{SUIT_SIGNS[suit]} {suit}".center(width)]

@@ -18,9 +18,9 @@ def panel(language: Language, seen: TressetteView, trick: Trick, names: Sequence
     """The lines beside the trick; `names` are those of the seats."""
     ours = seen.seat % 2
     say = language.say
-    key = "last_trick" if trick.complete else "trick"
+    key = "tressette_screen.last_trick" if trick.complete else "tressette_screen.trick"
     sides = say("tressette_screen.we"), say("tressette_screen.they")
-    lines = [_row(say(f"tressette_screen.{key}", number=trick.number), sides, "bold")]
+    lines = [_row(say(key, number=trick.number), sides, "bold")]
     lines.append(_row(say("tressette_screen.points"), _sides(seen.points, ours)))
     lines.append(_row(say("tressette_screen.thirds"), _sides(seen.thirds, ours)))
     if match is not None:
@@ -54,14 +54,11 @@ def result_lines(language: Language, seen: TressetteView, match: Match | None, g
     mine, theirs = seen.points[ours], seen.points[1 - ours]
     lines = [(say("tressette_screen.hand_over", ours=mine, theirs=theirs), "bold")]
     if match is None:
-        lines.append((f"\n{say(f'tressette_screen.{_outcome(mine, theirs)}')}", "bold"))
-    else:
-        to, score = match
-        key = f"match_{_outcome(score[ours], score[1 - ours])}" if game_over else "match_on"
-        values = {"to": to, "ours": score[ours], "theirs": score[1 - ours]}
-        lines.append(("\n" + say(f"tressette_screen.{key}", **values), "bold reverse" if game_over else ""))
-    return Content.assemble(*lines)
-
-
-def _outcome(mine: int, theirs: int) -> str:
-    return "won" if mine > theirs else "lost"
+        key = "tressette_screen.won" if mine > theirs else "tressette_screen.lost"
+        return Content.assemble(*lines, (f"\n{say(key)}", "bold"))
+    to, score = match
+    key = "tressette_screen.match_on"
+    if game_over:
+        key = "tressette_screen.match_won" if score[ours] > score[1 - ours] else "tressette_screen.match_lost"
+    told = say(key, to=to, ours=score[ours], theirs=score[1 - ours])
+    return Content.assemble(*lines, "\n", (told, "bold reverse" if game_over else ""))

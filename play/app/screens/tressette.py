@@ -129,9 +129,7 @@ class GameScreen(TableScreen):
         if place.highest:
             notes.append(say("tressette_screen.takes" if trick.complete else "tressette_screen.highest"))
         lines += notes if where in (TOP, BOTTOM) else [" · ".join(notes)]
-        return Content.assemble(
-            (lines[0], "bold $text-accent" if moves else ""), *(f"\n{line}" for line in lines[1:])
-        )
+        return Content.assemble((lines[0], "bold $text-accent" if moves else ""), *(f"\n{line}" for line in lines[1:]))
 
     def _sign(self, place: Place, seen: TressetteView) -> str:
         if place.seat != seen.turn:
