@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from cards.game import load_game
-from play.players import HUMAN
+from cards.play import Actions, Decisions
+from play.players import HUMAN, seated_player
 from play.table import Setup, Table
 from tests.limits import seconds
 from tests.play.people import choice
@@ -24,10 +25,9 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("name", ["tressette", "spike"])
 @pytest.mark.usefixtures("one_thread")
-def test_a_move_of_a_network_takes_less_than_a_tenth_of_a_second(name: str) -> None:
-    game = load_game(name)
+def test_a_move_of_a_network_takes_less_than_a_tenth_of_a_second() -> None:
+    game = load_game("tressette")
     network = NetworkPlayer(QNetwork(game.bits, game.actions, [256, 256, 256], False))  # the default's shape
     seats = (HUMAN, *["network"] * (game.seats - 1))
     table = Table(Setup(game, seats, 7), lambda game, spec: network)
@@ -44,4 +44,17 @@ def test_a_move_of_a_network_takes_less_than_a_tenth_of_a_second(name: str) -> N
     assert len(took) >= 5
     assert statistics.median(took) < seconds(0.1)
     assert sorted(took)[len(took) * 9 // 10 - 1] < seconds(0.1)  # the first moves compile, once
-    print(f"{name}: {1e3 * statistics.median(took):.2f} ms")
+
+
+def test_a_network_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
+    asked = []
+
+    class Counted(NetworkPlayer):
+        def act(self, decisions: Decisions) -> Actions:
+            asked.append(decisions.states.size)
+            return super().act(decisions)
+
+    game = load_game("tressette")
+    network = Counted(QNetwork(game.bits, game.actions, [8], False))
+    monkeypatch.setattr("evaluate.players.load_player", lambda *_: network)
+    assert seated_player(game, "runs/tressette/some") is network and asked == [1]
