@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cards.game import Game
 from cards.kinds import parse_spec, player_names
-from cards.play import Player, named_player
+from cards.play import Decisions, Player, named_player
 from command.checks import SettingsError
 
 HUMAN = "human"
@@ -29,7 +31,18 @@ def seated_player(game: Game, spec: str) -> Player:
     from evaluate.players import load_player
 
     torch.set_num_threads(1)  # one row at a time: threads would only wait for one another
-    return load_player(game, spec, torch.device("cpu"))
+    player = load_player(game, spec, torch.device("cpu"))
+    _ask_once(game, player)
+    return player
+
+
+def _ask_once(game: Game, player: Player) -> None:
+    """What a player needs compiled takes seconds: that is waited for when it sits down, not at its first move."""
+    seeds = np.zeros(1, np.uint64)
+    states = game.deal(seeds)
+    if not game.over(states)[0]:
+        player.begin(seeds)
+        player.act(Decisions(game, states, np.zeros(1, np.int64)))
 
 
 def _is_there(spec: str) -> bool:

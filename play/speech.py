@@ -43,6 +43,11 @@ class Speech:
         adviser = self._coach.adviser
         return "" if adviser is None else self.language.texts[f"unit.{adviser.unit}"]
 
+    @property
+    def adviser_name(self) -> str:
+        """Who says what actions are worth; empty where nobody does."""
+        return self._coach.name or ""
+
     def value(self, value: float | None) -> str:
         """A value of the coach; `?` where it is not known."""
         adviser = self._coach.adviser

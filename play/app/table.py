@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from play.app.actions import ActionBar
 from play.app.keys import Key, KeyBar
 from play.app.review import ReviewScreen
 from play.hand import Move
+from play.hints import Worth
 from play.language import Language
 from play.review import Judged, review
 from play.session import Session
@@ -62,9 +64,10 @@ class TableScreen(Screen[str]):
         self.speech = Speech(language, session.table, session.coach)
         self.pace = pace  # seconds between two replies
         self.viewer = self.table.people[0]
-        self._covered = False  # a second person is to look away first
+        self._covered = self._shared  # until the person who is asked has sat down before the screen
         self._thinking: str | None = None  # the key of what is going on in the thread
         self._pausing = False  # between two replies
+        self._news: list[str] = []  # what was said last
         self._leaving: Callable[[], None] | None = None
 
     # --- what a game's screen gives
@@ -81,6 +84,10 @@ class TableScreen(Screen[str]):
         """Whether what came of a move is to stay on the screen for a while."""
         return False
 
+    def show_hint(self, worths: list[Worth]) -> None:
+        """Show what each legal action is worth to the seat that asked."""
+        self.tell([self.speech.hint(worths)])
+
     # --- the screen
 
     def compose(self) -> ComposeResult:
@@ -89,7 +96,7 @@ class TableScreen(Screen[str]):
         with Horizontal(id="middle"):
             with Vertical(id="board"):
                 yield from self.compose_board()
-            yield RichLog(id="log", wrap=True, markup=False)
+            yield RichLog(id="log", wrap=True, markup=False, min_width=0)
         yield Static(id="news", markup=False)
         yield Static(id="prompt", markup=False)
         yield ActionBar(id="actions")
@@ -107,6 +114,11 @@ class TableScreen(Screen[str]):
     def may_act(self) -> bool:
         """Whether it is a person's turn and nobody thinks."""
         return not (self._thinking or self._covered or self._leaving) and self.table.person_to_move
+
+    @property
+    def _shared(self) -> bool:
+        """Whether several people share the screen, and none may see what is another's."""
+        return len(self.table.people) > 1
 
     @property
     def is_quiet(self) -> bool:
@@ -141,7 +153,12 @@ class TableScreen(Screen[str]):
         wait = self.pace * (SLOWER if self.stays_longer(move) else 1)
         self._pausing = True
         self.refresh_table()
-        self.set_timer(max(wait, 0.001), self._go_on)
+        self.run_worker(self._go_on_after(wait))
+
+    async def _go_on_after(self, wait: float) -> None:
+        # Not `set_timer`: on a busy machine a timer that is late by its whole interval is never heard of again.
+        await asyncio.sleep(wait)
+        self._go_on()
 
     def _go_on(self) -> None:
         """Whoever is to move moves: a player in a thread; a person is asked."""
@@ -150,11 +167,12 @@ class TableScreen(Screen[str]):
             self._leave_now()
             return
         if self.table.hand.over:
+            self._covered = False
             self._hand_over()
         elif self.table.person_to_move:
             turn = self.table.turn
             assert turn is not None
-            self._covered = len(self.table.people) > 1 and turn != self.viewer
+            self._covered = self._covered or turn != self.viewer
             self.viewer = turn
         else:
             self.think("app.thinking", self.session.reply, self._moved)
@@ -213,8 +231,8 @@ class TableScreen(Screen[str]):
         log = self.query_one("#log", RichLog)
         for line in lines:
             log.write(line)
-        self._news = lines[-3:]
-        self.query_one("#news", Static).update("\n".join(lines[-3:]))
+        self._news = [*self._news, *lines][-3:]
+        self.query_one("#news", Static).update("\n".join(self._news))
 
     def complain(self, line: str) -> None:
         """Say why something cannot be done."""
@@ -255,12 +273,12 @@ class TableScreen(Screen[str]):
 
     def _prompt(self) -> str:
         say = self.language.say
-        if self._covered:
-            return say("app.pass", seat=self.viewer)
         if self._thinking:
             turn = self.table.turn
             who = self.table.setup.seats[turn] if turn is not None and self._thinking == "app.thinking" else ""
             return say(self._thinking, seat=turn, name=who)
+        if self._covered and not self._pausing:
+            return say("app.pass", seat=self.viewer)
         if self.table.hand.over:
             return say("app.next_game" if self.table.game_over else "app.next_hand")
         return "" if self._pausing else say("app.your_turn", seat=self.viewer)
@@ -270,10 +288,11 @@ class TableScreen(Screen[str]):
     def action_next(self) -> None:
         """The next hand or game, or: the person who is asked has sat down before the screen."""
         if self._covered:
-            self._covered = False
+            self._covered = not self.is_quiet
             self.refresh_table()
         elif self.table.hand.over and not self._thinking and not self._pausing:
             self.query_one("#log", RichLog).clear()
+            self._covered = self._shared
             self.think("app.dealing", self.session.deal, lambda _: self._go_on())
 
     def action_undo(self) -> None:
@@ -287,7 +306,7 @@ class TableScreen(Screen[str]):
         """What each action is worth."""
         if not self._is_busy() and self.table.person_to_move:
             job = lambda: self.session.coach.hint(self.table.hand)  # noqa: E731
-            self.think("app.counting", job, lambda worths: self.tell([self.speech.hint(worths)]))
+            self.think("app.counting", job, self.show_hint)
 
     def action_odds(self) -> None:
         """How likely one is to win."""
@@ -297,8 +316,10 @@ class TableScreen(Screen[str]):
 
     def action_review(self) -> None:
         """The newest hand that is over, decision by decision."""
+        if self._is_busy():
+            return
         over = [hand for hand in self.table.hands if hand.over]
-        if self._is_busy() or not over:
+        if not over:
             self.tell([self.language.say("plain.nothing_to_review")])
             return
 

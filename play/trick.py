@@ -1,0 +1,121 @@
+"""A table of Tressette as it is laid out before a seat: who sits where, whose card takes, what one may do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from play.language import Message, message
+from play.views.tressette import Played, TressetteView
+from tressette.cards import RANK_TEXT, SUIT_NAMES, SUIT_TEXT
+from tressette.rules import SEATS, TRICKS
+
+SUIT_SIGNS = dict(zip(SUIT_TEXT, "♦♥♠♣", strict=True))  # coins, cups, swords, clubs as French cards have them
+_SHORT = {
+    "accuso.napoletana": "tressette_screen.napoletana",
+    "accuso.three": "tressette_screen.three",
+    "accuso.four": "tressette_screen.four",
+}
+BOTTOM, RIGHT, TOP, LEFT = range(SEATS)  # the next seat sits at the right
+
+
+@dataclass(frozen=True)
+class Place:
+    """A seat in a trick: its card, if it has played one, whether it leads, and whether that card is the highest."""
+
+    seat: int
+    card: str | None
+    leads: bool
+    highest: bool
+
+
+@dataclass(frozen=True)
+class Trick:
+    """A trick as it lies on the table; `places` are those of the viewer, at its right, opposite and at its left."""
+
+    number: int  # from 1
+    places: tuple[Place, ...]
+    complete: bool
+
+
+def trick_of(seen: TressetteView, last: bool = False) -> Trick:
+    """The trick that lies before the seat; one that is complete lies there until the next is led, `last` or not."""
+    taken = sum(seen.tricks)
+    if seen.last_trick and (last or not seen.trick):
+        return Trick(taken, _places(seen.seat, seen.last_trick[0][0], seen.last_trick), True)
+    return Trick(min(taken + 1, TRICKS), _places(seen.seat, seen.leader, seen.trick), False)
+
+
+def _places(viewer: int, leader: int, played: Sequence[Played]) -> tuple[Place, ...]:
+    cards, best = dict(played), highest(played)
+    seats = [(viewer + k) % SEATS for k in range(SEATS)]
+    return tuple(Place(seat, cards.get(seat), seat == leader, seat == best) for seat in seats)
+
+
+def highest(played: Sequence[Played]) -> int | None:
+    """The seat that would take these cards; None for no cards."""
+    if not played:
+        return None
+    led = played[0][1][1]
+    return max((RANK_TEXT.index(card[0]), seat) for seat, card in played if card[1] == led)[1]
+
+
+def cards_of(seen: TressetteView) -> list[str]:
+    """The own cards in a row, suit by suit."""
+    return [card for suit in seen.hand for card in suit]
+
+
+def task(seen: TressetteView) -> Message:
+    """What the seat to move may do."""
+    if not seen.trick:
+        return message("tressette_screen.lead")
+    suit = seen.trick[0][1][1]
+    held = bool(seen.hand[SUIT_TEXT.index(suit)])
+    return message("tressette_screen.follow" if held else "tressette_screen.free", suit=suit_name(suit))
+
+
+def suit_name(letter: str) -> str:
+    """`D` -> `denari`."""
+    return SUIT_NAMES[SUIT_TEXT.index(letter)]
+
+
+def facts(seen: TressetteView, seat: int) -> list[Message]:
+    """What everybody knows of a seat: suits that it has none of, what it said of others, what it declared."""
+    found, voids = [], seen.voids[seat] if seen.cards_left[seat] else ()
+    if voids:
+        found.append(message("tressette_screen.none_of", suits=" ".join(voids)))
+    said: dict[str, list[str]] = {}
+    for who, suit, signal in seen.signals:
+        if who == seat and suit not in voids:
+            said.setdefault(signal, []).append(suit)
+    found += [message("tressette_screen.said", suits=" ".join(suits), signal=signal) for signal, suits in said.items()]
+    return found + [_short(declared) for declared in seen.accusi[seat]]
+
+
+def _short(declared: Message) -> Message:
+    values: dict[str, Any] = dict(declared.values)
+    if "suit" in values:
+        values["suit"] = str(values["suit"])[0].upper()
+    return Message(_SHORT[declared.key], values)
+
+
+class Cursor:
+    """The card of the own hand that is pointed at: it stays where it is, and goes to a legal one at each decision."""
+
+    def __init__(self) -> None:
+        self.place = 0
+        self._decision: object = None
+
+    def look(self, cards: Sequence[str], legal: Sequence[str], decision: object) -> None:
+        """Follow the hand; at a decision that was not seen before, point at the legal card nearest by."""
+        self.place = max(0, min(self.place, len(cards) - 1))
+        if legal and decision != self._decision:
+            self._decision = decision
+            places = [k for k, card in enumerate(cards) if card in legal]
+            self.place = min(places, key=lambda k: abs(k - self.place))
+
+    def step(self, cards: Sequence[str], by: int) -> None:
+        """The next card, round and round."""
+        if cards:
+            self.place = (self.place + by) % len(cards)

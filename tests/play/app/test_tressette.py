@@ -1,0 +1,333 @@
+"""The Tressette table, by keys and by mouse, with what is on the screen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import OptionList
+
+from evaluate.replay import replay_file
+from play.app.review import ReviewScreen
+from play.app.table import TableScreen
+from play.trick import trick_of
+from play.views import view
+from play.views.tressette import TressetteView
+from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seated, text_of, wait
+from tressette.cards import card_text
+
+SUITS = "[♦♥♠♣] ([DCSB])"
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def seen(table: TableScreen) -> TressetteView:
+    found: TressetteView = view(table.table.hand, table.viewer)
+    return found
+
+
+def own(table: TableScreen) -> list[str]:
+    return [card for suit in seen(table).hand for card in suit]
+
+
+def hand_shown(pilot: Pilot[int]) -> list[str]:
+    """The row of cards at the bottom, as on the screen; each with the digit that plays it."""
+    lines = text_of(pilot.app).splitlines()
+    row = max((k for k, line in enumerate(lines) if re.search(SUITS, line)), default=0)
+    suits, ranks = re.findall(SUITS, lines[row]), re.findall(r"[║│╎]  (\w) [ ×][║│╎]", lines[row - 1])
+    digits = re.findall(r"\d", lines[row + 1])
+    assert digits == [str((k + 1) % 10) for k in range(len(suits))]
+    return [rank + suit for rank, suit in zip(ranks, suits, strict=True)]
+
+
+def cards_on_the_table(pilot: Pilot[int]) -> set[str]:
+    """What lies at the four places."""
+    boxes = (str(box.render()).split("\n") for box in pilot.app.screen.query("SeatPlace .card"))
+    inner = ((lines[1][1:-1].strip(), lines[-2][1:-1].split()[-1:]) for lines in boxes)
+    return {rank + suit[0][0].upper() for rank, suit in inner if suit}
+
+
+def barred(table: TableScreen) -> list[int]:
+    return [k for k, card in enumerate(own(table)) if card not in seen(table).legal]
+
+
+async def play_a_hand(pilot: Pilot[int], table: TableScreen, pick: Callable[[int], object], size: int) -> int:
+    """Plays to the end of the hand by `pick(place in the hand)`; how often a card was refused."""
+    refused = 0
+    while not table.table.hand.over:
+        cards = own(table)
+        if size == SMALL[0]:
+            assert hand_shown(pilot) == cards
+        assert cards_on_the_table(pilot) == {place.card for place in trick_of(seen(table)).places} - {None}
+        assert "Your turn, seat 0." in text_of(pilot.app)
+        if not refused and barred(table):
+            refused += await refusal(pilot, table, pick)
+        legal = [k for k, card in enumerate(cards) if card in seen(table).legal]
+        number = len(table.table.hand.moves)
+        await pick(legal[number % len(legal)])  # type: ignore[misc]
+        await asked(pilot)
+        assert card_text(table.table.hand.moves[number].action) == cards[legal[number % len(legal)]]
+    return refused
+
+
+async def refusal(pilot: Pilot[int], table: TableScreen, pick: Callable[[int], object]) -> int:
+    """An illegal card is answered with the reason, and nothing has changed."""
+    assert "×" in text_of(pilot.app)
+    before, moves = table.table.hand.state.copy(), len(table.table.hand.moves)
+    place = barred(table)[0]
+    await pick(place)  # type: ignore[misc]
+    await pilot.pause()
+    assert re.search(rf"× You must follow \w+, so not {own(table)[place]}\.", text_of(pilot.app))
+    assert (table.table.hand.state == before).all() and len(table.table.hand.moves) == moves and table.may_act
+    return 1
+
+
+def test_a_hand_by_digits_and_by_pointing() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        digits = iter(range(1000))
+
+        async def pick(place: int) -> None:
+            if next(digits) % 2:
+                await pilot.press(str((place + 1) % 10))
+                return
+            for _ in own(table):
+                if f"╚══{(place + 1) % 10}" in text_of(pilot.app):
+                    break
+                await pilot.press("right" if place % 2 else "left")
+            await pilot.press("enter" if place % 3 else "space")
+
+        assert await play_a_hand(pilot, table, pick, SMALL[0]) == 1
+        text = text_of(pilot.app)
+        ours, theirs = seen(table).points[0], seen(table).points[1]
+        assert f"The hand is over: you {ours}, they {theirs}." in text
+        assert ("You win." if ours > theirs else "You lose.") in text and "takes the trick" in text
+        hand = table.table.hand
+        await pilot.press("enter")
+        await asked(pilot)
+        assert table.table.hand is not hand and len(own(table)) == 10 == len(hand_shown(pilot))
+
+    driven(application("seed=7"), script)
+
+
+def test_a_hand_by_mouse_on_a_large_screen() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+
+        async def pick(place: int) -> None:
+            assert await pilot.click(f"#card-{place + 1}", offset=(4, 2))
+
+        assert await play_a_hand(pilot, table, pick, LARGE[0]) == 1
+        text = text_of(pilot.app)
+        assert "The hand is over" in text and re.search("denari|coppe|spade|bastoni", text)
+        assert len(re.findall(r"Seat \d plays", text)) > 30  # the log, as far as there is room
+
+    driven(application("seed=8"), script, LARGE)
+
+
+def test_a_match_to_its_end_is_a_record(tmp_path: Path) -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        while not table.table.game_over:
+            if table.table.hand.over:
+                ours, theirs = table.table.match_score or (0, 0)
+                assert f"Match to 11: you {ours}, they {theirs}." in text_of(pilot.app)
+                await pilot.press("n")
+            else:
+                await pilot.press(str((own(table).index(seen(table).legal[0]) + 1) % 10))
+            await asked(pilot)
+        ours, theirs = table.table.match_score or (0, 0)
+        won = "win" if ours > theirs else "lose"
+        text = text_of(pilot.app)
+        assert f"You {won} the match to 11: {ours} to {theirs}." in text and "The game is over" in text
+        assert len(table.table.hands) > 1
+        await pilot.press("enter")
+        await asked(pilot)
+        assert table.table.match_score == [0, 0] and table.table.number == 1
+        await pilot.press("q")
+        await wait(pilot, "the menu", lambda: not isinstance(pilot.app.screen, TableScreen))
+
+    file = tmp_path / "games.jsonl"
+    driven(application("seed=9", "match=11", "accusi=true", "signals=true", f"record={file}"), script)
+    found = list(replay_file(file))
+    assert len(found) > 1 and not [line for line in found if "error" in line]
+    assert (tmp_path / "saves" / "tressette-9.json").exists()  # the second match was not over
+
+
+def test_hint_undo_and_the_last_trick() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        await pilot.press("u")
+        assert "There is nothing to take back" in text_of(pilot.app)
+        await pilot.press("t")
+        await wait(pilot, "a hint", lambda: table.may_act)
+        values = re.findall(r"★?\d+\.\d\d", text_of(pilot.app))
+        assert len(values) == len(seen(table).legal) and sum("★" in value for value in values) >= 1
+        before, cards = table.table.hand.state.copy(), own(table)
+        await pilot.press(str((cards.index(seen(table).legal[0]) + 1) % 10))
+        await asked(pilot)
+        assert "★" not in text_of(pilot.app) and own(table) != cards
+        last = {card for _, card in seen(table).last_trick}
+        await pilot.press("l")
+        assert cards_on_the_table(pilot) == last and "Trick 1 of 10, taken" in text_of(pilot.app)
+        await pilot.press("l")
+        assert cards_on_the_table(pilot) == {card for _, card in seen(table).trick or seen(table).last_trick}
+        await pilot.press("u")
+        await asked(pilot)
+        assert (table.table.hand.state == before).all() and hand_shown(pilot) == cards
+        assert "Taken back." in text_of(pilot.app) and "probab" not in text_of(pilot.app)
+
+    driven(application("seed=7", "hint=monte_carlo:samples=10"), script)
+
+
+def test_nobody_sees_the_cards_of_another_person() -> None:
+    """Two opponents at one table: on no screen are cards that the person who may look does not hold."""
+
+    async def script(pilot: Pilot[int]) -> None:
+        await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
+        table = pilot.app.screen
+        assert isinstance(table, TableScreen)
+        covers = 0
+        while not table.table.hand.over:
+            text = text_of(pilot.app)
+            held = {
+                seat: [c for suit in view(table.table.hand, seat).hand for c in suit] for seat in table.table.people
+            }
+            covered = "let nobody else look" in text
+            shown = set() if covered else set(own(table))
+            hidden = {card for cards in held.values() for card in cards} - shown
+            assert not hidden & set(re.findall(r"\b[2-7AFCR][DCSB]\b", text))
+            assert covered or not table.is_quiet or hand_shown(pilot) == own(table)
+            if covered:
+                assert not re.search(SUITS, text)
+                covers += 1
+                await pilot.press("enter")
+            elif table.may_act:
+                if barred(table):
+                    await pilot.press(str((barred(table)[0] + 1) % 10), "t")
+                    await wait(pilot, "a hint", lambda: table.may_act)
+                await pilot.press(str((own(table).index(seen(table).legal[-1]) + 1) % 10))
+            else:
+                await pilot.pause(0.005)
+        await asked(pilot)
+        assert covers == 20
+        await pilot.press("n")  # the next deal is covered from its beginning
+        await wait(pilot, "a deal", lambda: "let nobody else look" in text_of(pilot.app))
+        assert not re.search(SUITS, text_of(pilot.app))
+
+    driven(application("opponents=[human,greedy]", "seed=5", "hint=monte_carlo:samples=2"), script)
+
+
+def test_the_review_by_keys_and_by_mouse() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        await pilot.press("v")
+        assert "No hand is over yet" in text_of(pilot.app)
+        while not table.table.hand.over:
+            table.choose(table.table.hand.legal[0])
+            await asked(pilot)
+        await pilot.press("v")
+        await wait(pilot, "the review", lambda: isinstance(pilot.app.screen, ReviewScreen))
+        await pilot.pause()
+        text = text_of(pilot.app)
+        judged = [line for line in text.splitlines()[1:11] if re.match(r" [✓·!] ", line)]
+        decisions = [int(line.split()[1]) for line in judged]
+        assert decisions == sorted(decisions) and 3 <= len(decisions) <= 10 and "as played" in text
+        first, second = decisions[:2]
+        assert f"Before move {first}, seat 0:" in text and "← played" in text and "★" in text
+        for _, card in seen_before(table, first).trick:  # gone, so in brackets among the hands laid open
+            assert f"({card})" in text
+        assert len(re.findall(r"\b[2-7AFCR][DCSB]\b", text[text.index("All hands") :])) >= 40
+        await pilot.press("down")
+        await pilot.pause()
+        assert f"Before move {second}, seat 0:" in text_of(pilot.app)
+        await pilot.press("s")
+        await pilot.pause()
+        costs = [float(cost) for cost in re.findall(r" [·!] +\d+ \w\w -(\d+\.\d\d)", text_of(pilot.app))]
+        assert costs and costs == sorted(costs, reverse=True) and "worst first" in text_of(pilot.app)
+        options = pilot.app.screen.query_one("#review-list", OptionList)
+        await pilot.click("#review-list", offset=(6, 1))
+        await pilot.pause()
+        assert options.highlighted == 1
+        assert f"Before move {options.get_option_at_index(1).id}," in text_of(pilot.app)
+        await pilot.press("q")
+        assert pilot.app.screen is table
+
+    driven(application("seed=7", "hint=monte_carlo:samples=20"), script)
+
+
+def seen_before(table: TableScreen, number: int) -> TressetteView:
+    from play.plain.positions import moment
+
+    found: TressetteView = view(moment(table.table.hand, number - 1), 0)
+    return found
+
+
+def test_save_leave_and_go_on() -> None:
+    state = []
+
+    async def leave(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        await pilot.press("4", "5", "6", "7", "8", "9", "1")
+        await asked(pilot)
+        await pilot.press("w")
+        assert "Saved: saves/tressette-7.json" in text_of(pilot.app)
+        state.append(table.table.hand.state.copy())
+        await pilot.press("escape")
+        await wait(pilot, "the menu", lambda: not isinstance(pilot.app.screen, TableScreen))
+
+    async def go_on(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        assert (table.table.hand.state == state[0]).all() and hand_shown(pilot) == own(table)
+
+    driven(application("seed=7"), leave)
+    driven(application("save=saves/tressette-7.json"), go_on)
+
+
+@pytest.mark.parametrize("lang", ["en", "it"])
+def test_nothing_is_cut_off_at_80_by_24(lang: str) -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        while not table.table.hand.over:
+            for line in text_of(pilot.app).splitlines():
+                assert len(line) <= 80 and not line.rstrip().endswith("…")
+            for static in table.query("#known, #hand, #prompt, .who, .keys"):
+                assert table.region.contains_region(static.region)
+            known = table.query_one("#known")
+            assert known.region.height >= known.get_content_height(known.container_size, table.size, known.region.width)
+            keys = table.query_one(".keys")
+            assert keys.get_content_width(keys.container_size, table.size) <= 78
+            table.choose(table.table.hand.legal[0])
+            await asked(pilot)
+
+    driven(application("seed=3", "match=41", "signals=true", "accusi=true", f"lang={lang}"), script)
+
+
+SNAPSHOTS = {
+    "follow": (SMALL, ("seed=7",), ("1", "t")),
+    "large": (LARGE, ("seed=7", "match=21", "signals=true", "accusi=true", "lang=it"), ()),
+    "light": (SMALL, ("seed=7", "lang=it"), ("ctrl+t",)),
+}
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_snapshots(name: str, snap_compare: Callable[..., bool]) -> None:
+    size, overrides, keys = SNAPSHOTS[name]
+
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        for _ in range(2):
+            table.choose(table.table.hand.legal[0])
+            await asked(pilot)
+        for key in keys:
+            await pilot.press(key)
+            await wait(pilot, "an answer", lambda: table.may_act)
+
+    app = application("hint=monte_carlo:samples=20", *overrides)
+    assert snap_compare(app, terminal_size=size, run_before=script)

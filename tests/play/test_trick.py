@@ -1,0 +1,121 @@
+"""A Tressette table laid out before a seat, without drawing it."""
+
+from dataclasses import replace
+
+from play.language import Language, message
+from play.plain.positions import moment, position
+from play.trick import Cursor, cards_of, facts, highest, task, trick_of
+from play.views import view
+from play.views.tressette import TressetteView
+from tests.play.people import choice, sit_down
+
+EMPTY = TressetteView(
+    seat=1,
+    turn=1,
+    leader=0,
+    hand=(("3D", "4D"), (), ("AS",), ()),
+    legal=("AS",),
+    trick=((0, "2S"),),
+    tricks=(1, 2),
+    thirds=(0, 0),
+    points=(0, 0),
+    last_trick=((2, "4C"), (3, "5C"), (0, "2C"), (1, "7B")),
+    last_taker=0,
+    signals=(),
+    voids=((), (), ("C",), ("D", "S")),
+    accusi=((), (), (), ()),
+    cards_left=(6, 7, 7, 7),
+)
+
+
+def test_the_highest_card_of_the_suit_led_takes() -> None:
+    assert highest([]) is None
+    assert highest([(2, "4C")]) == 2
+    assert highest([(2, "4C"), (3, "5C"), (0, "2C"), (1, "3B")]) == 0
+    assert highest([(1, "RS"), (2, "AS"), (3, "3D"), (0, "CS")]) == 2
+
+
+def test_places_go_round_from_the_viewer() -> None:
+    trick = trick_of(EMPTY)
+    assert [(place.seat, place.card) for place in trick.places] == [(1, None), (2, None), (3, None), (0, "2S")]
+    assert [place.leads for place in trick.places] == [False, False, False, True] and trick.places[3].highest
+    assert trick.number == 4 and not trick.complete
+
+
+def test_a_complete_trick_lies_there_until_the_next_is_led() -> None:
+    led, before = trick_of(EMPTY, last=True), trick_of(replace(EMPTY, trick=(), leader=0, turn=0))
+    assert led == before and led.complete and led.number == 3
+    assert [(place.seat, place.card, place.leads, place.highest) for place in led.places] == [
+        (1, "7B", False, False),
+        (2, "4C", True, False),
+        (3, "5C", False, False),
+        (0, "2C", False, True),
+    ]
+    first = replace(EMPTY, trick=(), last_trick=(), tricks=(0, 0))
+    assert trick_of(first, last=True).number == 1 and not trick_of(first, last=True).complete
+
+
+def test_what_one_may_do() -> None:
+    assert task(EMPTY) == message("tressette_screen.follow", suit="spade")
+    assert task(replace(EMPTY, trick=((0, "2B"),))) == message("tressette_screen.free", suit="bastoni")
+    assert task(replace(EMPTY, trick=())) == message("tressette_screen.lead")
+    assert cards_of(EMPTY) == ["3D", "4D", "AS"]
+
+
+def test_what_is_known_of_a_seat() -> None:
+    said = ((2, "D", "volo"), (2, "S", "busso"), (2, "B", "busso"), (2, "C", "busso"), (3, "B", "striscio"))
+    declared = (message("accuso.three", rank="A", suit="denari"), message("accuso.four", rank="3"))
+    told = replace(EMPTY, signals=said, accusi=((), (), declared, ()))
+    language = Language("en")
+    # What was said of a suit that is gone since says nothing any more.
+    assert list(map(language.render, facts(told, 2))) == ["no C", "volo D", "busso S B", "3 × A, no D", "4 × 3"]
+    assert list(map(language.render, facts(told, 3))) == ["no D S", "striscio B"]
+    assert facts(told, 0) == []
+    assert facts(replace(told, cards_left=(0, 0, 0, 0)), 3) == [
+        message("tressette_screen.said", suits="B", signal="striscio")
+    ]
+
+
+def test_the_cursor_goes_to_a_legal_card_once_for_each_decision() -> None:
+    cursor, cards = Cursor(), ["3D", "4D", "AS", "RS"]
+    cursor.look(cards, ("AS", "RS"), 1)
+    assert cursor.place == 2
+    cursor.step(cards, 2)
+    cursor.look(cards, ("AS", "RS"), 1)
+    assert cursor.place == 0  # round, and left where it was put
+    cursor.step(cards, -1)
+    assert cursor.place == 3
+    cursor.look(cards[:2], (), 1)
+    assert cursor.place == 1
+    cursor.look([], (), 1)
+    cursor.step([], 1)
+    assert cursor.place == 0
+
+
+def test_a_position_is_what_the_seat_saw_with_all_hands_open() -> None:
+    session = sit_down("seed=7")
+    table, before = session.table, {}
+    while not table.hand.over:
+        if table.person_to_move:
+            before[len(table.hand.moves) + 1] = view(table.hand, 0), table.hand.state.copy()
+            table.play(choice(table))
+        else:
+            table.reply()
+    language = Language("en")
+    for number, (seen, state) in before.items():
+        then = moment(table.hand, number - 1)
+        assert view(then, 0) == seen and (then.state == state).all() and len(table.hand.moves) == 40
+        lines = position(language, table.hand, number, 0)
+        opened = lines[lines.index(language.say("review_screen.open")) + 1 :][:4]
+        held = [card for suit in seen.hand for card in suit]
+        assert [card for card in opened[0].split()[1:] if "(" not in card] == held
+        assert sum(line.count("(") for line in opened) == number - 1
+        assert all(f"({card})" in " ".join(opened) for _, card in seen.trick)
+
+
+def test_a_position_of_another_game_ends_with_its_result() -> None:
+    table = sit_down("game=sette_mezzo", "limit=4", "seed=3").table
+    while not table.hand.over:
+        table.play(table.hand.legal[0])
+    lines = position(Language("en"), table.hand, 1, 0)
+    assert lines[0].startswith("Your cards") and lines[-1].startswith(("You", "A tie", "Seat"))
