@@ -17,6 +17,7 @@ from play.app.actions import ActionBar
 from play.app.keys import Key, KeyBar
 from play.app.review import ReviewScreen
 from play.hand import Move
+from play.hints import Odds, Worth
 from play.language import Language
 from play.review import Judged, review
 from play.session import Session
@@ -65,6 +66,7 @@ class TableScreen(Screen[str]):
         self._covered = False  # a second person is to look away first
         self._thinking: str | None = None  # the key of what is going on in the thread
         self._pausing = False  # between two replies
+        self._waits: str | None = None  # what the prompt says while something stays until Enter
         self._leaving: Callable[[], None] | None = None
 
     # --- what a game's screen gives
@@ -80,6 +82,18 @@ class TableScreen(Screen[str]):
     def stays_longer(self, move: Move) -> bool:
         """Whether what came of a move is to stay on the screen for a while."""
         return False
+
+    def waits_for(self, move: Move) -> str | None:
+        """What the prompt is to say while what came of a move stays until Enter; None where nothing does."""
+        return None
+
+    def show_hint(self, worths: list[Worth]) -> None:
+        """Show what each action is worth."""
+        self.tell([self.speech.hint(worths)])
+
+    def show_odds(self, found: list[Odds]) -> None:
+        """Show how likely one is to win."""
+        self.tell(self.speech.odds(found))
 
     # --- the screen
 
@@ -106,7 +120,12 @@ class TableScreen(Screen[str]):
     @property
     def may_act(self) -> bool:
         """Whether it is a person's turn and nobody thinks."""
-        return not (self._thinking or self._covered or self._leaving) and self.table.person_to_move
+        return not (self._thinking or self._covered or self._waits or self._leaving) and self.table.person_to_move
+
+    @property
+    def waits(self) -> bool:
+        """Whether something stays on the screen until Enter."""
+        return self._waits is not None
 
     @property
     def is_quiet(self) -> bool:
@@ -138,10 +157,12 @@ class TableScreen(Screen[str]):
 
     def _moved(self, move: Move) -> None:
         self.tell(self.speech.lines(events(self.table.hand, move)))
-        wait = self.pace * (SLOWER if self.stays_longer(move) else 1)
-        self._pausing = True
+        self._waits = self.waits_for(move)
+        if self._waits is None:
+            wait = self.pace * (SLOWER if self.stays_longer(move) else 1)
+            self._pausing = True
+            self.set_timer(max(wait, 0.001), self._go_on)
         self.refresh_table()
-        self.set_timer(max(wait, 0.001), self._go_on)
 
     def _go_on(self) -> None:
         """Whoever is to move moves: a player in a thread; a person is asked."""
@@ -193,7 +214,7 @@ class TableScreen(Screen[str]):
         """Whether nothing can be done at the table now; then that is said."""
         if self._covered:
             return True
-        if self._thinking or self._pausing:
+        if self._thinking or self._pausing or self._waits:
             self.query_one("#prompt").add_class("-refused")
             return True
         return False
@@ -257,6 +278,8 @@ class TableScreen(Screen[str]):
         say = self.language.say
         if self._covered:
             return say("app.pass", seat=self.viewer)
+        if self._waits:
+            return self._waits
         if self._thinking:
             turn = self.table.turn
             who = self.table.setup.seats[turn] if turn is not None and self._thinking == "app.thinking" else ""
@@ -272,6 +295,9 @@ class TableScreen(Screen[str]):
         if self._covered:
             self._covered = False
             self.refresh_table()
+        elif self._waits:
+            self._waits = None
+            self._go_on()
         elif self.table.hand.over and not self._thinking and not self._pausing:
             self.query_one("#log", RichLog).clear()
             self.think("app.dealing", self.session.deal, lambda _: self._go_on())
@@ -287,13 +313,13 @@ class TableScreen(Screen[str]):
         """What each action is worth."""
         if not self._is_busy() and self.table.person_to_move:
             job = lambda: self.session.coach.hint(self.table.hand)  # noqa: E731
-            self.think("app.counting", job, lambda worths: self.tell([self.speech.hint(worths)]))
+            self.think("app.counting", job, self.show_hint)
 
     def action_odds(self) -> None:
         """How likely one is to win."""
         if not self._is_busy() and self.table.person_to_move:
             job = lambda: self.session.coach.odds(self.table.hand)  # noqa: E731
-            self.think("app.counting", job, lambda found: self.tell(self.speech.odds(found)))
+            self.think("app.counting", job, self.show_odds)
 
     def action_review(self) -> None:
         """The newest hand that is over, decision by decision."""
