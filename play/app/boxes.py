@@ -1,0 +1,24 @@
+"""Cards as boxes of characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def boxes(cards: Sequence[str], tall: bool = False) -> list[str]:
+    """Cards of up to three letters side by side, as three lines, or five where there is room for them."""
+    width = 7 if tall else 4
+    empty = "│" + " " * width + "│"
+    middle = "".join(f"│{card:^{width}}│" for card in cards)
+    rows = [middle] if not tall else [empty * len(cards), middle, empty * len(cards)]
+    return [("┌" + "─" * width + "┐") * len(cards), *rows, ("└" + "─" * width + "┘") * len(cards)]
+
+
+def beside(*blocks: Sequence[str], gap: int = 2) -> list[str]:
+    """Blocks of lines side by side, each as wide as its longest line."""
+    height = max(map(len, blocks))
+    padded = []
+    for block in blocks:
+        width = max(map(len, block), default=0)
+        padded.append([line.ljust(width) for line in [*block, *[""] * (height - len(block))]])
+    return [(" " * gap).join(lines).rstrip() for lines in zip(*padded, strict=True)]
