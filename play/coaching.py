@@ -30,11 +30,12 @@ class Coaching:
         """Count a decision of the game of that number at the table."""
         self._found[game, judged.number] = judged
 
-    def take_back(self, game: int, moves: int) -> None:
-        """Forget the decisions of a game after its first `moves` moves."""
-        for number, move in list(self._found):
-            if number == game and move > moves:
-                del self._found[number, move]
+    def take_back(self, game: int, moves: int) -> bool:
+        """Forget the decisions of a game after its first `moves` moves; whether there were any."""
+        taken = [place for place in self._found if place[0] == game and place[1] > moves]
+        for place in taken:
+            del self._found[place]
+        return bool(taken)
 
     @property
     def decisions(self) -> int:

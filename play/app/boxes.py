@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_ROW = 6  # cards side by side
+
 
 def boxes(cards: Sequence[str], tall: bool = False) -> list[str]:
-    """Cards of up to three letters side by side, as three lines, or five where there is room for them."""
+    """Cards of up to three letters, six in a row, of three lines or, where there is room for them, five."""
+    rows = [cards[first : first + _ROW] for first in range(0, len(cards), _ROW)]
+    return [line for row in rows for line in _row(row, tall)]
+
+
+def _row(cards: Sequence[str], tall: bool) -> list[str]:
     width = 7 if tall else 4
     empty = "│" + " " * width + "│"
     middle = "".join(f"│{card:^{width}}│" for card in cards)
