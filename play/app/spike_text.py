@@ -111,8 +111,8 @@ class SpikeText:
 
     def shown(self, end: Ending, names: Sequence[str]) -> Content:
         """A line for each seat: its credits, its cards laid open where it showed them, their sum, and who won."""
-        columns = [self._say(f"columns.{name}") for name in ("name", "credits", "cards", "sum")]
-        lines = [Content.styled(self._open_row(" ", *columns, ""), "bold")]
+        name, credits, cards, total = (self._say(f"columns.{name}") for name in ("name", "credits", "cards", "sum"))
+        lines = [Content.styled(self._open_row(" ", name, credits, cards, total, ""), "bold")]
         for seat, hand in enumerate(end.seats):
             won, cards, total = seat == end.winner, "", ""
             if hand.cards is not None and hand.sum is not None:

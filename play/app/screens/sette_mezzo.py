@@ -28,6 +28,10 @@ from sette_mezzo.rules import HIT, STICK
 _LETTERS = {STICK: "s", HIT: "h"}
 _FACES = "FCR"
 _MOST = 7.5
+_WHOSE = {  # what is said above the cards, and above too many of them
+    "you": ("sette_screen.you", "sette_screen.you_over"),
+    "opponent": ("sette_screen.opponent", "sette_screen.opponent_over"),
+}
 
 
 class GameScreen(TableScreen):
@@ -112,7 +116,7 @@ class GameScreen(TableScreen):
         return points_text(int(self.table.hand.state[0]["opponent_score"]))
 
     def _hand(self, whose: str, cards: tuple[str, ...], counts: str) -> str:
-        key = f"sette_screen.{whose}" + ("_over" if float(counts) > _MOST else "")
+        key = _WHOSE[whose][float(counts) > _MOST]
         faces = [f"{card} ½" if card in _FACES else card for card in cards]
         return "\n".join([self.language.say(key, counts=counts), *boxes(faces, self.has_class("-wide"))])
 
@@ -145,7 +149,8 @@ class GameScreen(TableScreen):
         text = say("sette_screen.action", action=self.speech.action(action), letter=_LETTERS[action])
         if action not in self._worths:
             return text
-        return f"{text}\n{say('sette_screen.worth', value=self.speech.value(self._worths[action]))}"
+        worth = say("sette_screen.worth", value=self.speech.value(self._worths[action]))
+        return f"{text}\n{worth}"
 
     # --- what can be done
 
