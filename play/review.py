@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from play.hand import Hand
+from play.hand import Hand, Move
 from play.hints import Coach, Worth
 
 
@@ -29,17 +29,19 @@ class Judged:
 
 def review(coach: Coach, hand: Hand, seats: list[int]) -> list[Judged]:
     """The decisions of these seats in which there was a choice, in their order; none where nobody can judge them."""
-    found = []
-    for number, move in enumerate(hand.moves):
-        if move.seat not in seats:
-            continue
-        worths = coach.judged(hand, number, move)
-        if len(worths) > 1:
-            played = next(each.value for each in worths if each.action == move.action)
-            best = worths[0].value
-            cost = None if played is None or best is None else best - played
-            found.append(Judged(number + 1, move.seat, move.action, tuple(worths), cost))
-    return found
+    judged = [judge(coach, hand, number, move) for number, move in enumerate(hand.moves) if move.seat in seats]
+    return [each for each in judged if each is not None]
+
+
+def judge(coach: Coach, hand: Hand, number: int, move: Move) -> Judged | None:
+    """What move `number`, from 0, of a hand cost; None where there was no choice, or nobody can judge it."""
+    worths = coach.judged(hand, number, move)
+    if len(worths) < 2:
+        return None
+    played = next(each.value for each in worths if each.action == move.action)
+    best = worths[0].value
+    cost = None if played is None or best is None else best - played
+    return Judged(number + 1, move.seat, move.action, tuple(worths), cost)
 
 
 def total_cost(judged: list[Judged]) -> float:

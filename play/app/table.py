@@ -18,7 +18,7 @@ from play.app.actions import ActionBar
 from play.app.keys import Key, KeyBar
 from play.app.review import ReviewScreen
 from play.hand import Move
-from play.hints import Worth
+from play.hints import Odds, Worth
 from play.language import Language
 from play.review import Judged, review
 from play.session import Session
@@ -68,6 +68,7 @@ class TableScreen(Screen[str]):
         self._thinking: str | None = None  # the key of what is going on in the thread
         self._pausing = False  # between two replies
         self._news: list[str] = []  # what was said last
+        self._waits: str | None = None  # what the prompt says while something stays until Enter
         self._leaving: Callable[[], None] | None = None
 
     # --- what a game's screen gives
@@ -84,9 +85,17 @@ class TableScreen(Screen[str]):
         """Whether what came of a move is to stay on the screen for a while."""
         return False
 
+    def waits_for(self, move: Move) -> str | None:
+        """What the prompt is to say while what came of a move stays until Enter; None where nothing does."""
+        return None
+
     def show_hint(self, worths: list[Worth]) -> None:
         """Show what each legal action is worth to the seat that asked."""
         self.tell([self.speech.hint(worths)])
+
+    def show_odds(self, found: list[Odds]) -> None:
+        """Show how likely one is to win."""
+        self.tell(self.speech.odds(found))
 
     # --- the screen
 
@@ -113,7 +122,12 @@ class TableScreen(Screen[str]):
     @property
     def may_act(self) -> bool:
         """Whether it is a person's turn and nobody thinks."""
-        return not (self._thinking or self._covered or self._leaving) and self.table.person_to_move
+        return not (self._thinking or self._covered or self._waits or self._leaving) and self.table.person_to_move
+
+    @property
+    def waits(self) -> bool:
+        """Whether something stays on the screen until Enter."""
+        return self._waits is not None
 
     @property
     def _shared(self) -> bool:
@@ -150,10 +164,12 @@ class TableScreen(Screen[str]):
 
     def _moved(self, move: Move) -> None:
         self.tell(self.speech.lines(events(self.table.hand, move)))
-        wait = self.pace * (SLOWER if self.stays_longer(move) else 1)
-        self._pausing = True
+        self._waits = self.waits_for(move)
+        if self._waits is None:
+            wait = self.pace * (SLOWER if self.stays_longer(move) else 1)
+            self._pausing = True
+            self.run_worker(self._go_on_after(wait))
         self.refresh_table()
-        self.run_worker(self._go_on_after(wait))
 
     async def _go_on_after(self, wait: float) -> None:
         # Not `set_timer`: on a busy machine a timer that is late by its whole interval is never heard of again.
@@ -211,7 +227,7 @@ class TableScreen(Screen[str]):
         """Whether nothing can be done at the table now; then that is said."""
         if self._covered:
             return True
-        if self._thinking or self._pausing:
+        if self._thinking or self._pausing or self._waits:
             self.query_one("#prompt").add_class("-refused")
             return True
         return False
@@ -243,7 +259,7 @@ class TableScreen(Screen[str]):
         self.query_one("#title", Static).update(self.title_text())
         prompt = self.query_one("#prompt", Static)
         prompt.update(self._prompt())
-        prompt.set_classes("-thinking" if self._thinking else "-yours" if self.may_act else "")
+        prompt.set_classes("-thinking" if self._thinking else "-yours" if self.may_act or self._waits else "")
         self.query_one("#board").visible = not self._covered
         self.draw(view(self.table.hand, self.viewer))
         legal = self.table.hand.legal if self.may_act and not self._pausing else []
@@ -273,6 +289,8 @@ class TableScreen(Screen[str]):
 
     def _prompt(self) -> str:
         say = self.language.say
+        if self._waits:
+            return self._waits
         if self._thinking:
             turn = self.table.turn
             who = self.table.setup.seats[turn] if turn is not None and self._thinking == "app.thinking" else ""
@@ -290,6 +308,9 @@ class TableScreen(Screen[str]):
         if self._covered:
             self._covered = not self.is_quiet
             self.refresh_table()
+        elif self._waits:
+            self._waits = None
+            self._go_on()
         elif self.table.hand.over and not self._thinking and not self._pausing:
             self.query_one("#log", RichLog).clear()
             self._covered = self._shared
@@ -312,7 +333,7 @@ class TableScreen(Screen[str]):
         """How likely one is to win."""
         if not self._is_busy() and self.table.person_to_move:
             job = lambda: self.session.coach.odds(self.table.hand)  # noqa: E731
-            self.think("app.counting", job, lambda found: self.tell(self.speech.odds(found)))
+            self.think("app.counting", job, self.show_odds)
 
     def action_review(self) -> None:
         """The newest hand that is over, decision by decision."""

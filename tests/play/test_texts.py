@@ -14,6 +14,12 @@ ROOT = Path(__file__).parent.parent.parent
 ENGLISH = texts_of("en")
 GROUPS = "|".join(dict.fromkeys(key.partition(".")[0] for key in ENGLISH))
 SAID = re.compile(rf"""["']((?:{GROUPS})\.(?!tcss)[\w.]+)["']""")
+# Texts of which the key is made of its parts.
+MADE = ("word.", "help.", "odds.", "unit.", "rule.", "result.", "action.", "game.", "page.", "key.")
+SCREENS = {
+    "spike_screen": ("app/screens/spike.py", "app/spike_text.py", "spike_board.py", "views/spike.py"),
+    "sette_screen": ("app/screens/sette_mezzo.py", "views/small.py"),
+}
 
 
 def places(text: str) -> set[str]:
@@ -36,11 +42,21 @@ def test_what_is_said_has_a_text_and_no_text_is_never_said() -> None:
     sources = "\n".join(path.read_text() for path in (ROOT / "play").rglob("*.py"))
     said = set(SAID.findall(sources))
     assert len(said) > 60 and said <= set(ENGLISH)
-    # By their parts.
-    made = ("word.", "help.", "odds.", "unit.", "rule.", "result.", "action.", "game.", "page.", "key.")
+    made = (*MADE, *(f"{group}." for group in SCREENS))
     assert {key for key in set(ENGLISH) - said if not key.startswith(made)} == set()
     assert {f"word.{word}" for word in WORDS} == {key for key in ENGLISH if key.startswith("word.")}
     assert {f"help.{word}" for word in WORDS} == {key for key in ENGLISH if key.startswith("help.")}
+
+
+@pytest.mark.parametrize("group", SCREENS)
+def test_a_screen_says_all_its_texts(group: str) -> None:
+    """Each by its key, or by the last part of it."""
+    source = "\n".join((ROOT / "play" / name).read_text() for name in SCREENS[group])
+    keys = [key for key in ENGLISH if key.startswith(f"{group}.")]
+    assert keys
+    for key in keys:
+        last = key.rpartition(".")[2]
+        assert any(f'"{text}"' in source for text in (key, key.removeprefix(f"{group}."), last)), key
 
 
 @pytest.mark.parametrize("name", LANGUAGES)

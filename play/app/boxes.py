@@ -1,0 +1,31 @@
+"""Cards as boxes of characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_ROW = 6  # cards side by side
+
+
+def boxes(cards: Sequence[str], tall: bool = False) -> list[str]:
+    """Cards of up to three letters, six in a row, of three lines or, where there is room for them, five."""
+    rows = [cards[first : first + _ROW] for first in range(0, len(cards), _ROW)]
+    return [line for row in rows for line in _row(row, tall)]
+
+
+def _row(cards: Sequence[str], tall: bool) -> list[str]:
+    width = 7 if tall else 4
+    empty = "│" + " " * width + "│"
+    middle = "".join(f"│{card:^{width}}│" for card in cards)
+    rows = [middle] if not tall else [empty * len(cards), middle, empty * len(cards)]
+    return [("┌" + "─" * width + "┐") * len(cards), *rows, ("└" + "─" * width + "┘") * len(cards)]
+
+
+def beside(*blocks: Sequence[str], gap: int = 2) -> list[str]:
+    """Blocks of lines side by side, each as wide as its longest line."""
+    height = max(map(len, blocks))
+    padded = []
+    for block in blocks:
+        width = max(map(len, block), default=0)
+        padded.append([line.ljust(width) for line in [*block, *[""] * (height - len(block))]])
+    return [(" " * gap).join(lines).rstrip() for lines in zip(*padded, strict=True)]

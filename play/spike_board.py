@@ -1,0 +1,118 @@
+"""What a player of Corellian Spike wants to know beyond what lies on the table: costs, sums, endings, who did what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from play.hand import Hand, Move
+from play.language import Message
+from play.views.spike import SpikeView, ends_of_hands, showdown
+from spike.cards import BUY, DISCARD, MATCH, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE, VALUES
+from spike.rules import price
+from spike.showdown import card_sum
+
+_DONE = ("raise", "match", "check", "fold", "buy", "no_buy", "swap_spike", "discard")  # events of a seat
+
+
+class OpenHand(NamedTuple):
+    """A seat at the end of a hand: its credits then, and its cards and their sum where it showed them."""
+
+    credits: int
+    cards: tuple[int, int, int] | None  # the lower, the higher, the spike card
+    sum: int | None
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a hand ended: by whom `won` credits were taken, by what rule (None: all others had folded), and its dice.
+
+    `number` counts from 1.
+    """
+
+    number: int
+    seats: tuple[OpenHand, ...]
+    winner: int
+    won: int
+    rule: Message | None
+    dice: tuple[tuple[int, int], ...]
+
+
+def endings(hand: Hand, move: Move) -> list[Ending]:
+    """The hands that ended with a move: none, or one; or more, where nobody had credits to decide about."""
+    found, before = [], move.before[0]
+    for ended, _ in ends_of_hands(hand.game, move):
+        told = showdown(ended)[-1]
+        winner = int(told.values["seat"])
+        rule = told.values.get("rule")
+        found.append(
+            Ending(
+                number=int(ended["hands_played"]),
+                seats=tuple(_open(ended, seat, rule is not None) for seat in range(int(ended["players"]))),
+                winner=winner,
+                won=int(ended["winnings"][winner]) - int(before["winnings"][winner]),
+                rule=rule,
+                dice=_dice(ended, rule is not None),
+            )
+        )
+        before = ended
+    return found
+
+
+def _open(state: np.void, seat: int, shown: bool) -> OpenHand:
+    credits = int(state["credits"][seat])
+    if not (shown and int(state["in_hand"]) >> seat & 1):
+        return OpenHand(credits, None, None)
+    low, high, spike = (int(VALUES[card]) for card in (*state["hands"][seat], state["spikes"][seat]))
+    return OpenHand(credits, (low, high, spike), int(card_sum(state, seat)))
+
+
+def _dice(state: np.void, to_the_end: bool) -> tuple[tuple[int, int], ...]:
+    rolled = len(state["dice"]) if to_the_end else max(int(state["round"]) - 1, 0)
+    return tuple((int(one), int(other)) for one, other in state["dice"][:rolled])
+
+
+def compile_rules(hand: Hand) -> None:
+    """Compile what the first price and the first showdown would else wait for; in a thread of its own, best."""
+    state = hand.state.copy()[0]
+    state["spikes"] = 0
+    price(state, MATCH)
+    showdown(state)
+
+
+def costs(hand: Hand) -> dict[int, int]:
+    """What each legal action that may cost something would cost the seat to move now."""
+    return {action: int(price(hand.state[0], action)) for action in hand.legal if action in (RAISE, MATCH, BUY)}
+
+
+def sums_after(seen: SpikeView) -> dict[int, int]:
+    """The sum that the seat would have after each thing that it can do with a bought card; empty without one."""
+    spike = seen.seats[seen.seat].spike
+    if seen.bought is None or spike is None:
+        return {}
+    gives_up = {DISCARD: seen.bought, SWAP_SPIKE: spike, SWAP_LOWER: seen.own[0], SWAP_HIGHER: seen.own[1]}
+    return {action: seen.sum + seen.bought - card for action, card in gives_up.items()}
+
+
+def last_done(log: Sequence[Message]) -> dict[int, tuple[str, Message]]:
+    """By seat, what it did last in a hand, as the last part of the event's key and the event itself."""
+    found = {}
+    for told in log:
+        name = told.key.removeprefix("event.")
+        if name in _DONE:
+            found[int(told.values["seat"])] = (name, told)
+    return found
+
+
+def counted(cards: Sequence[int]) -> str:
+    """Cards by rising value, several of a value as one: `-3 0x2 +4`."""
+    values = sorted(set(cards))
+    return " ".join(signed(value) + (f"x{cards.count(value)}" if cards.count(value) > 1 else "") for value in values)
+
+
+def signed(value: int) -> str:
+    """`+3`, `-3`, `0`."""
+    return f"{value:+d}" if value else "0"

@@ -1,0 +1,208 @@
+"""Sette e mezzo on its screen: whole games by keys and by mouse, odds, and what the coach says."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Button, Static
+
+from evaluate.replay import replay_file
+from play.app.screens.sette_mezzo import GameScreen
+from play.views import view
+from play.views.small import SmallView
+from sette_mezzo.rules import HIT, STICK
+from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seated, text_of, wait
+
+
+async def sat_down(pilot: Pilot[int]) -> GameScreen:
+    table = await seated(pilot)
+    assert isinstance(table, GameScreen)
+    return table
+
+
+async def judged(pilot: Pilot[int], table: GameScreen, decisions: int) -> None:
+    """Until the coach has looked at so many decisions."""
+    await asked(pilot)
+    await wait(pilot, "the coach", lambda: table.coaching.decisions == decisions)
+
+
+def look_at_the_table(table: GameScreen, text: str) -> None:
+    """Both hands, what they count, how it stands or ended, and what to press."""
+    hand = table.table.hand
+    seen: SmallView = view(hand, 0)
+    assert f"You: {seen.counts}" in text and "The opponent: " in text
+    cards = " ".join(text.replace("│", " ").split())
+    faces = [f"{card} ½" if card in "FCR" else card for card in (*seen.cards, *seen.other)]
+    assert len(seen.cards) > 6 or " ".join(faces) in cards
+    assert ("it draws until it has 5" in text) == (not hand.over) and ("Your turn" in text) == (not hand.over)
+    score = table.table.score
+    lost = score.games - score.wins[0] - score.ties
+    assert f"Games {score.games} · won {score.wins[0]}, tied {score.ties}, lost {lost}" in text
+    if hand.over:
+        assert {"win": "You win.", "tie": "A tie.", "lose": "You lose."}[seen.outcome or ""] in text
+        assert f"The opponent: {seen.other_counts}" in text and "Enter deals another" in text
+
+
+@pytest.mark.parametrize("by", ["letters", "digits", "mouse"])
+def test_whole_games(by: str, tmp_path: Path) -> None:
+    record = tmp_path / "games.jsonl"
+
+    async def act(pilot: Pilot[int], table: GameScreen, action: int) -> None:
+        if by == "mouse":
+            await wait(pilot, "buttons", lambda: len(table.query(Button)) == 2)
+            await pilot.click(list(table.query(Button))[action])
+        else:
+            await pilot.press("sh"[action] if by == "letters" else str(action + 1))
+
+    async def script(pilot: Pilot[int]) -> None:
+        table, decisions = await sat_down(pilot), 0
+        while True:
+            look_at_the_table(table, text_of(pilot.app))
+            if table.table.score.games == 6 and table.table.hand.over:
+                break
+            if table.table.hand.over:
+                await pilot.press("enter")
+                await asked(pilot)
+                continue
+            decisions += 1
+            await act(pilot, table, HIT if decisions % 3 else STICK)
+            await judged(pilot, table, decisions)
+
+    driven(application("game=sette_mezzo", "seed=2", f"record={record}"), script, LARGE if by == "mouse" else SMALL)
+    results = list(replay_file(record))
+    assert len(results) == 6 and all("error" not in result for result in results)
+
+
+def test_the_coach_comments_on_what_was_not_the_best_and_on_nothing_else() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table, cost, mistakes, kinds = await sat_down(pilot), 0.0, 0, set()
+        for decisions in range(1, 13):
+            worths = {worth.action: worth.value or 0.0 for worth in table.session.coach.hint(table.table.hand)}
+            action = HIT if decisions % 2 else STICK
+            await pilot.press("sh"[action])
+            await judged(pilot, table, decisions)
+            lost = worths[1 - action] - worths[action]
+            text = text_of(pilot.app)
+            kinds.add(lost > 0)
+            if lost > 0:
+                cost, mistakes = cost + lost, mistakes + 1
+                name, best = ("hit", "stick") if action == HIT else ("stick", "hit")
+                assert f"Coach: {name} cost you {lost:.3f}: it is worth {worths[action]:+.3f} there" in text
+                assert f"and {best} {worths[1 - action]:+.3f}." in text
+            else:
+                assert "Coach: " not in text
+            assert f"decisions {decisions}, not the best {mistakes}, cost in all {cost:.3f} wins" in text
+            if table.table.hand.over:
+                await pilot.press("enter")
+                await asked(pilot)
+        assert kinds == {True, False}
+
+    driven(application("game=sette_mezzo", "seed=3"), script)
+
+
+def test_the_coach_is_turned_off_and_on_and_forgets_what_was_taken_back() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await sat_down(pilot)
+        hint = table.session.coach.hint(table.table.hand)
+        assert hint[0].action == HIT and "Coach on (c: off)" in text_of(pilot.app)
+        await pilot.press("c")
+        await pilot.pause()
+        assert "Coach off (c: on)" in text_of(pilot.app)
+        await pilot.press("h")
+        await asked(pilot)
+        await pilot.press("c")
+        assert table.table.hand.over is False and table.coaching.decisions == 0
+        await pilot.press("h")
+        await judged(pilot, table, 1)
+        assert "Coach: hit cost you" in text_of(pilot.app)
+        await pilot.press("u")
+        await asked(pilot)
+        assert table.coaching.decisions == 0 and "Coach: " not in text_of(pilot.app)
+        await pilot.press("s")
+        await judged(pilot, table, 1)
+        assert table.coaching.mistakes == 0 and "Coach: " not in text_of(pilot.app)
+
+    driven(application("game=sette_mezzo", "seed=15"), script)
+
+
+def test_odds_are_exact_and_go_with_the_position() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await sat_down(pilot)
+        assert "o tells the odds" in text_of(pilot.app)
+        await pilot.press("o")
+        await asked(pilot)
+        text = text_of(pilot.app)
+        for odds in table.session.coach.odds(table.table.hand):
+            name = table.speech.action(odds.action or 0)
+            row = next(line.split() for line in text.splitlines() if line.strip().startswith(f"{name} "))
+            assert row == [name, *(f"{100 * chance:.1f}%" for chance in odds.chances.values())]
+        await pilot.press("t")
+        await asked(pilot)
+        for worth in table.session.coach.hint(table.table.hand):
+            assert f"worth {worth.value:+.3f}" in text_of(pilot.app)
+        await pilot.press("h")
+        await asked(pilot)
+        assert "%" not in text_of(pilot.app) and "worth +" not in text_of(pilot.app).split("Coach")[-1]
+
+    driven(application("game=sette_mezzo", "seed=5"), script)
+
+
+def test_the_longest_hand_fits_at_80_columns_and_goes_on_from_a_save(tmp_path: Path) -> None:
+    save, shown = tmp_path / "table.json", []
+
+    def see(table: GameScreen) -> list[str]:
+        return text_of(table.app).splitlines()[1:8]
+
+    async def script(pilot: Pilot[int]) -> None:
+        table = await sat_down(pilot)
+        seen: SmallView = view(table.table.hand, 0)
+        await pilot.press("h")
+        await judged(pilot, table, 1)
+        shown.append(see(table))
+        long = SmallView(**{**seen.__dict__, "cards": ("A",) * 4 + ("F", "C", "R") * 2 + ("F",), "counts": "7.5"})
+        await pilot.press("o")
+        await asked(pilot)
+        table._comment = "Coach: " + "x" * 60
+        table.draw(long)
+        await pilot.pause()
+        board = table.query_one("#board").region
+        assert all(each.region.bottom <= board.bottom for each in table.query("#below Static").results(Static))
+        await pilot.press("q")
+        await wait(pilot, "the menu", lambda: pilot.app.screen is not table)
+
+    async def go_on(pilot: Pilot[int]) -> None:
+        shown.append(see(await sat_down(pilot)))
+
+    driven(application("game=sette_mezzo", "seed=5", f"save={save}"), script)
+    driven(application("game=sette_mezzo", f"save={save}"), go_on)
+    assert shown[0] == shown[1]
+
+
+async def after_a_mistake(pilot: Pilot[int]) -> None:
+    table = await sat_down(pilot)
+    await pilot.press("h")
+    await judged(pilot, table, 1)
+    await pilot.press("h")
+    await judged(pilot, table, 2)
+
+
+async def with_odds(pilot: Pilot[int]) -> None:
+    await sat_down(pilot)
+    for key in "ot":
+        await pilot.press(key)
+        await asked(pilot)
+
+
+@pytest.mark.parametrize(
+    ("moment", "size", "given"),
+    [(with_odds, SMALL, ()), (after_a_mistake, SMALL, ("lang=it",)), (with_odds, LARGE, ("lang=it",))],
+    ids=["odds-small", "mistake-small", "odds-large"],
+)
+def test_pictures(
+    snap_compare: Callable[..., bool],
+    moment: Callable[[Pilot[int]], Awaitable[None]],
+    size: tuple[int, int],
+    given: tuple[str, ...],
+) -> None:
+    assert snap_compare(application("game=sette_mezzo", "seed=15", *given), terminal_size=size, run_before=moment)

@@ -1,0 +1,347 @@
+"""Corellian Spike on its screen: whole games by keys and by mouse, what is seen in them, and what is not."""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Button, Static
+
+from evaluate.replay import replay_file
+from play.app.lines import LinesScreen
+from play.app.screens.spike import _LETTERS, GameScreen
+from play.app.table import TableScreen
+from play.spike_board import endings, signed
+from play.views import view
+from play.views.spike import SpikeView
+from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, SWAP_LOWER
+from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
+from tests.play.people import choice
+from tests.play.test_views import Reshuffled, past_dice_stay
+
+Do = Callable[[TableScreen], Awaitable[object]]
+
+
+async def settled(pilot: Pilot[int], table: TableScreen) -> None:
+    """Until a person is to move and has the buttons for it, or an end is to be looked at."""
+
+    def holds() -> bool:
+        buttons = [button.name for button in table.query(Button)]
+        return (table.may_act and buttons == list(map(str, table.table.hand.legal))) or (
+            not buttons and (table.waits or (table.table.hand.over and table.is_quiet))
+        )
+
+    await wait(pilot, "a turn", holds)
+
+
+async def play_through(
+    pilot: Pilot[int], table: TableScreen, do: Do, look: Callable[[TableScreen, str], None] = lambda *_: None
+) -> None:
+    """Play the game to its end, `do` at every turn, looking at every position and every end."""
+    while not (table.table.hand.over and not table.waits):
+        look(table, text_of(pilot.app))
+        if table.waits:
+            await pilot.press("enter")
+        else:
+            await do(table)
+        await settled(pilot, table)
+    look(table, text_of(pilot.app))
+
+
+def staying_in(table: TableScreen) -> str:
+    """The letter of what leads to most cards and dice."""
+    return _LETTERS[next(action for action in (BUY, SWAP_LOWER, MATCH) if action in table.table.hand.legal)]
+
+
+def by_letter(pilot: Pilot[int]) -> Do:
+    return lambda table: pilot.press(_LETTERS[choice(table.table)])
+
+
+def by_digit(pilot: Pilot[int]) -> Do:
+    return lambda table: pilot.press(str(table.table.hand.legal.index(choice(table.table)) + 1))
+
+
+def by_mouse(pilot: Pilot[int]) -> Do:
+    def do(table: TableScreen) -> Awaitable[object]:
+        wanted = str(choice(table.table))
+        return pilot.click(next(button for button in table.query(Button) if button.name == wanted))
+
+    return do
+
+
+def rows_of(text: str) -> list[str]:
+    """The lines of a screen without borders and with single spaces."""
+    return [" ".join(line.replace("│", " ").split()) for line in text.splitlines()]
+
+
+def look_at_the_table(table: TableScreen, text: str) -> None:
+    """Everything that one must see to play is on the screen, and nothing is cut off."""
+    if table.waits or table.table.hand.over:
+        return look_at_the_end(table, text)
+    seen: SpikeView = view(table.table.hand, table.viewer)
+    rows = rows_of(text)
+    for seat, other in enumerate(seen.seats):
+        name = "you" if seat == 0 else "cautious"
+        row = next(row for row in rows if row.removeprefix("▶ ").startswith(f"{seat} {name} "))
+        assert str(other.credits) in row.split() and (seat == seen.turn) == row.startswith("▶")
+        assert ("folded" in row) == (not other.in_hand) and ("to move" in row) == (seat == seen.turn)
+        assert other.spike is None or signed(other.spike) in row.split()
+    assert f"Hand {seen.hand_number} of " in text and f"Pool {seen.pool} " in text and "Your turn, seat 0." in text
+    cards = next(row for row in rows if "= " in row)
+    spike = seen.seats[0].spike
+    shown = [*map(signed, seen.own), "?" if spike is None else signed(spike)]
+    shown += [] if seen.bought is None else [signed(seen.bought)]
+    boxes = cards.split(f"= {signed(seen.sum)}")
+    assert len(boxes) == 2 and "".join(boxes).split()[: len(shown)] == shown
+    for action in table.table.hand.legal:
+        assert f"({_LETTERS[action]})" in text
+    assert "q leave" in rows[-1] and len(rows) == table.app.size.height
+    return None
+
+
+def look_at_the_end(table: TableScreen, text: str) -> None:
+    """All hands that were shown are laid open, with who won and why."""
+    hand = table.table.hand
+    end = endings(hand, hand.moves[-1])[-1]
+    assert f"Hand {end.number} is over" in text and f"takes {end.won}" in text
+    rows = rows_of(text)
+    for seat, shown in enumerate(end.seats):
+        name = "you" if seat == 0 else "cautious"
+        row = next(row for row in rows if row.removeprefix("★ ").startswith(f"{seat} {name} {shown.credits}"))
+        assert row.startswith("★") == (seat == end.winner)
+        if shown.cards is not None:
+            low, high, spike = map(signed, shown.cards)
+            assert f"{low} {high} | {spike} {signed(shown.sum or 0)}" in row
+        else:
+            assert "|" not in row
+    assert ("All others have folded." in text) == (end.rule is None)
+
+
+@pytest.mark.parametrize(
+    ("seats", "hands", "size", "do"),
+    [(2, 4, SMALL, by_digit), (4, 3, LARGE, by_mouse), (8, 2, SMALL, by_letter)],
+)
+def test_whole_games(
+    seats: int, hands: int, size: tuple[int, int], do: Callable[[Pilot[int]], Do], tmp_path: Path
+) -> None:
+    record, held = tmp_path / "games.jsonl", []
+
+    def look(table: TableScreen, text: str) -> None:
+        look_at_the_table(table, text)
+        held.append(table.waits)
+
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        assert isinstance(table, GameScreen)
+        await play_through(pilot, table, do(pilot), look)
+        assert "Enter deals another" in text_of(pilot.app)
+        await pilot.press("enter")
+        await settled(pilot, table)
+        assert table.table.score.games == 1 and "Hand 1 of" in text_of(pilot.app)
+
+    given = (f"seats={seats}", f"hands={hands}", "seed=4", f"record={record}", "opponents=cautious")
+    driven(application("game=spike", *given), script, size)
+    [line] = record.read_text().splitlines()
+    [result] = replay_file(record)
+    assert len(json.loads(line)["hands"]) == sum(held) + 1 and len(result["credits"]) == seats
+
+
+def test_hidden_cards_are_not_on_the_screen() -> None:
+    random, compared = np.random.default_rng(2), []
+
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        while not table.table.hand.over:
+            hand, text = table.table.hand, text_of(pilot.app)
+            other = Reshuffled(hand, 0, past_dice_stay, random)
+            table.table.hand = other
+            table.refresh_table()
+            await pilot.pause()
+            assert text_of(pilot.app) == text
+            compared.append((other.state != hand.state).any())
+            table.table.hand = hand
+            table.refresh_table()
+            await pilot.press("enter" if table.waits else staying_in(table))
+            await settled(pilot, table)
+
+    driven(application("game=spike", "seats=4", "hands=1", "seed=12"), script)
+    assert sum(compared) > 6
+
+
+def test_an_end_stays_until_enter_and_nothing_is_played_meanwhile() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        await pilot.press("f")
+        await settled(pilot, table)
+        assert table.waits and "All others have folded." in text_of(pilot.app)
+        assert "Hand 1 is over. Press Enter for the next one." in text_of(pilot.app)
+        moves = len(table.table.hand.moves)
+        await pilot.press("1", "m", "u", "t", "o", "b")
+        assert table.waits and len(table.table.hand.moves) == moves and not table.query(Button)
+        await pilot.press("enter")
+        await settled(pilot, table)
+        assert not table.waits and "Hand 2 of 10" in text_of(pilot.app) and table.query(Button)
+
+    driven(application("game=spike", "seed=4"), script)
+
+
+def test_prices_sums_odds_and_values_are_told() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        text = text_of(pilot.app)
+        assert "1 raise (r)" in text and "2 stay (m)" in text and "costs nothing" in text and "3 fold (f)" in text
+        await pilot.press("d")  # not now
+        await pilot.pause()
+        assert [each.message for each in pilot.app._notifications] == ["This is a round of bets: raise, match or fold."]
+        await pilot.press("t")
+        await settled(pilot, table)
+        worths = table.session.coach.hint(table.table.hand)
+        for worth in worths:
+            assert f"worth {worth.value:+.3f}" in text_of(pilot.app)
+        await pilot.press("o")
+        await settled(pilot, table)
+        chance = table.session.coach.odds(table.table.hand)[0].chances["showdown"]
+        assert f"Odds: you win {100 * chance:.1f}%" in text_of(pilot.app) and "worth" in text_of(pilot.app)
+        await pilot.press("r")
+        await settled(pilot, table)
+        assert "worth" not in text_of(pilot.app) and "Odds" not in text_of(pilot.app)
+        while BUY not in table.table.hand.legal:
+            await pilot.press("m")
+            await settled(pilot, table)
+        assert "buy (b)" in text_of(pilot.app) and "costs 2" in text_of(pilot.app)
+        await pilot.press("b")
+        await settled(pilot, table)
+        seen: SpikeView = view(table.table.hand, 0)
+        assert seen.bought is not None
+        text = " ".join(text_of(pilot.app).split())
+        assert f"3 swap {signed(seen.own[0])} (l)" in text
+        await pilot.press("l")
+        await settled(pilot, table)
+        after: SpikeView = view(table.table.hand, 0)
+        assert f"sum {signed(after.sum)}" in text and "discards" in text_of(pilot.app)
+
+    driven(application("game=spike", "seats=2", "seed=3", "hint=monte_carlo:samples=20"), script)
+
+
+def test_undo_log_save_and_going_on(tmp_path: Path) -> None:
+    save, shown = tmp_path / "table.json", []
+
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        before = text_of(pilot.app).splitlines()[:-6]
+        await pilot.press("g")
+        await wait(pilot, "the log", lambda: isinstance(pilot.app.screen, LinesScreen))
+        assert "Nothing has happened yet." in text_of(pilot.app)
+        await pilot.press("g", "m")
+        await settled(pilot, table)
+        assert text_of(pilot.app).splitlines()[:-6] != before
+        await pilot.press("u")
+        await settled(pilot, table)
+        assert text_of(pilot.app).splitlines()[:-6] == before and "Taken back." in text_of(pilot.app)
+        await pilot.press("m")
+        await settled(pilot, table)
+        await pilot.press("g")
+        await wait(pilot, "the log", lambda: isinstance(pilot.app.screen, LinesScreen))
+        assert "Seat 0 stays without paying." in text_of(pilot.app)
+        await pilot.press("q")
+        await wait(pilot, "the table", lambda: pilot.app.screen is table)
+        shown.append(text_of(pilot.app).splitlines()[:-6])
+        await pilot.press("q")
+        await wait(pilot, "the menu", lambda: pilot.app.screen is not table)
+
+    async def go_on(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        shown.append(text_of(pilot.app).splitlines()[:-6])
+        await play_through(pilot, table, by_digit(pilot), look_at_the_table)
+
+    driven(application("game=spike", "seats=3", "hands=2", "seed=5", f"save={save}"), script)
+    driven(application("game=spike", f"save={save}"), go_on)
+    assert shown[0] == shown[1]
+
+
+def test_two_ends_at_once_are_looked_at_one_after_the_other() -> None:
+    """As when nobody has credits to decide about in the second hand, because the antes take them all."""
+
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        assert isinstance(table, GameScreen)
+        await pilot.press("f")
+        await settled(pilot, table)
+        table._ends *= 2
+        await pilot.press("enter")
+        assert table.waits and len(table._ends) == 1
+        await pilot.press("enter")
+        await settled(pilot, table)
+        assert not table.waits
+
+    driven(application("game=spike", "seed=4"), script)
+
+
+def test_words_fit_at_80_columns_in_both_languages() -> None:
+    """The longest that there can be: eight seats, two lines of discards, a bought card, values and odds."""
+
+    def fits(lang: str, keys: str) -> None:
+        async def script(pilot: Pilot[int]) -> None:
+            table = await seated(pilot)
+            while DISCARD not in table.table.hand.legal or len(view(table.table.hand, 0).dice) < 2:
+                await pilot.press("enter" if table.waits else staying_in(table))
+                await settled(pilot, table)
+            await pilot.press("t")
+            await settled(pilot, table)
+            await pilot.press("o")
+            await settled(pilot, table)
+            table.table.hand.state["discards"] = np.uint64((1 << 62) - 1)
+            table.refresh_table()
+            await pilot.pause()
+            lines = text_of(pilot.app).splitlines()
+            assert len(lines) == 24 and lines[-1].endswith(keys) and all(len(line) <= 80 for line in lines)
+            for letter in "dslh":
+                assert f"({letter})" in "\n".join(lines[-5:])
+            own = table.query_one("#own", Static)
+            board = table.query_one("#board")
+            assert own.region.bottom <= board.region.bottom and own.region.height == 4
+            for button in table.query(Button):
+                assert button.region.right <= 80 and button.region.height == 3
+
+        driven(application("game=spike", "seats=8", "seed=3", f"lang={lang}", "hint=monte_carlo:samples=20"), script)
+
+    fits("en", "q leave")
+    fits("it", "q esci")
+
+
+async def at_a_bought_card(pilot: Pilot[int]) -> None:
+    table = await seated(pilot)
+    while DISCARD not in table.table.hand.legal:
+        await pilot.press("b" if BUY in table.table.hand.legal else "m")
+        await settled(pilot, table)
+    await pilot.press("o")
+    await settled(pilot, table)
+
+
+async def at_a_showdown(pilot: Pilot[int]) -> None:
+    table = await seated(pilot)
+    while not table.waits:
+        legal = table.table.hand.legal
+        await pilot.press("x" if NO_BUY in legal else "m" if FOLD in legal else "d")
+        await settled(pilot, table)
+
+
+@pytest.mark.parametrize(
+    ("moment", "size", "given"),
+    [
+        (at_a_bought_card, SMALL, ("seats=8", "sabacc_pot=true")),
+        (at_a_showdown, SMALL, ("seats=8", "lang=it")),
+        (at_a_bought_card, LARGE, ("seats=4", "lang=it")),
+        (at_a_showdown, LARGE, ("seats=8",)),
+    ],
+    ids=["card-small", "showdown-small", "card-large", "showdown-large"],
+)
+def test_pictures(
+    snap_compare: Callable[..., bool],
+    moment: Callable[[Pilot[int]], Awaitable[None]],
+    size: tuple[int, int],
+    given: tuple[str, ...],
+) -> None:
+    assert snap_compare(application("game=spike", "seed=3", *given), terminal_size=size, run_before=moment)

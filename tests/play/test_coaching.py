@@ -1,0 +1,75 @@
+"""The coach that looks at every decision: its costs are those of the exact solution."""
+
+import pytest
+
+from command.game import game_defaults
+from evaluate.solution import solve
+from play.coaching import LEAST, Coaching, is_mistake
+from play.hints import Coach, Worth
+from play.review import Judged, review, total_cost
+from sette_mezzo.rules import HIT, STICK
+from tests.play.people import sit_down
+from train.tabular.algorithms import evaluate_policy
+
+
+def test_costs_are_those_of_the_exact_solution() -> None:
+    session = sit_down("game=sette_mezzo", "seed=5")
+    table, coaching = session.table, Coaching(session.coach)
+    solved = solve(game_defaults("sette_mezzo"))
+    costs, expected = [], []
+    while table.score.games < 8:
+        if table.hand.over:
+            table.deal()
+            continue
+        state = solved.model.index(table.hand.state[0])
+        action = (HIT, STICK)[len(costs) % 2]
+        policy = solved.solution.policy.copy()
+        policy[state] = action
+        values = evaluate_policy(solved.model.mdp, policy)
+        expected.append(float(solved.solution.values[state] - values[state]))
+        move = table.play(action)
+        judged = coaching.look(table.hand, len(table.hand.moves) - 1, move)
+        assert judged is not None and judged.cost is not None
+        assert is_mistake(judged) == (action != solved.solution.policy[state])
+        costs.append(judged.cost)
+        coaching.add(table.number, judged)
+    assert costs == pytest.approx(expected)
+    assert coaching.decisions == len(costs) and coaching.mistakes == sum(cost > LEAST for cost in costs) > 0
+    assert coaching.cost == pytest.approx(sum(expected)) and coaching.mistakes < coaching.decisions
+
+
+def test_what_was_taken_back_is_forgotten_and_judged_again() -> None:
+    session = sit_down("game=sette_mezzo", "seed=5")
+    table, coaching = session.table, Coaching(session.coach)
+    for action in (HIT, STICK):
+        move = table.play(action)
+        judged = coaching.look(table.hand, len(table.hand.moves) - 1, move)
+        assert judged is not None
+        coaching.add(table.number, judged)
+    assert coaching.decisions == 2
+    assert coaching.take_back(table.number, 1) and coaching.decisions == 1
+    assert not coaching.take_back(table.number, 1) and not coaching.take_back(table.number + 1, 0)
+    assert coaching.take_back(table.number, 0) and (coaching.decisions, coaching.cost) == (0, 0)
+
+
+def test_what_does_not_show_is_no_mistake() -> None:
+    def judged(cost: float | None) -> Judged:
+        return Judged(1, 0, STICK, (Worth(HIT, 0.1), Worth(STICK, 0.1)), cost)
+
+    assert [is_mistake(judged(cost)) for cost in (None, 0.0, 1e-16, 0.0004, 0.0006)] == [False] * 4 + [True]
+    coaching = Coaching(Coach(sit_down("game=sette_mezzo", "seed=5").table.game, game_defaults("sette_mezzo"), None))
+    coaching.add(0, judged(0.0004))
+    assert (coaching.decisions, coaching.mistakes, coaching.cost) == (1, 0, 0)
+
+
+def test_a_review_finds_the_same() -> None:
+    session = sit_down("game=sette_mezzo", "seed=9")
+    table, coaching = session.table, Coaching(session.coach)
+    while not table.hand.over:
+        table.play(HIT)
+    for number, move in enumerate(table.hand.moves):
+        judged = coaching.look(table.hand, number, move)
+        assert judged is not None
+        coaching.add(table.number, judged)
+    found = review(session.coach, table.hand, [0])
+    assert len(found) == coaching.decisions and total_cost(found) == pytest.approx(coaching.cost)

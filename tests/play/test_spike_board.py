@@ -1,0 +1,96 @@
+"""What is said of Corellian Spike beyond its view: endings, prices, sums, and who did what."""
+
+from play.hand import Hand
+from play.language import message
+from play.session import Session
+from play.spike_board import compile_rules, costs, counted, endings, last_done, signed, sums_after
+from play.views import events, view
+from spike.cards import BUY, FOLD, MATCH, NO_BUY
+from tests.play.people import choice, sit_down
+
+
+def step(session: Session) -> None:
+    table = session.table
+    table.play(choice(table)) if table.person_to_move else table.reply()
+
+
+def test_endings_are_what_the_credits_say() -> None:
+    """By showdown, by folding, and with a second pot."""
+    table, found = sit_down("game=spike", "hands=9", "seed=5", "sabacc_pot=true").table, []
+    while not table.hand.over:
+        seen, prices = view(table.hand, 0), costs(table.hand)
+        if table.person_to_move:
+            folds = FOLD in table.hand.legal and len(table.hand.moves) % 7 == 6
+            table.play(FOLD if folds else MATCH if MATCH in table.hand.legal else NO_BUY)
+        else:
+            table.reply()
+        move = table.hand.moves[-1]
+        for end in endings(table.hand, move):
+            shows = [each for each in events(table.hand, move) if each.key == "event.shows"]
+            assert [each.values["seat"] for each in shows] == [k for k, seat in enumerate(end.seats) if seat.cards]
+            for each in shows:
+                shown = end.seats[int(each.values["seat"])]
+                assert shown.cards is not None and sum(shown.cards) == shown.sum == int(each.values["sum"])
+            assert (end.rule is None) == (not shows) and (not shows or len(end.dice) == 3)
+            both = end.seats[end.winner].sum == 0
+            assert end.won == seen.pool + prices.get(move.action, 0) + (seen.second_pot if both else 0)
+            assert sum(seat.credits for seat in end.seats) == 100 - (0 if both else seen.second_pot)
+            found.append(end)
+    assert {end.rule is None for end in found} == {True, False}
+    assert [end.number for end in found] == list(range(1, int(table.hand.state[0]["hands_played"]) + 1))
+    assert [seat.credits for seat in found[-1].seats] == [seat.credits for seat in view(table.hand, 0).seats]
+
+
+def test_what_an_action_costs_is_what_it_takes() -> None:
+    session, seen = sit_down("game=spike", "seats=3", "credits=8", "seed=6"), 0
+    table = session.table
+    while not table.hand.over:
+        prices, before = costs(table.hand), table.hand.state[0]["credits"].copy()
+        for action, price in prices.items():
+            other = Hand(table.game, table.hand.seeds, table.hand.state)
+            seat = other.play(action).seat
+            if other.state[0]["hands_played"] == table.hand.state[0]["hands_played"]:
+                assert int(before[seat]) - int(other.state[0]["credits"][seat]) == price
+                seen |= 1 << action
+        step(session)
+    assert seen >> MATCH & 1 and seen >> BUY & 1 and not seen >> FOLD & 1
+
+
+def test_sums_after_are_the_sums_after() -> None:
+    session, seen = sit_down("game=spike", "seed=6"), set()
+    table = session.table
+    while not table.hand.over:
+        if table.turn == 0:
+            sums = sums_after(view(table.hand, 0))
+            for action, total in sums.items():
+                other = Hand(table.game, table.hand.seeds, table.hand.state)
+                other.play(action)
+                assert view(other, 0).sum == total
+                seen.add(action)
+            assert bool(sums) == (BUY not in table.hand.legal and MATCH not in table.hand.legal)
+        legal = table.hand.legal
+        table.play(BUY if BUY in legal else choice(table)) if table.person_to_move else table.reply()
+    assert len(seen) == 4
+
+
+def test_each_seat_is_seen_with_what_it_did_last() -> None:
+    log = [
+        message("event.raise", seat=1, amount=2),
+        message("event.dice", first=1, second=2),
+        message("event.match", seat=0, amount=2),
+        message("event.buy", seat=1, amount=2),
+        message("event.swap_spike", seat=1, old="+3", new="-1"),
+    ]
+    assert last_done(log) == {1: ("swap_spike", log[4]), 0: ("match", log[2])} and last_done([]) == {}
+
+
+def test_cards_are_counted_and_signed() -> None:
+    assert counted([4, -10, 0, 4, 4, 0]) == "-10 0x2 +4x3" and counted([]) == ""
+    assert [signed(value) for value in (-3, 0, 3)] == ["-3", "0", "+3"]
+
+
+def test_compiling_changes_nothing() -> None:
+    hand = sit_down("game=spike", "seed=6").table.hand
+    before = hand.state.copy()
+    compile_rules(hand)
+    assert (hand.state == before).all()
