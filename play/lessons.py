@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cards.game import Game, States
-from command.checks import check_fraction
 from command.game import load_configured_game
 from play.learner import FULL, Learner
 from play.learning import METHODS, Advice, LearningProcess, Subject, advice
@@ -17,16 +16,13 @@ SPEEDS = (100, 10_000, FULL)  # episodes in a second
 MIN_VISITS = 100  # states met less often are left out of the errors
 
 
-@dataclass
+@dataclass(frozen=True)
 class Choices:
     """What can be adjusted: the `epsilon` of Q-learning, the `policy` that MC and TD evaluate, the speed of all."""
 
     epsilon: float = 0.4
     policy: str = "hit_below_14"
     speed: int = SPEEDS[1]
-
-    def __post_init__(self) -> None:
-        check_fraction("", self, "epsilon")
 
 
 class Lessons:
@@ -60,19 +56,26 @@ class Lessons:
         if running:
             self._learners[name].start()
 
-    def explore(self, epsilon: float) -> None:
-        """Let Q-learning go on with another epsilon. Raises SettingsError."""
-        self.choices = Choices(epsilon, self.choices.policy, self.choices.speed)
-        if self._learners["ql"].progress is None:
-            self.reset("ql")  # it may be about to begin with the old one
-        else:
-            self._learners["ql"].change(lambda process: process.explore(epsilon))
+    def choose(self, choices: Choices) -> None:
+        """Learn otherwise from now on.
 
-    def evaluate(self, policy: str) -> None:
-        """Let MC and TD evaluate another policy, in new tables."""
-        self.choices.policy = policy
-        self.reset("mc")
-        self.reset("td")
+        With another epsilon QL goes on, as what it looks for stays the same; with another policy MC and TD begin new
+        tables, as they look for other values.
+        """
+        old, self.choices = self.choices, choices
+        if choices.epsilon != old.epsilon:
+            if self["ql"].progress is None:
+                self.reset("ql")  # it may just be about to begin with the old one
+            else:
+                self["ql"].change(lambda process: process.explore(choices.epsilon))
+        if choices.policy != old.policy:
+            self.reset("mc")
+            self.reset("td")
+
+    def next_speed(self) -> None:
+        """The next of `SPEEDS`, for all."""
+        number = SPEEDS.index(self.choices.speed)
+        self.choices = replace(self.choices, speed=SPEEDS[(number + 1) % len(SPEEDS)])
 
     def advice(self, name: str, state: States) -> Advice | None:
         """What that table would do in the state `[1]`; None before it has begun."""

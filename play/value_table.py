@@ -1,4 +1,4 @@
-"""A learned table of Blackjack as a person reads it: the player's sums down, hard and soft apart, the dealer's cards across.
+"""A learned table of Blackjack as a person reads it: hard and soft sums apart, the dealer's cards across.
 
 Where a shoe makes the player's cards count, a cell holds all hands of that sum, weighed by how often each was met.
 """
@@ -71,7 +71,7 @@ def summed(progress: Progress) -> Summed:
         total, soft = HAND_SUM[hand], HAND_SOFT[hand]
     cell = (soft * SUMS + total) * KINDS + kind
     weight = progress.visits.astype(np.float64)
-    visits = np.bincount(cell, weight, 2 * SUMS * KINDS)
+    visits: Numbers = np.bincount(cell, weight, 2 * SUMS * KINDS).astype(np.float64)
 
     def mean(numbers: Numbers) -> Numbers:
         with np.errstate(invalid="ignore"):
