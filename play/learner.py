@@ -39,7 +39,7 @@ class Learner:
 
     @property
     def preparing(self) -> bool:
-        """Whether it is to learn, and the rules are still being compiled."""
+        """Whether it is to learn and has learned nothing yet: the rules are being compiled."""
         return self.running and self.progress is None
 
     def start(self) -> None:
@@ -95,9 +95,10 @@ class Learner:
                     process.step(episodes)
                 fitting = int(episodes * _STEP_SECONDS / (time.perf_counter() - started))
                 most = max(1, min(fitting, 2 * most, _MOST))
-            if time.perf_counter() >= due:
+            if process.episodes and time.perf_counter() >= due:
                 due = self._publish(process)
-        self._publish(process)
+        if process.episodes:
+            self._publish(process)
 
     def _publish(self, process: LearningProcess) -> float:
         """Show the table as it is now; returns when to do so again."""

@@ -73,7 +73,13 @@ def outcome_text(language: Language, outcome: str) -> str:
 
 def speed_text(language: Language, speed: int) -> str:
     """How many games a second are played to learn from."""
-    return language.say("blackjack_screen.full") if speed == FULL else f"{figure(speed)}/s"
+    return (
+        language.say("blackjack_screen.full")
+        if speed == FULL
+        else f"{speed // 1000}k/s"
+        if speed >= 1000
+        else f"{speed}/s"
+    )
 
 
 def _lines(lessons: Lessons) -> list[str]:

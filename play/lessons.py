@@ -97,9 +97,9 @@ class Lessons:
     def _learner(self, name: str) -> Learner:
         return Learner(lambda: self._process(name), lambda: self.choices.speed)
 
-    def _process(self, name: str) -> LearningProcess:
-        """A new table of that method, in the learner's thread."""
-        settings = TabularSettings(
+    def settings_of(self, name: str) -> TabularSettings:
+        """What a new table of that method is learned under."""
+        return TabularSettings(
             game=self.settings,
             algo=METHODS[name],
             seed=self.seed,
@@ -107,6 +107,10 @@ class Lessons:
             epsilon=self.choices.epsilon,
             min_visits=MIN_VISITS,
         )
+
+    def _process(self, name: str) -> LearningProcess:
+        """A new table of that method, in the learner's thread."""
+        settings = self.settings_of(name)
         with self._lock:  # computed once, by the first that comes
             if self._subject is None:
                 self._subject = Subject(self._game, settings.reward_name(self._game))

@@ -89,9 +89,11 @@ class LearnBar(Horizontal):
         button = self.query_one(f"#{name}", Button)
         if str(button.label) != text:
             button.label = text
+            button.refresh(layout=True)  # it is as wide as its text
 
 
 def _button(name: str, action: str, label: str = "") -> Button:
     button = Button(label, id=name, compact=True, action=f"screen.{action}")
     button.can_focus = False
+    button.styles.line_pad = 0  # a style sheet takes no 0 here
     return button

@@ -22,32 +22,32 @@ class ValueTable(Widget):
     def __init__(self, title: str, id: str) -> None:  # noqa: A002 - as Textual calls it
         super().__init__(id=id)
         self._title = title
-        self._first: Block | None = None
+        self.first: Block | None = None  # what is shown
         self._second: Block | None = None
         self._here: tuple[int, int] | None = None
 
     def show(self, first: Block, second: Block, here: tuple[int, int] | None) -> None:
         """Show these cells, in tall cells with the second ones below; `here` is the row and column in play."""
-        if (first, second, here) != (self._first, self._second, self._here):
-            self._first, self._second, self._here = first, second, here
+        if (first, second, here) != (self.first, self._second, self._here):
+            self.first, self._second, self._here = first, second, here
             self.refresh()
 
     def render(self) -> Content:
         """All lines."""
-        if self._first is None or self._second is None:
+        if self.first is None or self._second is None:
             return Content("")
         width = max(_NARROWEST, min(_WIDEST, (self.size.width - _LABEL) // len(COLUMNS)))
-        tall = self.size.height >= 2 * len(self._first.sums) + 1
+        tall = self.size.height >= 2 * len(self.first.sums) + 1
         bold = Style(bold=True)
         parts: list[str | Content | tuple[str, str | Style]] = [(f"{self._title:<{_LABEL}}", bold)]
         parts += [(f"{column:>{3}}".center(width), bold) for column in COLUMNS]
-        for row, total in enumerate(self._first.sums):
-            lines = [self._first.cells[row], *([self._second.cells[row]] if tall else [])]
+        for row, total in enumerate(self.first.sums):
+            lines = [self.first.cells[row], *([self._second.cells[row]] if tall else [])]
             for number, cells in enumerate(lines):
                 label = f"{total:>{_LABEL - 1}} " if number == 0 else " " * _LABEL
                 parts.append((f"\n{label}", bold))
                 # Both lines of a cell have the colour of the first.
-                shades = self._first.cells[row]
+                shades = self.first.cells[row]
                 parts += [
                     (cell.text.center(width), self._style(shades[column], (row, column) == self._here))
                     for column, cell in enumerate(cells)
