@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from command.game import load_configured_game
 from play.files import free_path
 from play.hand import Move
 from play.hints import Coach
@@ -81,6 +83,20 @@ class Session:
         if wanted:
             self.save()
         return wanted
+
+    def under(self, settings: dict[str, Any]) -> Session:
+        """A new table of the same people, seed and records under other options of the game, without a save so far.
+
+        Raises SettingsError for a bad option.
+        """
+        game = load_configured_game(settings)
+        table = Table(replace(self.table.setup, game=game))
+        return Session(table, Coach(game, settings, self._hint()), settings, self._ledger)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The group `game` of the table."""
+        return dict(self._settings)
 
     def command(self, lang: str) -> str:
         """The command line that goes on with the saved table in this language."""

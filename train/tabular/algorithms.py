@@ -184,7 +184,7 @@ def _greedy_action(values: Values, state: int, mask: np.uint64) -> int:
 def _monte_carlo(functions: Functions) -> Callable[..., int]:
     begin, over, index, _, step = functions
 
-    @njit
+    @njit(nogil=True)
     def loop(data: Any, states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
         state, decisions = states[0], 0
         last_seen = np.full(values.shape[0], -1)
@@ -216,7 +216,7 @@ def _monte_carlo(functions: Functions) -> Callable[..., int]:
 def _td(functions: Functions) -> Callable[..., int]:
     begin, over, index, _, step = functions
 
-    @njit
+    @njit(nogil=True)
     def loop(data: Any, states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
         state, decisions = states[0], 0
         for episode in range(seeds.size):
@@ -242,7 +242,7 @@ def _td(functions: Functions) -> Callable[..., int]:
 def _q_learning(functions: Functions) -> Callable[..., int]:
     begin, over, index, legal_now, step = functions
 
-    @njit
+    @njit(nogil=True)
     def loop(data: Any, states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
         state, decisions = states[0], 0
         for episode in range(seeds.size):

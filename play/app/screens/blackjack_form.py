@@ -1,0 +1,97 @@
+"""Rules and learning of Blackjack are adjusted here."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Select, Static
+
+from command.checks import SettingsError
+from play.adjusting import Adjusted, adjusted, typed
+from play.app.keys import Key, KeyBar
+from play.language import Language
+from play.lessons import Choices
+
+_DECKS = ("infinite", "1", "2", "3", "4", "5", "6", "7", "8")
+_NUMBERS = ("epsilon", "limit", "discount")  # in the order of `typed`, these are typed and the others chosen
+
+
+class AdjustScreen(ModalScreen[Adjusted | None]):
+    """A form; its result is what is wanted, or None to leave all as it is."""
+
+    CSS_PATH = "blackjack_form.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", show=False),
+        Binding("ctrl+s", "apply", show=False, priority=True),
+    ]
+    KEYS: ClassVar[tuple[Key, ...]] = (Key("Ctrl+S", "apply", "apply"), Key("Esc", "back", "back"))
+
+    def __init__(self, settings: dict[str, Any], choices: Choices, language: Language) -> None:
+        super().__init__()
+        self._settings, self._choices, self._language = settings, choices, language
+        say = language.say
+        self._labels = {
+            "epsilon": say("blackjack_screen.form_epsilon"),
+            "limit": say("blackjack_screen.form_limit"),
+            "discount": say("blackjack_screen.form_discount"),
+            "decks": say("blackjack_screen.form_decks"),
+            "soft_17": say("blackjack_screen.form_soft_17"),
+            "ties": say("blackjack_screen.form_ties"),
+        }
+        self._called = {
+            "infinite": say("blackjack_screen.infinite"),
+            "stand": say("blackjack_screen.dealer_stands"),
+            "hit": say("blackjack_screen.dealer_hits"),
+            "lose": say("blackjack_screen.ties_lose"),
+            "push": say("blackjack_screen.ties_push"),
+        }
+
+    def compose(self) -> ComposeResult:
+        """A line for each thing that can be adjusted, under what changing it means."""
+        say = self._language.say
+        effects = {
+            "epsilon": say("blackjack_screen.effect_epsilon"),
+            "limit": say("blackjack_screen.effect_limit"),
+            "discount": say("blackjack_screen.effect_rules"),
+        }
+        with VerticalScroll(id="form"):
+            yield Static(say("blackjack_screen.form_title"), classes="heading", markup=False)
+            for key, text in typed(self._settings, self._choices).items():
+                if key in effects:
+                    yield Static(effects[key], classes="effect", markup=False)
+                with Horizontal(classes="line"):
+                    yield Static(self._labels[key], classes="label", markup=False)
+                    yield self._field(key, text)
+            yield Static(id="wrong", markup=False)
+            with Horizontal(classes="line"):
+                yield Button(say("blackjack_screen.form_apply"), id="apply", compact=True, action="screen.apply")
+                yield Button(say("key.back"), id="back", compact=True, action="screen.back")
+        yield KeyBar(self.KEYS, self._language)
+
+    def _field(self, key: str, text: str) -> Input | Select[str]:
+        if key in _NUMBERS:
+            return Input(text, id=key, compact=True, max_length=12)
+        values = {"decks": _DECKS, "soft_17": ("stand", "hit"), "ties": ("lose", "push")}[key]
+        options = [(self._called.get(value, value), value) for value in values]
+        return Select(options, value=text, allow_blank=False, id=key, compact=True)
+
+    @on(Input.Submitted)
+    def action_apply(self) -> None:
+        """Take what is there, or say what is wrong with it."""
+        texts = {field.id or "": field.value for field in self.query(Input)}
+        texts |= {field.id or "": str(field.value) for field in self.query(Select)}
+        try:
+            wanted = adjusted(self._settings, self._choices, texts)
+        except SettingsError as error:
+            self.query_one("#wrong", Static).update(str(error))
+        else:
+            self.dismiss(wanted)
+
+    def action_back(self) -> None:
+        """Leave all as it is."""
+        self.dismiss(None)

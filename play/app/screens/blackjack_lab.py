@@ -1,0 +1,99 @@
+"""The value table with what the learners have come to, and a button for all that can be done with them."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Button, Static
+
+from play.app.screens.blackjack_table import ValueTable
+from play.language import Language
+from play.learning import METHODS, Progress
+from play.lesson_speech import caption_text, legend, mark, quantity_text, speed_text, stats
+from play.lessons import Lessons
+from play.value_table import Summed, block, summed
+
+_KEYS = dict(zip(METHODS, "mdl", strict=True))
+
+
+class Lab(Vertical):
+    """One method's table, hard and soft sums, and a line for each method."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(id="lab")
+        self._language = language
+        self._summed: tuple[Progress | None, Summed | None] = (None, None)
+
+    def compose(self) -> ComposeResult:
+        """Caption, tables, lines."""
+        yield Static(id="caption", markup=False)
+        with Horizontal(id="tables"):
+            yield ValueTable(self._language.say("blackjack_screen.hard"), id="hard")
+            with Vertical(id="right"):
+                yield ValueTable(self._language.say("blackjack_screen.soft"), id="soft")
+                yield Static(id="lines", markup=False)
+                yield Static(id="legend", markup=False)
+
+    def show(self, lessons: Lessons, method: str, quantity: str, here: tuple[str, int, int] | None) -> None:
+        """Show that quantity of that method's table; `here` is the block, row and column of the game in play."""
+        language = self._language
+        self.query_one("#caption", Static).update(f"{method.upper()}: {caption_text(language, quantity)}")
+        self.query_one("#lines", Static).update(stats(language, lessons))
+        self.query_one("#legend", Static).update(legend(language, lessons.choices.policy))
+        cells = self._cells(lessons[method].progress)
+        letters = (language.say("blackjack_screen.letter_stand"), language.say("blackjack_screen.letter_hit"))
+        for name in ("hard", "soft"):
+            first = block(cells, name, quantity, letters)
+            second = block(cells, name, "value" if quantity == "best" else "best", letters)
+            place = here[1:] if here is not None and here[0] == name else None
+            self.query_one(f"#{name}", ValueTable).show(first, second, place)
+
+    def _cells(self, progress: Progress | None) -> Summed | None:
+        if progress is not self._summed[0]:
+            self._summed = (progress, None if progress is None else summed(progress))
+        return self._summed[1]
+
+
+class LearnBar(Horizontal):
+    """Buttons that start and pause the methods, and say what is shown; none takes the focus, so that Enter deals."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(id="learn")
+        self._language = language
+
+    def compose(self) -> ComposeResult:
+        """Each has a key, too."""
+        say = self._language.say
+        for name in METHODS:
+            yield _button(name, f"learn('{name}')")
+        yield _button("autoplay", "autoplay")
+        yield _button("method", "next_method")
+        yield _button("quantity", "next_quantity")
+        yield _button("speed", "next_speed")
+        yield _button("reset", "reset", f"r {say('blackjack_screen.reset')}")
+        yield _button("adjust", "adjust", f"e {say('blackjack_screen.adjust')}")
+        yield _button("flip", "flip")
+
+    def show(self, lessons: Lessons, method: str, quantity: str, autoplay: bool, flipped: bool) -> None:
+        """Name the buttons after how things are."""
+        say = self._language.say
+        for name in METHODS:
+            self._label(name, f"{_KEYS[name]} {mark(lessons[name])}{name.upper()}")
+        self._label("autoplay", f"a {'●' if autoplay else '○'}Auto")
+        self._label("method", f"c {method.upper()}")
+        self._label("quantity", f"x {quantity_text(self._language, quantity)}")
+        self._label("speed", f"f {speed_text(self._language, lessons.choices.speed)}")
+        self._label("flip", f"b {say('blackjack_screen.cards') if flipped else say('blackjack_screen.table')}")
+
+    def _label(self, name: str, text: str) -> None:
+        button = self.query_one(f"#{name}", Button)
+        if str(button.label) != text:
+            button.label = text
+            button.refresh(layout=True)  # it is as wide as its text
+
+
+def _button(name: str, action: str, label: str = "") -> Button:
+    button = Button(label, id=name, compact=True, action=f"screen.{action}")
+    button.can_focus = False
+    button.styles.line_pad = 0  # a style sheet takes no 0 here
+    return button

@@ -1,0 +1,203 @@
+"""Learning that can be looked at: the tables are those of `python -m train`, however they are cut."""
+
+import numpy as np
+import pytest
+
+from cards.splitmix import stream
+from command.checks import SettingsError
+from command.game import game_defaults, load_configured_game
+from play.adjusting import adjusted, typed
+from play.learner import FULL, Learner
+from play.learning import METHODS, LearningProcess, Subject, advice
+from play.lesson_speech import figure
+from play.lessons import Choices, Lessons
+from play.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
+from tests.limits import until
+from train.settings.tabular import TabularSettings
+from train.tabular.algorithms import Method, learn
+from train.tabular.simulator import of_game
+
+RULES = game_defaults("blackjack")
+EVALUATED = "hit_below_14"
+
+
+@pytest.fixture(scope="module")
+def subject() -> Subject:
+    return Subject(load_configured_game(RULES), "value")
+
+
+@pytest.fixture
+def lessons() -> "Lessons":
+    found = Lessons(RULES, 1, Choices(speed=FULL))
+    yield found
+    found.close()
+    found.join()
+
+
+def process(subject: Subject, name: str, **settings: object) -> LearningProcess:
+    given = {"algo": METHODS[name], "policy": None if name == "ql" else EVALUATED, "min_visits": 100} | settings
+    return LearningProcess(subject, TabularSettings(RULES, **given))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_table_is_that_of_train_however_it_is_cut(subject: Subject, name: str) -> None:
+    cut, settings = (
+        process(subject, name),
+        TabularSettings(RULES, METHODS[name], policy=EVALUATED if name != "ql" else None),
+    )
+    for episodes in (1, 4_000, 0, 17, 5_982):
+        cut.step(episodes)
+    exact = subject.exact(settings.policy)
+    values, visits = np.zeros_like(cut.values), np.zeros_like(cut.visits)
+    method = Method(0.95, settings.epsilon, 0.0, 1.0, exact.policy)
+    simulator = of_game(subject.game, "value", subject.model.index)
+    decisions = learn(METHODS[name], simulator, stream(1, "episodes", 0, 10_000), values, visits, method)
+    assert np.array_equal(cut.values, values) and np.array_equal(cut.visits, visits)
+    assert (cut.episodes, cut.decisions) == (10_000, decisions) and np.abs(values).max() > 0.5
+
+
+def test_tables_come_near_the_exact_values(subject: Subject) -> None:
+    for name, mean, greatest, share in (("mc", 0.025, 0.15, 0.97), ("td", 0.025, 0.15, 0.97), ("ql", 0.025, 0.2, 0.95)):
+        learned = process(subject, name)
+        learned.step(20_000)
+        early = learned.look().errors
+        learned.step(480_000)
+        errors = learned.look().errors
+        assert errors.mean < mean and errors.greatest < greatest and errors.optimal_share >= share
+        assert errors.mean < early.mean / 1.5 and errors.states > early.states > 100
+        assert 0 <= errors.loss < 0.003
+
+
+def test_an_empty_table_is_far_from_optimal_and_says_that_it_met_nothing(subject: Subject) -> None:
+    empty = process(subject, "ql").look()
+    assert empty.errors.optimal_share < 0.5 and empty.errors.loss > 0.1 and np.isnan(empty.errors.mean)
+    found = advice(subject, empty, subject.game.deal(stream(3, "play", 0, 1)))
+    assert found.visits == 0 and found.action == 0
+
+
+def test_two_at_once_start_pause_and_go_on_where_they_were(lessons: Lessons, subject: Subject) -> None:
+    for name in ("mc", "ql"):
+        lessons.toggle(name)
+    for name in ("mc", "ql"):
+        until(name, lambda name=name: lessons[name].progress is not None, 60)
+    lessons.toggle("mc")
+    until("pause", lambda: not lessons["mc"].running, 5)
+    _settled(lessons["mc"])
+    paused = lessons["mc"].progress
+    before = lessons["ql"].progress.episodes
+    until("ql goes on", lambda: lessons["ql"].progress.episodes > before, 20)
+    assert lessons["mc"].progress is paused and lessons["td"].progress is None
+    lessons.toggle("mc")
+    until("mc goes on", lambda: lessons["mc"].progress.episodes > paused.episodes, 20)
+    for name in ("mc", "ql"):
+        lessons[name].pause()
+        _settled(lessons[name])
+        found = lessons[name].progress
+        whole = process(subject, name)
+        whole.step(found.episodes)
+        assert np.array_equal(found.values, whole.look().values) and np.array_equal(
+            found.visits, whole.visits.sum(axis=1)
+        )
+
+
+def _settled(learner: Learner) -> None:
+    """Until a paused learner has shown its last step."""
+    with learner._lock:
+        pass
+    last = learner._process
+    until("the last progress", lambda: learner.progress.episodes == last.episodes, 20)
+
+
+def test_another_epsilon_goes_on_and_another_policy_begins_anew(lessons: Lessons) -> None:
+    for name in ("td", "ql"):
+        lessons.toggle(name)
+        until(name, lambda name=name: lessons[name].progress is not None, 60)
+    learned, old = lessons["ql"].progress.episodes, lessons["td"]
+    lessons.choose(Choices(0.1, EVALUATED, FULL))
+    assert lessons["ql"]._process.settings.epsilon == 0.1 and lessons["td"] is old
+    until("more", lambda: lessons["ql"].progress.episodes > learned, 20)
+    lessons.choose(Choices(0.1, "hit_below_17", FULL))
+    assert lessons["td"] is not old and lessons["td"].running and not lessons["mc"].running
+    until("td", lambda: lessons["td"].progress is not None, 20)
+    assert lessons["td"]._process.settings.policy == "hit_below_17" and lessons["ql"].progress.episodes > learned
+    lessons.reset("ql")
+    assert lessons["ql"].progress is None and lessons["ql"].running
+
+
+def test_a_slow_learner_keeps_to_its_speed(subject: Subject) -> None:
+    learner = Learner(lambda: process(subject, "ql"), lambda: 200)
+    learner.start()
+    waited = until("some", lambda: learner.progress is not None and learner.progress.episodes >= 100, 20, every=0.01)
+    learner.close()
+    learner.join()
+    assert 100 <= learner.progress.episodes <= 200 * (waited + 0.5)
+
+
+def test_what_goes_wrong_in_the_thread_is_kept_for_whoever_looks(subject: Subject) -> None:
+    learner = Learner(lambda: process(subject, "td", policy="never"), lambda: FULL)
+    learner.start()
+    until("a failure", lambda: learner.failure is not None, 10)
+    assert not learner.running and str(learner.failure).startswith(
+        "policy: blackjack has no policy 'never'; it has hit_"
+    )
+
+
+def test_cells_hold_the_values_of_their_states(subject: Subject) -> None:
+    learned = process(subject, "ql")
+    learned.step(50_000)
+    progress = learned.look()
+    cells = summed(progress)
+    for cards, dealer, place in ((("10", "6"), "9", ("hard", 4, 8)), (("A", "7"), "K", ("soft", 2, 9))):
+        state = subject.model.locate(cards, dealer)
+        name, row, column = place
+        assert place_of(rows_of(name)[row], name == "soft", subject.model.parse_card(dealer)) == place
+        text = {quantity: block(cells, name, quantity, ("S", "H")).cells[row][column].text for quantity in QUANTITIES}
+        assert int(text["value"]) == round(100 * progress.values[state])
+        assert text["visits"].strip() == short(int(progress.visits[state]))
+        assert int(text["error"]) == np.clip(round(1000 * (progress.values - progress.exact)[state]), -99, 99)
+        assert text["best"] == f" {'SH'[progress.policy[state]]}{' ' if progress.right[state] else '!'}"
+    assert len(block(cells, "hard", "value", ("S", "H")).cells) == 17 and len(COLUMNS) == 10
+    assert cells.visits.sum() == progress.decisions == progress.visits.sum()
+
+
+def test_of_a_shoe_all_hands_of_a_sum_are_one_cell() -> None:
+    rules = RULES | {"decks": 1}
+    subject = Subject(load_configured_game(rules), "value")
+    learned = LearningProcess(subject, TabularSettings(rules, "q_learning", min_visits=100))
+    learned.step(100_000)
+    progress = learned.look()
+    cells = summed(progress)
+    hands = [subject.model.locate(cards, "9") for cards in (("10", "6"), ("9", "7"), ("8", "8"), ("2", "4", "10"))]
+    there = progress.visits[hands]
+    assert (there > 0).all() and cells.visits[0, 16, 8] > there.sum()
+    assert cells.visits.sum() == progress.decisions
+    assert progress.values[hands].min() < cells.value[0, 16, 8] < progress.values[hands].max()
+
+
+def test_numbers_fit_into_their_places() -> None:
+    assert [short(n) for n in (0, 999, 1000, 99_400, 400_000, 999_999, 3.2e6, 3e8)] == (
+        ["0", "999", "1k", "99k", ".4M", "1M", "3M", ".3G"]
+    )
+    assert [figure(n) for n in (0, 9999, 12_345, 999_400, 999_600, 3_141_592)] == (
+        ["0", "9999", "12.3k", "999k", "1.00M", "3.14M"]
+    )
+
+
+def test_what_is_typed_becomes_rules_or_one_line() -> None:
+    choices = Choices()
+    texts = typed(RULES, choices)
+    assert adjusted(RULES, choices, texts).settings == RULES and not adjusted(RULES, choices, texts).new_rules(RULES)
+    wanted = adjusted(RULES, choices, texts | {"epsilon": "0,2", "limit": "17", "decks": "2", "ties": "push"})
+    assert wanted.choices == Choices(0.2, "hit_below_17") and wanted.new_rules(RULES)
+    assert wanted.settings == RULES | {"decks": 2, "ties": "push"}
+    for key, text, said in (
+        ("epsilon", "2", "epsilon: 0 to 1, not 2.0"),
+        ("epsilon", "", "epsilon: a number from 0 to 1, not nothing"),
+        ("discount", "x", "discount: a number from 0 to 1, not x"),
+        ("discount", "1.5", "game.discount: 0 to 1, not 1.5"),
+        ("limit", "3", "limit: 4 to 21, not 3"),
+        ("decks", "9", "game.decks: infinite or 1 to 8, not 9"),
+    ):
+        with pytest.raises(SettingsError) as raised:
+            adjusted(RULES, choices, texts | {key: text})
+        assert str(raised.value) == said
