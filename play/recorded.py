@@ -91,7 +91,9 @@ def _tressette(record: dict[str, Any], line: int) -> Iterator[Hand]:
     state = np.array([game.blank])
     state[0]["hands"] = [sum(1 << int(parse_card(card)) for card in cards) for cards in record["hands"]]
     begin(state[0], record["leader"])
-    yield _played(Hand(game, stream(line, "recorded", 0, 1), state), [int(parse_card(card)) for card in record["plays"]])
+    yield _played(
+        Hand(game, stream(line, "recorded", 0, 1), state), [int(parse_card(card)) for card in record["plays"]]
+    )
 
 
 def _spike(record: dict[str, Any], line: int) -> Iterator[Hand]:

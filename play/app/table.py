@@ -61,7 +61,7 @@ class TableScreen(Screen[str]):
         self.session, self.table, self.language = session, session.table, language
         self.speech = Speech(language, session.table, session.coach)
         self.pace = pace  # seconds between two replies
-        self.viewer = self.table.people[0]
+        self.viewer = next(iter(self.table.people), 0)  # nobody sits where one only looks on
         self._covered = False  # a second person is to look away first
         self._thinking: str | None = None  # the key of what is going on in the thread
         self._pausing = False  # between two replies
