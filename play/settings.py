@@ -50,6 +50,8 @@ class PlaySettings:
         check_range("port", self.port, 0, 65_535)
         for key in ("record", "save"):
             require(getattr(self, key) != "", key, "a file", "")
+        if self.serve and self.ui == PLAIN:
+            raise SettingsError("ui: lines of text are not served; leave ui out, or serve")
         require(self.watch != "", "watch", f"{AGENTS}, or a file of records", "")
         many = isinstance(self.opponents, list) and self.opponents and all(isinstance(o, str) for o in self.opponents)
         if self.opponents is not None and not isinstance(self.opponents, str) and not many:

@@ -12,11 +12,14 @@ from play.language import Language
 
 
 class Key(NamedTuple):
-    """A key as it is shown, the action of the screen that it runs, and its name in a group of the texts."""
+    """A key as it is shown, the action of the screen that it runs, and its name in a group of the texts.
+
+    One without a name belongs to the key after it.
+    """
 
     shown: str
     action: str
-    text: str
+    text: str = ""
 
 
 class KeyBar(Static):
@@ -25,9 +28,9 @@ class KeyBar(Static):
     def __init__(self, keys: Sequence[Key], language: Language, group: str = "key") -> None:
         parts = [
             Content.from_markup(
-                f"[@click=screen.{key.action}][b]$key[/b] $text[/]",
+                f"[@click=screen.{key.action}][b]$key[/b]$text[/]",
                 key=key.shown,
-                text=language.say(f"{group}.{key.text}"),
+                text=f" {language.say(f'{group}.{key.text}')}" if key.text else "",
             )
             for key in keys
         ]

@@ -329,13 +329,19 @@ class TableScreen(Screen[str]):
         then, self._leaving = self._leaving, None
         assert then is not None
         try:
-            saved = self.session.leave()
+            words = self.saved_words()
         except OSError as error:
             self.complain(one_line(error))
             return
-        words = self.language.say("plain.left_saved", command=self.session.command(self.language.name)) if saved else ""
-        self.dismiss(words)
+        self.dismiss("".join(words))
         then()
+
+    def saved_words(self) -> list[str]:
+        """Save what is not over; how to go on with it, nothing where there was nothing to save. Raises OSError."""
+        saved = self.session.leave()
+        return (
+            [self.language.say("plain.left_saved", command=self.session.command(self.language.name))] if saved else []
+        )
 
 
 def one_line(error: BaseException) -> str:

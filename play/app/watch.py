@@ -46,7 +46,7 @@ class Watching(_Table):
         Binding("p", "previous_hand", show=False),
         Binding("o", "open", show=False),
         Binding("b", "bars", show=False),
-        Binding("s", "seat(-1)", show=False),
+        Binding("s", "next_seat", show=False),
         *(Binding(str(seat), f"seat({seat})", show=False) for seat in range(8)),
         Binding("question_mark", "help", show=False),
         Binding("q,escape", "stand_up", show=False),
@@ -54,15 +54,15 @@ class Watching(_Table):
 
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("Space", "pause", "pause"),
+        Key("←", "step_back"),
         Key("→", "step", "step"),
-        Key("←", "step_back", "back"),
-        Key("+", "faster", "faster"),
-        Key("-", "slower", "slower"),
-        Key("n", "next_hand", "next"),
-        Key("p", "previous_hand", "previous"),
+        Key("-", "slower"),
+        Key("+", "faster", "pace"),
+        Key("p", "previous_hand"),
+        Key("n", "next_hand", "hand"),
         Key("o", "open", "open"),
         Key("b", "bars", "bars"),
-        Key("s", "seat(-1)", "from"),
+        Key("s", "next_seat", "from"),
         Key("q", "stand_up", "leave"),
     )
 
@@ -296,10 +296,13 @@ class Watching(_Table):
         self._looked()
 
     def action_seat(self, seat: int) -> None:
-        """Look from this seat, or from the next one, for -1."""
-        seats = self.table.game.seats
-        self.viewer = self.games.viewer = (self.viewer + 1) % seats if seat < 0 else min(seat, seats - 1)
+        """Look from this seat."""
+        self.viewer = self.games.viewer = seat % self.games.game.seats
         self._looked()
+
+    def action_next_seat(self) -> None:
+        """Look from the next seat."""
+        self.action_seat(self.viewer + 1)
 
     def _looked(self) -> None:
         """Something else is shown of the same position."""
