@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from string import Template
 
@@ -197,3 +198,8 @@ class _Table(AppService):
         """Pass on what it shows until it ends."""
         await super().run()
         await self.remote_close()
+
+    async def on_data(self, payload: bytes) -> None:
+        """Pass on what it shows; when its page is gone, its end is still waited for."""
+        with suppress(ConnectionError, RuntimeError):
+            await super().on_data(payload)
