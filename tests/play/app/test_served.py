@@ -103,8 +103,6 @@ def test_a_hand_in_the_browser(served: Served, tmp_path: Path) -> None:
     async def script() -> None:
         async with Browser(tmp_path) as browser:
             await browser.open(served.address.replace(served.address[-8:-1], "1234567"))
-            await browser.until("a refusal", lambda: True)
-            await browser.until("the page", lambda: len(browser.asked) > 0)
             assert "403" in str(await _loaded(browser, "document.body.innerText"))
             await browser.open(served.address)
             await browser.shows("Your turn", 40)
