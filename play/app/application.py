@@ -11,9 +11,11 @@ from play.app.menu import MenuScreen
 from play.app.opening import OpeningScreen
 from play.app.screens import screen_for
 from play.app.table import TableScreen
+from play.app.watch_screen import watch_screen
 from play.language import Language
 from play.session import Session
 from play.settings import PlaySettings
+from play.watching import Watch, open_watch
 
 LEAST_WIDTH, LEAST_HEIGHT = 80, 24  # the smallest terminal on which every screen is whole
 
@@ -43,7 +45,8 @@ class TableApp(App[int]):
         """Begin in the menu; a table that the command line named is opened above it."""
         self.push_screen(MenuScreen(self.settings, self.language))
         if self._given:
-            self.open_table(self.settings, self._given)
+            opens = self.open_table if self.settings.watch is None else self.open_watch
+            opens(self.settings, self._given)
 
     def open_table(self, settings: PlaySettings, given: set[str]) -> None:
         """Open a table in the background, and sit down at it; what is wrong with it is said in the menu."""
@@ -53,6 +56,15 @@ class TableApp(App[int]):
         if session is not None:
             self.table = screen_for(session.table.game)(session, self.language, self.settings.pace)
             self.push_screen(self.table, self._stood_up)
+
+    def open_watch(self, settings: PlaySettings, given: set[str]) -> None:
+        """Look on at games, as `settings.watch` says; what is wrong with it is said in the menu."""
+        self.push_screen(OpeningScreen(settings, given, self.language, open_watch), self._look_on)
+
+    def _look_on(self, watch: Watch | None) -> None:
+        if watch is not None:
+            self.table = watch_screen(watch, self.language)
+            self.push_screen(self.table, lambda words: self._stood_up(words) if watch.left else self._look_on(watch))
 
     def _stood_up(self, words: str | None) -> None:
         self.table = None

@@ -63,7 +63,7 @@ class TableScreen(Screen[str]):
         self.session, self.table, self.language = session, session.table, language
         self.speech = Speech(language, session.table, session.coach)
         self.pace = pace  # seconds between two replies
-        self.viewer = self.table.people[0]
+        self.viewer = next(iter(self.table.people), 0)  # nobody sits where one only looks on
         self._covered = self._shared  # until the person who is asked has sat down before the screen
         self._thinking: str | None = None  # the key of what is going on in the thread
         self._pausing = False  # between two replies
@@ -371,13 +371,19 @@ class TableScreen(Screen[str]):
         then, self._leaving = self._leaving, None
         assert then is not None
         try:
-            saved = self.session.leave()
+            words = self.saved_words()
         except OSError as error:
             self.complain(one_line(error))
             return
-        words = self.language.say("plain.left_saved", command=self.session.command(self.language.name)) if saved else ""
-        self.dismiss(words)
+        self.dismiss("".join(words))
         then()
+
+    def saved_words(self) -> list[str]:
+        """Save what is not over; how to go on with it, nothing where there was nothing to save. Raises OSError."""
+        saved = self.session.leave()
+        return (
+            [self.language.say("plain.left_saved", command=self.session.command(self.language.name))] if saved else []
+        )
 
 
 def one_line(error: BaseException) -> str:
