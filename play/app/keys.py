@@ -25,8 +25,15 @@ class KeyBar(Static):
     def __init__(self, keys: Sequence[Key], language: Language) -> None:
         parts = [
             Content.from_markup(
-                f"[@click=screen.{key.action}][b]$key[/b] $text[/]", key=key.shown, text=language.say(f"key.{key.text}")
+                f"[@click=screen.{key.action}][b]$key[/b] $text[/]",
+                key=name_of(key.shown, language),
+                text=language.say(f"key.{key.text}"),
             )
             for key in keys
         ]
         super().__init__(Content("  ").join(parts), classes="keys")
+
+
+def name_of(key: str, language: Language) -> str:
+    """A key as it is called where the language is spoken."""
+    return language.texts.get(f"key_name.{key}", key)

@@ -14,8 +14,8 @@ from play.session import Session
 from play.settings import PlaySettings
 
 
-class OpeningScreen(ModalScreen[Session | None]):
-    """Opens a table in a thread; its result is the session, or None after the reason was shown."""
+class OpeningScreen(ModalScreen[Session | str]):
+    """Opens a table in a thread; its result is the session, or the reason why there is none, one line."""
 
     def __init__(self, settings: PlaySettings, given: set[str], language: Language) -> None:
         super().__init__()
@@ -35,12 +35,8 @@ class OpeningScreen(ModalScreen[Session | None]):
         try:
             session = open_session(self._settings, self._given)
         except UserError as error:
-            self.app.call_from_thread(self._refused, str(error))
+            self.app.call_from_thread(self.dismiss, str(error))
         except OSError as error:
-            self.app.call_from_thread(self._refused, f"{error.filename or ''}: {error.strerror or error}")
+            self.app.call_from_thread(self.dismiss, f"{error.filename or ''}: {error.strerror or error}")
         else:
             self.app.call_from_thread(self.dismiss, session)
-
-    def _refused(self, why: str) -> None:
-        self.app.notify(why, severity="error", timeout=20, markup=False)
-        self.dismiss(None)
