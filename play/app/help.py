@@ -22,7 +22,7 @@ MENU = "menu"
 class HelpScreen(ModalScreen[None]):
     """What can be pressed and how a game is played; `topic` is the game, or `menu`."""
 
-    CSS_PATH = "help.tcss"
+    CSS_PATH = "help_page.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,enter,question_mark,f1", "back", show=False)]
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Esc", "back", "back"),)
 
