@@ -27,11 +27,11 @@ def run_app(settings: PlaySettings, given: set[str]) -> int:
 
 async def _run(app: TableApp) -> int:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, app.action_leave)
     try:
         await app.run_async()
     finally:
         if app.table is not None:  # it broke: what was played is kept
-            app.table.session.leave()
+            app.last_words = [app.table.put_away()]
     return app.return_code or 0

@@ -338,13 +338,18 @@ class TableScreen(Screen[str]):
         while self.app.screen is not self:  # a review or a help page that lies above
             self.app.pop_screen()
         try:
-            saved = self.session.leave()
+            words = self.put_away()
         except OSError as error:
             self.complain(one_line(error))
             return
-        words = self.language.say("plain.left_saved", command=self.session.command(self.language.name)) if saved else ""
         self.dismiss(words)
         then()
+
+    def put_away(self) -> str:
+        """Save what is not over; how to go on with it, empty when there is nothing to go on with. Raises OSError."""
+        if not self.session.leave():
+            return ""
+        return self.language.say("plain.left_saved", command=self.session.command(self.language.name))
 
 
 def one_line(error: BaseException) -> str:

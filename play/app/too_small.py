@@ -16,12 +16,6 @@ class TooSmall(Widget):
     It is no screen of its own: those below go on, and come and go as they would.
     """
 
-    DEFAULT_CSS = """
-    TooSmall { display: none; overlay: screen; position: absolute; offset: 0 0; width: 100vw; height: 100vh;
-        background: $background; color: $foreground; content-align: center middle; text-align: center; }
-    .-tiny TooSmall, .-low TooSmall { display: block; }
-    """
-
     def __init__(self, language: Language) -> None:
         super().__init__()
         self._language = language
