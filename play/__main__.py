@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from cards.game import Game
+from command.checks import SettingsError
 from command.compose import as_yaml, compose
 from command.game import with_game_options
 from command.line import parse, run_command
@@ -40,10 +41,16 @@ def _main(arguments: Sequence[str]) -> int:
         print(as_yaml(settings), end="")
         return 0
     given = {override.lstrip("+~").partition("=")[0] for override in options.overrides}
+    if settings.serve:
+        from play.app.serve import serve
+
+        return serve(settings, options.overrides)
     if _ui(settings) == APP:
         from play.app.run import run_app
 
         return run_app(settings, given)
+    if settings.watch is not None:
+        raise SettingsError("watch: lines of text show no games to look on at; use ui=app in a terminal, or serve=true")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)  # the game is saved, as at Ctrl-C
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,13 @@ class Hand:
         """Take back all but the first `number` moves."""
         del self.moves[number:]
         self._look()
+
+    def until(self, number: int) -> Hand:
+        """The hand as it was after the first `number` moves, which may be played on by itself."""
+        earlier = copy.copy(self)
+        earlier.moves = self.moves[:number]
+        earlier._look()
+        return earlier
 
     def returns(self) -> list[float]:
         """The result of each seat, once the hand is over."""

@@ -84,6 +84,20 @@ class _Search:
         return scaled
 
 
+def adviser_of(game: Game, player: Any) -> Adviser | None:
+    """What a player that tries its actions finds them worth; None for one that does not say."""
+    if hasattr(player, "action_values"):
+        return _Sampler(player, game.unit)
+    return _Search(player, player.counts_wins) if hasattr(player, "card_values") else None
+
+
+def worths_by(adviser: Adviser, hand: Hand, number: int, state: States, legal: list[int]) -> list[Worth]:
+    """What an adviser finds the legal actions worth at move `number`, from 0, in this state; the best first."""
+    values = adviser.values(hand.game, state, derive(hand.seeds, _HINTS + number))
+    worths = [Worth(a, None if np.isnan(values[a]) else float(values[a])) for a in legal]
+    return sorted(worths, key=lambda each: np.inf if each.value is None else -each.value)
+
+
 class Exact:
     """The exact solution of a small game."""
 
@@ -147,11 +161,9 @@ class Coach:
             if self.game.model is None:
                 raise SettingsError(f"hint: {self.game.name} has no exact solution; name a player such as monte_carlo")
             return Exact(self._settings)
-        player: Any = self._player_of(self.game, self.name)
-        if hasattr(player, "action_values"):
-            return _Sampler(player, self.game.unit)
-        if hasattr(player, "card_values"):
-            return _Search(player, player.counts_wins)
+        found = adviser_of(self.game, self._player_of(self.game, self.name))
+        if found is not None:
+            return found
         known = "exact" if self.game.model is not None else "monte_carlo:samples=400 or search(RUN)"
         raise SettingsError(f"hint: {self.name} gives no values; name one that does, as {known}")
 
@@ -165,11 +177,7 @@ class Coach:
         return self._worths(hand, number, move.before, [a for a in range(self.game.actions) if mask >> a & 1])
 
     def _worths(self, hand: Hand, number: int, state: States, legal: list[int]) -> list[Worth]:
-        if self.adviser is None:
-            return []
-        values = self.adviser.values(self.game, state, derive(hand.seeds, _HINTS + number))
-        worths = [Worth(a, None if np.isnan(values[a]) else float(values[a])) for a in legal]
-        return sorted(worths, key=lambda each: np.inf if each.value is None else -each.value)
+        return [] if self.adviser is None else worths_by(self.adviser, hand, number, state, legal)
 
     def odds(self, hand: Hand) -> list[Odds]:
         """How likely the hand is to be won from here; empty where the game has no such question."""

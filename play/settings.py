@@ -15,6 +15,7 @@ from play.language import LANGUAGES
 from play.players import HUMAN, default_opponent
 
 PLAIN, APP, AUTO = "plain", "app", "auto"
+AGENTS = "agents"
 MOST_GAMES = 1_000_000
 
 
@@ -35,6 +36,9 @@ class PlaySettings:
     lang: str = "en"
     ui: str = AUTO
     pace: float = 0.4
+    watch: str | None = None
+    serve: bool = False
+    port: int = 8000
 
     def __post_init__(self) -> None:
         check_one_of("ui", self.ui, AUTO, APP, PLAIN)
@@ -43,8 +47,12 @@ class PlaySettings:
         check_range("pace", self.pace, 0, 60)
         if self.seed is not None:
             check_range("seed", self.seed, 0, MAX_SEED)
+        check_range("port", self.port, 0, 65_535)
         for key in ("record", "save"):
             require(getattr(self, key) != "", key, "a file", "")
+        if self.serve and self.ui == PLAIN:
+            raise SettingsError("ui: lines of text are not served; leave ui out, or serve")
+        require(self.watch != "", "watch", f"{AGENTS}, or a file of records", "")
         many = isinstance(self.opponents, list) and self.opponents and all(isinstance(o, str) for o in self.opponents)
         if self.opponents is not None and not isinstance(self.opponents, str) and not many:
             raise SettingsError(f"opponents: a player, or a list with one for each, not {self.opponents!r}")
@@ -66,6 +74,19 @@ def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
     players = [name for name in names if name != HUMAN] or [default_opponent(game)]
     partner = settings.partner if settings.partner is not None else players[0]
     return tuple(same_spelling(seats.get(seat, partner)) for seat in range(game.seats))
+
+
+def watched_seats(settings: PlaySettings, game: Game) -> tuple[str, ...]:
+    """Who sits in each seat while one looks on: in the own one `partner`, or else the first opponent. SettingsError."""
+    check_range("seat", settings.seat, 0, game.seats - 1)
+    team = next(seats for seats in game.teams if settings.seat in seats)
+    others = [seat for seat in range(game.seats) if seat not in team]
+    names = _opponents(settings, game, len(others) or 1)
+    for name in (*names, settings.partner):
+        require(name != HUMAN, "watch", "players in all seats", HUMAN)
+    mine = settings.partner if settings.partner is not None else names[0]
+    seats = dict(zip(others, names, strict=False))
+    return tuple(same_spelling(seats.get(seat, mine)) for seat in range(game.seats))
 
 
 def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:

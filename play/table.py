@@ -157,6 +157,10 @@ class Table:
         player.begin(derive(self.hand.seeds, _REPLIES + len(self.hand.moves)))
         return self.play(int(player.act(self.hand.decisions())[0]))
 
+    def player(self, name: str) -> Player:
+        """Who sits here by that name."""
+        return self._players[name]
+
     def undo(self) -> bool:
         """Go back to the newest decision of a person in this hand; False if there is none, or the hand is over."""
         mine = [k for k, move in enumerate(self.hand.moves) if self.setup.seats[move.seat] == HUMAN]

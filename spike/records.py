@@ -111,9 +111,7 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _replay_hand(record: dict[str, Any], players: int) -> dict[str, Any]:
-    state = np.array([_start(record, players)], STATE)
-    open_hand(state[0])
-    proceed(state[0])
+    state = dealt(record, players)
     actions = list_of(field(record, "actions"), "actions", None)
     for number, action in enumerate(actions, start=1):
         if over(state[0]):
@@ -140,9 +138,22 @@ def _play(state: NDArray[np.void], number: int, action: object) -> None:
     apply(state[0], action)
 
 
+def dealt(record: dict[str, Any], players: int) -> NDArray[np.void]:
+    """The state `[1]` in which the first action of a recorded hand is played. Raises ValueError naming a bad field."""
+    state = np.array([_start(record, players)], STATE)
+    open_hand(state[0])
+    proceed(state[0])
+    return state
+
+
+def options_of(record: dict[str, Any]) -> Options:
+    """The options of a recorded hand. Raises ValueError for bad ones."""
+    return _parse_options(record.get("options", {}))
+
+
 def _start(record: dict[str, Any], players: int) -> np.void:
     """The state before the antes. Raises ValueError naming a bad field."""
-    options = _parse_options(record.get("options", {}))
+    options = options_of(record)
     state = np.array([blank(options)], STATE)
     state["hand_limit"] = 1
     state["players"] = players

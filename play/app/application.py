@@ -9,15 +9,18 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from play.app.help import MENU, HelpScreen
+from play.app.help import MENU, TABLE, WATCH, HelpScreen
 from play.app.menu import MenuScreen
 from play.app.opening import OpeningScreen
 from play.app.screens import screen_for
 from play.app.table import TableScreen
 from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH, TooSmall
+from play.app.watch import Watching
+from play.app.watch_screen import watch_screen
 from play.language import Language
 from play.session import Session
 from play.settings import PlaySettings
+from play.watching import Watch, open_watch
 
 _LEAVING_KEYS = ("ctrl+q", "ctrl+c")
 
@@ -51,7 +54,8 @@ class TableApp(App[int]):
         self.screen_change_signal.subscribe(self, self._cover)
         self.push_screen(self.menu)
         if self._given:
-            self.open_table(self.settings, self._given)
+            opens = self.open_table if self.settings.watch is None else self.open_watch
+            opens(self.settings, self._given)
 
     def open_table(self, settings: PlaySettings, given: set[str]) -> None:
         """Open a table in the background, and sit down at it; what is wrong with it is said in the menu."""
@@ -61,6 +65,18 @@ class TableApp(App[int]):
         if isinstance(found, Session):
             self.table = screen_for(found.table.game)(found, self.language, self.settings.pace)
             self.push_screen(self.table, self._stood_up)
+        elif found is not None:
+            self.menu.refuse(found)
+
+    def open_watch(self, settings: PlaySettings, given: set[str]) -> None:
+        """Look on at games, as `settings.watch` says; what is wrong with it is said in the menu."""
+        self.push_screen(OpeningScreen(settings, given, self.language, open_watch), self._look_on)
+
+    def _look_on(self, found: Watch | str | None) -> None:
+        if isinstance(found, Watch):
+            watch = found
+            self.table = watch_screen(watch, self.language)
+            self.push_screen(self.table, lambda words: self._stood_up(words) if watch.left else self._look_on(watch))
         elif found is not None:
             self.menu.refuse(found)
 
@@ -89,7 +105,8 @@ class TableApp(App[int]):
     def action_help(self) -> None:
         """How it is played, and with which keys."""
         if isinstance(self.screen, TableScreen):
-            self.push_screen(HelpScreen(self.language, self.screen.table.game.name))
+            where = WATCH if isinstance(self.screen, Watching) else TABLE
+            self.push_screen(HelpScreen(self.language, where, self.screen.table.game.name))
         elif self.screen is self.menu:
             self.push_screen(HelpScreen(self.language, MENU))
 

@@ -16,20 +16,20 @@ from textual.widgets import Static
 from play.app.keys import Key, KeyBar
 from play.language import Language
 
-MENU = "menu"
+MENU, TABLE, WATCH = "menu", "table", "watch"
 
 
 class HelpScreen(ModalScreen[None]):
-    """What can be pressed and how a game is played; `topic` is the game, or `menu`."""
+    """What can be pressed, `where` it is the menu, a table, or one looked on at, and how that `game` is played."""
 
     CSS_PATH = "help_page.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,enter,question_mark,f1", "back", show=False)]
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Esc", "back", "back"),)
 
-    def __init__(self, language: Language, topic: str) -> None:
+    def __init__(self, language: Language, where: str, game: str = "") -> None:
         super().__init__()
         self.language = language
-        self._topic = topic
+        self._where, self._game = where, game
 
     def compose(self) -> ComposeResult:
         """A page to scroll."""
@@ -45,12 +45,12 @@ class HelpScreen(ModalScreen[None]):
 
     def _parts(self) -> Iterator[tuple[str, Iterator[Widget]]]:
         say = self.language.say
-        game = self.language.texts.get(f"game.{self._topic}")
+        game = self.language.texts.get(f"game.{self._game}")
         if game is not None:
-            yield say("help_screen.how", game=game), self._lines(f"help_screen.{self._topic}.")
-        yield say("help_screen.keys"), self._keys(MENU if self._topic == MENU else "table")
+            yield say("help_screen.how", game=game), self._lines(f"help_screen.{self._game}.")
+        yield say("help_screen.keys"), self._keys(self._where)
         if game is not None:
-            yield say("help_screen.cards"), self._lines(f"help_screen.read.{self._topic}.")
+            yield say("help_screen.cards"), self._lines(f"help_screen.read.{self._game}.")
         yield say("help_screen.everywhere"), self._keys("everywhere")
 
     def _lines(self, prefix: str) -> Iterator[Widget]:

@@ -12,22 +12,25 @@ from play.language import Language
 
 
 class Key(NamedTuple):
-    """A key as it is shown, the action of the screen that it runs, and its name in the texts, after `key.`."""
+    """A key as it is shown, the action of the screen that it runs, and its name in a group of the texts.
+
+    One without a name belongs to the key after it.
+    """
 
     shown: str
     action: str
-    text: str
+    text: str = ""
 
 
 class KeyBar(Static):
-    """Keys with what they do."""
+    """Keys with what they do, which is in the `group` of the texts."""
 
-    def __init__(self, keys: Sequence[Key], language: Language) -> None:
+    def __init__(self, keys: Sequence[Key], language: Language, group: str = "key") -> None:
         parts = [
             Content.from_markup(
-                f"[@click=screen.{key.action}][b]$key[/b] $text[/]",
+                f"[@click=screen.{key.action}][b]$key[/b]$text[/]",
                 key=name_of(key.shown, language),
-                text=language.say(f"key.{key.text}"),
+                text=f" {language.say(f'{group}.{key.text}')}" if key.text else "",
             )
             for key in keys
         ]

@@ -88,14 +88,13 @@ class MenuScreen(Screen[None]):
             yield Static(id="rules", markup=False)
         yield Static(id="about", markup=False)
         yield Static(id="refused", markup=False)
-        yield KeyBar([key for key in self.KEYS if key.action != "watch" or self._open_watch], self.language)
+        yield KeyBar(self.KEYS, self.language)
 
     def _entries(self) -> list[Option | None]:
         say = self.language.say
         games = [Option(say(f"game.{name}"), id=name) for name in GAMES]
         saved = Option(say("menu.saved", number=len(self._saves)), id=_SAVED)
-        file = [Option(say("menu.file"), id=_FILE)] if self._open_watch else []
-        return [*games, None, saved, *file]
+        return [*games, None, saved, Option(say("menu.file"), id=_FILE)]
 
     def on_mount(self) -> None:
         """Begin with a game; what takes time to load comes later."""
@@ -212,13 +211,13 @@ class MenuScreen(Screen[None]):
 
     def action_watch(self) -> None:
         """Look on while agents play by what is chosen."""
-        if self._entry in GAMES and self._open_watch is not None:
-            self._open([*self._overrides(), "watch=agents"], {"game", "watch"}, self._open_watch)
+        if self._entry in GAMES:
+            self._open([*self._overrides(), "watch=agents"], {"game", "watch"}, self._table_app.open_watch)
 
     def _ask_for_file(self) -> None:
         def watch(file: str | None) -> None:
-            if file and file.strip() and self._open_watch is not None:
-                self._open([f"watch={in_quotes(file.strip())}"], {"watch"}, self._open_watch)
+            if file and file.strip():
+                self._open([f"watch={in_quotes(file.strip())}"], {"watch"}, self._table_app.open_watch)
 
         say = self.language.say
         title, about = say("menu.file"), say("menu.about.file")
@@ -256,11 +255,6 @@ class MenuScreen(Screen[None]):
     @property
     def _table_app(self) -> TableApp:
         return cast("TableApp", self.app)
-
-    @property
-    def _open_watch(self) -> _Open | None:
-        """Opens games to look on at, where the application has a screen for that."""
-        return getattr(self.app, "open_watch", None)
 
     def _overrides(self) -> list[str]:
         choices = self._choices.get(self._entry)

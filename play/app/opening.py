@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from textual.app import ComposeResult
 from textual.containers import Middle
 from textual.screen import ModalScreen
@@ -10,16 +13,21 @@ from textual.widgets import LoadingIndicator, Static
 from command.errors import UserError
 from play.language import Language
 from play.opening import open_session
-from play.session import Session
 from play.settings import PlaySettings
 
 
-class OpeningScreen(ModalScreen[Session | str]):
-    """Opens a table in a thread; its result is the session, or the reason why there is none, one line."""
+class OpeningScreen(ModalScreen[Any]):
+    """Opens a table in a thread; its result is what `opens` returns, or the reason why there is nothing, one line."""
 
-    def __init__(self, settings: PlaySettings, given: set[str], language: Language) -> None:
+    def __init__(
+        self,
+        settings: PlaySettings,
+        given: set[str],
+        language: Language,
+        opens: Callable[[PlaySettings, set[str]], Any] = open_session,
+    ) -> None:
         super().__init__()
-        self._settings, self._given, self._language = settings, given, language
+        self._settings, self._given, self._language, self._opens = settings, given, language, opens
 
     def compose(self) -> ComposeResult:
         """A sign that something is going on."""
@@ -33,10 +41,10 @@ class OpeningScreen(ModalScreen[Session | str]):
 
     def _open(self) -> None:
         try:
-            session = open_session(self._settings, self._given)
+            opened = self._opens(self._settings, self._given)
         except UserError as error:
             self.app.call_from_thread(self.dismiss, str(error))
         except OSError as error:
             self.app.call_from_thread(self.dismiss, f"{error.filename or ''}: {error.strerror or error}")
         else:
-            self.app.call_from_thread(self.dismiss, session)
+            self.app.call_from_thread(self.dismiss, opened)

@@ -8,6 +8,7 @@ import sys
 
 from command.errors import UserError
 from play.app.application import TableApp
+from play.app.web_driver import is_served
 from play.settings import PlaySettings
 
 # Keys that say how one plays, not what: with these alone the application starts in the menu.
@@ -16,12 +17,12 @@ _HOW = {"ui", "lang", "pace", "record", "hint"}
 
 def run_app(settings: PlaySettings, given: set[str]) -> int:
     """Run it to its end; the exit code. Raises UserError without a terminal; a table that is open is saved."""
-    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_served() and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError("ui: app needs a terminal for input and output; use ui=plain for pipes")
     app = TableApp(settings, given=given if given - _HOW else set())
     code = asyncio.run(_run(app))
     for line in app.last_words:
-        print(line)
+        print(line, file=sys.stderr if is_served() else sys.stdout)  # the output of a page goes into the page
     return code
 
 
@@ -32,6 +33,6 @@ async def _run(app: TableApp) -> int:
     try:
         await app.run_async()
     finally:
-        if app.table is not None:  # it broke: what was played is kept
-            app.last_words = [app.table.put_away()]
+        if app.table is not None:  # it broke, or its page was closed: what was played is kept
+            app.last_words = app.table.saved_words()
     return app.return_code or 0

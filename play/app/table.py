@@ -64,7 +64,7 @@ class TableScreen(Screen[str]):
         self.session, self.table, self.language = session, session.table, language
         self.speech = Speech(language, session.table, session.coach)
         self.pace = pace  # seconds between two replies
-        self.viewer = self.table.people[0]
+        self.viewer = next(iter(self.table.people), 0)  # nobody sits where one only looks on
         self._covered = False  # a second person is to look away first
         self._thinking: str | None = None  # the key of what is going on in the thread
         self._pausing = False  # between two replies
@@ -338,18 +338,19 @@ class TableScreen(Screen[str]):
         while self.app.screen is not self:  # a review or a help page that lies above
             self.app.pop_screen()
         try:
-            words = self.put_away()
+            words = self.saved_words()
         except OSError as error:
             self.complain(one_line(error))
             return
-        self.dismiss(words)
+        self.dismiss("".join(words))
         then()
 
-    def put_away(self) -> str:
-        """Save what is not over; how to go on with it, empty when there is nothing to go on with. Raises OSError."""
-        if not self.session.leave():
-            return ""
-        return self.language.say("plain.left_saved", command=self.session.command(self.language.name))
+    def saved_words(self) -> list[str]:
+        """Save what is not over; how to go on with it, nothing where there was nothing to save. Raises OSError."""
+        saved = self.session.leave()
+        return (
+            [self.language.say("plain.left_saved", command=self.session.command(self.language.name))] if saved else []
+        )
 
 
 def one_line(error: BaseException) -> str:

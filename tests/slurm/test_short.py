@@ -18,7 +18,15 @@ def test_slurm_would_run_it(cluster: Cluster, script: str, options: list[str]) -
 
 
 def test_there_are_scripts() -> None:
-    assert {"train_dqn.sh", "doctor.sh", "evaluate.sh", "sweep.sh", "sweep_table.sh", "tensorboard.sh"} == set(SCRIPTS)
+    assert {
+        "train_dqn.sh",
+        "doctor.sh",
+        "evaluate.sh",
+        "sweep.sh",
+        "sweep_table.sh",
+        "tensorboard.sh",
+        "play.sh",
+    } == set(SCRIPTS)
 
 
 def test_submitted_from_elsewhere(cluster: Cluster) -> None:
@@ -121,9 +129,27 @@ def test_tensorboard_says_how_to_reach_it(cluster: Cluster, public: bool) -> Non
     cluster.until("a clean node", lambda: cluster.left_behind(node) == [], 15)
 
 
+def test_a_table_says_how_to_reach_it(cluster: Cluster) -> None:
+    """On its node alone, by the address in its log alone, which nobody else can read."""
+    job = cluster.sbatch("slurm/play.sh", "game=sette_mezzo")
+    line = re.compile(r"ssh -N -J \S+@login -L (\d+):127\.0\.0\.1:\1 \S+@(node\d)\n")
+    address = re.compile(r"http://127\.0\.0\.1:(\d+)/([\w-]+/)\n")
+    cluster.until("the address", lambda: address.search(cluster.log(job)) is not None, 60, job)
+    told, found = line.search(cluster.log(job)), address.search(cluster.log(job))
+    assert told and found and told[1] == found[1]
+    port, node = found[1], cluster.job(job).fields["NodeList"]
+    assert node == told[2]
+    assert _answers(cluster, "127.0.0.1", f"{port}/{found[2]}", node)
+    assert not _answers(cluster, "127.0.0.1", port, node)
+    assert not _answers(cluster, node, f"{port}/{found[2]}", "login")
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (cluster.home / "slurm" / "logs").glob(f"play-{job}.out"))
+    cluster.run("scancel", job)
+    cluster.until("a clean node", lambda: cluster.left_behind(node) == [], 15)
+
+
 def _answers(cluster: Cluster, address: str, port: str, host: str) -> bool:
-    """Whether TensorBoard is there, seen from a host."""
-    page = f"import urllib.request; print(urllib.request.urlopen('http://{address}:{port}/', timeout=20).status)"
+    """Whether there is a page, seen from a host; a path may follow the port."""
+    page = f"import urllib.request; print(urllib.request.urlopen('http://{address}:{port}', timeout=20).status)"
     try:
         return cluster.run(".venv/bin/python", "-c", page, node=host) == "200"
     except AssertionError:

@@ -15,6 +15,7 @@ from play.app.form import Form
 from play.app.help import HelpScreen
 from play.app.saves import SavesList
 from play.app.table import TableScreen
+from play.app.watch import Watching
 from play.language import texts_of
 from play.players import HUMAN
 from play.settings import PlaySettings
@@ -304,6 +305,30 @@ def test_opening_goes_on_while_the_terminal_is_too_small() -> None:
         assert "Your turn" in text_of(pilot.app)
 
     driven(application("game=sette_mezzo", "seed=3"), script, size=(60, 20))
+
+
+def test_looking_on_from_the_menu() -> None:
+    """Agents at the table that is chosen, and a file."""
+
+    async def script(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        await pilot.press("down", "down", "down")
+        await at(pilot, "game.limit")
+        await pilot.press("right", "a")
+        await wait(pilot, "a game", lambda: isinstance(pilot.app.screen, Watching))
+        assert pilot.app.screen.table.game.options.limit == 5.5
+        await pilot.press("question_mark")
+        assert "a move back, a move on" in text_of(pilot.app)
+        await pilot.press("escape", "q")
+        await ready(pilot)
+        Path("bad.jsonl").write_text("{}\n")
+        await click_line(pilot, "A recorded game")
+        await click_line(pilot, "Play (p)")
+        await pilot.press(*"bad.jsonl", "enter")
+        await wait(pilot, "the reason", lambda: "✗" in text_of(pilot.app))
+        assert "bad.jsonl" in text_of(pilot.app) and pilot.app.screen is pilot.app.menu
+
+    driven(in_menu(), script)
 
 
 @pytest.mark.parametrize("lang", ["en", "it"])

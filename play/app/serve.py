@@ -1,0 +1,205 @@
+"""The application in a browser: a page for whoever knows the address, each with a table of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import html
+import secrets
+import shlex
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from string import Template
+
+from aiohttp import WSCloseCode, web
+from aiohttp.typedefs import Handler
+from textual_serve import server as textual_server
+from textual_serve.app_service import AppService
+
+from command.errors import UserError
+from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH
+from play.app.web_driver import DRIVER
+from play.language import Language
+from play.settings import APP, PlaySettings
+
+HOST = "127.0.0.1"
+_NAMES = (HOST, "localhost")  # by which a browser may know this machine; another would be a trick of a name server
+_PAGE = Path(__file__).with_name("page")
+_TERMINAL = Path(textual_server.__file__).with_name("static")
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".ttf": "font/ttf"}
+_OWN_KEYS = ("serve", "port", "ui")  # of the server, not of the tables
+_SECONDS_TO_SAVE = 20.0
+_FONT_SIZES = range(6, 73)
+_HEADERS = {
+    # Nothing comes from elsewhere, nothing goes elsewhere, and no other page shows this one.
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+def serve(settings: PlaySettings, overrides: Sequence[str]) -> int:
+    """Serve tables with these settings until a signal ends it; the exit code. Raises UserError for a port in use.
+
+    `overrides` is the command line that they came from.
+    """
+    listening = _listen(settings.port)
+    server = TableServer(table_command(overrides), Language(settings.lang))
+    port = listening.getsockname()[1]
+    for line in _told(server, settings, port):
+        print(line, flush=True)
+    loop = asyncio.new_event_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, server.request_exit)
+    # The log of requests would have the secret in it.
+    web.run_app(
+        server.application(), sock=listening, handle_signals=False, loop=loop, access_log=None, print=None,
+        shutdown_timeout=_SECONDS_TO_SAVE,
+    )  # fmt: skip
+    return 0
+
+
+def table_command(overrides: Sequence[str]) -> str:
+    """The shell's command for one table: this command line, in the application."""
+    kept = [each for each in overrides if each.lstrip("+~").partition("=")[0] not in _OWN_KEYS]
+    return shlex.join([sys.executable, "-m", "play", *kept, f"ui={APP}"])
+
+
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        raise UserError(f"port: {port} on {HOST}: {error.strerror}; give another, or port=0 for any") from None
+    return listening
+
+
+def _told(server: TableServer, settings: PlaySettings, port: int) -> list[str]:
+    import getpass
+
+    say = Language(settings.lang).say
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a number without a name
+        user = "USER"
+    command = f"ssh -N -L {port}:{HOST}:{port} {user}@{socket.gethostname()}"
+    return [
+        say("serve.address", address=f"http://{HOST}:{port}/{server.token}/"),
+        say("serve.remote", command=command),
+        say("serve.then"),
+    ]
+
+
+class TableServer(textual_server.Server):
+    """Runs `command` for each page. Every path begins with a secret; without it everything is refused."""
+
+    def __init__(self, command: str, language: Language) -> None:
+        super().__init__(command, title="busso")
+        self.token = secrets.token_urlsafe()
+        self._language = language
+        self._files = {f"page/{path.name}": path for path in _PAGE.iterdir() if path.suffix in _TYPES}
+        self._files |= {
+            f"static/{path.relative_to(_TERMINAL)}": path for path in _TERMINAL.rglob("*") if path.suffix in _TYPES
+        }
+        self._open: set[web.WebSocketResponse] = set()
+
+    def application(self) -> web.Application:
+        """What answers."""
+        app = web.Application(middlewares=[self._guard])
+        app.add_routes(
+            [
+                web.get("/{token}/", self._index),
+                web.get("/{token}/ws", self._table),
+                web.get("/{token}/{file:(?:page|static)/.+}", self._file),
+            ]
+        )
+        app.on_shutdown.append(self._close)
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse who does not know the secret, calls this machine by another name, or comes from another page."""
+        given = [*request.path.split("/"), ""][1].encode(errors="replace")
+        origin = request.headers.get("Origin")
+        known = hmac.compare_digest(given, self.token.encode())
+        local = request.host.rsplit(":", 1)[0] in _NAMES
+        if not (known and local and origin in (None, f"http://{request.host}")):
+            return web.Response(status=403, text="403: not with this address\n", headers=_HEADERS)
+        response = await handler(request)
+        if not response.prepared:
+            response.headers.update(_HEADERS)
+        return response
+
+    async def _index(self, request: web.Request) -> web.Response:
+        size = textual_server.to_int(request.query.get("fontsize", "16"), 16)
+        values = {
+            "lang": self._language.name,
+            "websocket": f"ws://{request.host}/{self.token}/ws",
+            "font_size": str(size if size in _FONT_SIZES else 16),
+            "ended": self._language.say("serve.ended"),
+            "again": self._language.say("serve.again"),
+        }
+        text = Template((_PAGE / "index.html").read_text(encoding="utf-8"))
+        page = text.substitute({name: html.escape(value) for name, value in values.items()})
+        return web.Response(text=page, content_type="text/html")
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        path = self._files.get(request.match_info["file"])
+        if path is None:
+            raise web.HTTPNotFound
+        return web.FileResponse(path, headers={"Content-Type": _TYPES[path.suffix]})
+
+    async def _table(self, request: web.Request) -> web.WebSocketResponse:
+        """A table, until its page is closed or whoever sits there leaves; what is not over is saved then."""
+        page = web.WebSocketResponse(heartbeat=15, timeout=2)
+
+        async def close() -> None:
+            await page.close()
+
+        await page.prepare(request)
+        width, height = (textual_server.to_int(request.query.get(name, ""), 0) for name in ("width", "height"))
+        table = _Table(
+            self.command,
+            write_bytes=page.send_bytes,
+            write_str=page.send_str,
+            close=close,
+            download_manager=self.download_manager,
+        )
+        self._open.add(page)
+        try:
+            await table.start(width or LEAST_WIDTH, height or LEAST_HEIGHT)
+            await self._process_messages(page, table)
+        finally:
+            self._open.discard(page)
+            await table.stop()
+        return page
+
+    async def _close(self, app: web.Application) -> None:
+        """The pages are told that this ends; then their tables save."""
+        await asyncio.gather(*(page.close(code=WSCloseCode.GOING_AWAY) for page in self._open))
+
+
+class _Table(AppService):
+    """The process of a page, with which the page ends."""
+
+    def _build_environment(self, width: int = LEAST_WIDTH, height: int = LEAST_HEIGHT) -> dict[str, str]:
+        return super()._build_environment(width, height) | {"TEXTUAL_DRIVER": DRIVER}
+
+    async def run(self) -> None:
+        """Pass on what it shows until it ends."""
+        await super().run()
+        await self.remote_close()
+
+    async def on_data(self, payload: bytes) -> None:
+        """Pass on what it shows; when its page is gone, its end is still waited for."""
+        with suppress(ConnectionError, RuntimeError):
+            await super().on_data(payload)

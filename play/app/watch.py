@@ -1,0 +1,312 @@
+"""Looking on at games: the keys to go forwards, backwards and from game to game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
+from textual.widgets import RichLog, Static
+
+from play.app.actions import ActionBar
+from play.app.keys import Key, KeyBar
+from play.app.table import SLOWER, TableScreen
+from play.commentary import Commentary
+from play.hints import Worth
+from play.language import Language
+from play.session import Session
+from play.watching import Watch, board_of
+
+if TYPE_CHECKING:
+    _Table = TableScreen
+else:
+    _Table = object  # a game's screen stands beside it, see `watch_screen`
+
+_PACES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
+_AFTER_HAND = 6  # times the pace, to read how a hand ended
+
+
+class Watching(_Table):
+    """What a game's screen is where nobody plays: mixed into it by `watch_screen`.
+
+    The game gives what it gives for a person, `compose_board`, `draw` and `stays_longer`, and its bindings are left
+    out. It may use the table, the viewer and the speech; the session has a coach, and no player that could be asked.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "pause", show=False, priority=True),
+        Binding("right", "step", show=False, priority=True),
+        Binding("left", "step_back", show=False, priority=True),
+        Binding("plus,equals_sign", "faster", show=False),
+        Binding("minus", "slower", show=False),
+        Binding("n,enter", "next_hand", show=False, priority=True),
+        Binding("p", "previous_hand", show=False),
+        Binding("o", "open", show=False),
+        Binding("b", "bars", show=False),
+        Binding("s", "next_seat", show=False),
+        *(Binding(str(seat), f"seat({seat})", show=False) for seat in range(8)),
+        Binding("question_mark", "help", show=False),
+        Binding("q,escape", "stand_up", show=False),
+    ]
+
+    KEYS: ClassVar[tuple[Key, ...]] = (
+        Key("Space", "pause", "pause"),
+        Key("←", "step_back"),
+        Key("→", "step", "step"),
+        Key("-", "slower"),
+        Key("+", "faster", "pace"),
+        Key("p", "previous_hand"),
+        Key("n", "next_hand", "hand"),
+        Key("o", "open", "open"),
+        Key("b", "bars", "bars"),
+        Key("s", "next_seat", "from"),
+        Key("q", "stand_up", "leave"),
+    )
+
+    def __init__(self, watch: Watch, language: Language) -> None:
+        super().__init__(cast(Session, watch), language, watch.pace)  # it has what is asked of one here
+        self.games = watch
+        self.commentary = Commentary(language, self.speech, watch)
+        self.viewer, self._board = watch.viewer, board_of(watch.game)
+        self._worths: tuple[str, list[Worth]] | None = None  # None while they are not wanted, or not known yet
+        self._said: tuple[int, int] = (-1, 0)  # the hand, and the move, up to which the log goes
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """As at a table; below the board lie the open hands and the values."""
+        yield Static(id="title", markup=False)
+        with Horizontal(id="middle"):
+            with Vertical(id="board"):
+                yield from self.compose_board()
+            yield RichLog(id="log", wrap=True, markup=False)
+        yield Static(id="opened", markup=False)
+        yield Static(id="values", markup=False)
+        yield Static(id="news", markup=False)
+        yield Static(id="prompt", markup=False)
+        yield ActionBar(id="actions")
+        yield KeyBar(self.KEYS, self.language, "watch")
+
+    # --- from one position to the next
+
+    @property
+    def _ended(self) -> bool:
+        return self.table.hand.over
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody thinks, and nothing is about to happen by itself."""
+        return not (self._thinking or self._timer or self._leaving)
+
+    def _go_on(self) -> None:
+        """Begin."""
+        self._arrive()
+
+    def _arrive(self) -> None:
+        """A position was reached: say how, find out what the actions are worth, and go on from there."""
+        if self._leaving is None:
+            self._tell_position()
+            self._worths = None
+            self._count()
+
+    def _count(self) -> None:
+        wanted = self.games.shows_values and self.commentary.may_know and not self._ended
+        if wanted and self._worths is None:
+            self.think("watch.counting", self.games.worths, self._counted)
+        else:
+            self._wait()
+
+    def _counted(self, found: tuple[str, list[Worth]]) -> None:
+        self._worths = found
+        if self._leaving is None:
+            self._wait()
+
+    def _wait(self) -> None:
+        self._stop_timer()
+        if self.games.playing and self._leaving is None:
+            moves = self.table.hand.moves
+            longer = _AFTER_HAND if self._ended else SLOWER if moves and self.stays_longer(moves[-1]) else 1
+            self._timer = self.set_timer(max(self.games.pace * longer, 0.001), self._on_time)
+        self.refresh_table()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _on_time(self) -> None:
+        self._timer = None
+        if self.games.playing and not self._thinking and self._leaving is None:
+            self._step()
+
+    def _step(self) -> None:
+        if self._ended:
+            self._to(self.games.number + 1)
+        elif self.games.following is not None:
+            self._on()
+        else:
+            self.think("app.thinking", self.games.think, lambda _: self._on())
+
+    def _on(self) -> None:
+        self.games.step()
+        self._arrive()
+
+    def _to(self, number: int) -> None:
+        def then(found: bool) -> None:
+            if not found:
+                self.complain(self.language.say("watch.no_more" if number > 0 else "watch.first"))
+                return
+            self.games.go(number)
+            if self._fits:
+                self._arrive()
+            else:
+                self.dismiss("")  # whoever opened this opens the board of the other game
+
+        self.think("watch.skipping", lambda: self.games.find(number), then)
+
+    @property
+    def _fits(self) -> bool:
+        """Whether this is the board for the game at which one looks."""
+        return board_of(self.games.game) == self._board
+
+    def _halt(self) -> None:
+        self.games.playing = False
+        self._stop_timer()
+
+    def _by_hand(self) -> bool:
+        """Whether a key that moves may do so now; then nothing goes on by itself any more."""
+        if self._thinking or self._leaving:
+            self.query_one("#prompt").add_class("-refused")
+            return False
+        self._halt()
+        return True
+
+    # --- what is shown
+
+    def _tell_position(self) -> None:
+        """The log goes up to here; the news are what happened last."""
+        log, hand = self.query_one("#log", RichLog), self.table.hand
+        number, at = self._said
+        if number != self.games.number or at > len(hand.moves):
+            log.clear()
+            at = 0
+        lines: list[str] = []
+        for move in hand.moves[at:]:
+            lines = self.commentary.happened(move)
+            for line in lines:
+                log.write(line)
+        self._said = (self.games.number, len(hand.moves))
+        if hand.moves and not lines:
+            lines = self.commentary.happened(hand.moves[-1])
+        if hand.over and at < max(1, len(hand.moves)):
+            for line in self.commentary.ended():
+                log.write(line)
+            lines = [*lines, *self.commentary.ended()]
+        self.query_one("#news", Static).update("\n".join(lines[-3:]))
+
+    def refresh_table(self) -> None:
+        """Show everything as it is now."""
+        if not self._fits:
+            return
+        super().refresh_table()
+        width = max(self.size.width - 2, 78)
+        self._show("#opened", self.commentary.hands(width))
+        self._show("#values", self.commentary.values(self._worths, width))
+
+    def _show(self, which: str, lines: list[str]) -> None:
+        widget = self.query_one(which, Static)
+        widget.display = bool(lines)
+        widget.update("\n".join(lines))
+
+    def title_text(self) -> str:
+        """The game, who plays, which hand, and the score of a match."""
+        return self.commentary.title()
+
+    def _prompt(self) -> str:
+        return super()._prompt() if self._thinking else self.commentary.prompt()
+
+    def leave(self, then: Callable[[], None]) -> None:
+        """Leave when whoever thinks has done, and then do something."""
+        self._halt()
+        self.games.stop()
+        super().leave(then)
+
+    def complain(self, line: str) -> None:
+        """Say why something cannot be done; nothing goes on by itself then."""
+        self._halt()
+        super().complain(line)
+
+    # --- keys
+
+    def choose(self, action: int) -> None:
+        """A card or a button of the board was clicked."""
+        self.app.notify(self.language.say("watch.not_asked"), markup=False)
+
+    def action_pause(self) -> None:
+        """Stop, or go on by itself."""
+        self.games.playing = not self.games.playing
+        if not self._thinking:
+            self._wait()
+
+    def action_step(self) -> None:
+        """One move on; at the end of a hand, to the next."""
+        if self._by_hand():
+            self._step()
+
+    def action_step_back(self) -> None:
+        """One move back."""
+        if self._by_hand():
+            self.games.back()
+            self._arrive()
+
+    def action_next_hand(self) -> None:
+        """To the next hand; this one is played to its end."""
+        playing = self.games.playing
+        if self._by_hand():
+            self.games.playing = playing
+            self._to(self.games.number + 1)
+
+    def action_previous_hand(self) -> None:
+        """To the hand before."""
+        if self._by_hand():
+            self._to(self.games.number - 1)
+
+    def action_faster(self) -> None:
+        """Less time from move to move."""
+        self._set_pace(max((pace for pace in _PACES if pace < self.games.pace), default=_PACES[0]))
+
+    def action_slower(self) -> None:
+        """More of it."""
+        self._set_pace(min((pace for pace in _PACES if pace > self.games.pace), default=_PACES[-1]))
+
+    def _set_pace(self, pace: float) -> None:
+        self.games.pace = pace
+        self.refresh_table() if self._thinking else self._wait()
+
+    def action_open(self) -> None:
+        """Lay all hands open, or close them."""
+        self.games.shows_hands = not self.games.shows_hands
+        self._looked()
+
+    def action_bars(self) -> None:
+        """Show what actions are worth, or do not find it out."""
+        self.games.shows_values = not self.games.shows_values
+        self._looked()
+
+    def action_seat(self, seat: int) -> None:
+        """Look from this seat."""
+        self.viewer = self.games.viewer = seat % self.games.game.seats
+        self._looked()
+
+    def action_next_seat(self) -> None:
+        """Look from the next seat."""
+        self.action_seat(self.viewer + 1)
+
+    def _looked(self) -> None:
+        """Something else is shown of the same position."""
+        if self._thinking:
+            self.refresh_table()
+        else:
+            self._count()

@@ -1,0 +1,24 @@
+"""How the application talks to the server of its page: through pipes, instead of a terminal."""
+
+from __future__ import annotations
+
+import os
+
+from textual import messages
+from textual.drivers.web_driver import WebDriver
+
+DRIVER = f"{__name__}:PageDriver"
+
+
+class PageDriver(WebDriver):
+    """Ends the application when nobody is left at the other end, as a server that was killed."""
+
+    def run_input_thread(self) -> None:
+        """Hand on what comes in, to its end."""
+        super().run_input_thread()
+        self._app.post_message(messages.ExitApp())
+
+
+def is_served() -> bool:
+    """Whether this process is one of a page."""
+    return os.environ.get("TEXTUAL_DRIVER") == DRIVER

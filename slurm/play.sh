@@ -1,0 +1,37 @@
+#!/bin/bash
+# A table in your browser, played on a node; the log says what to type on your own machine to reach it:
+#
+#   sbatch slurm/play.sh                                                        # begins in the menu
+#   sbatch slurm/play.sh game=tressette opponents=runs/tressette/default match=21
+#   sbatch slurm/play.sh watch=agents game=spike seats=4
+#   cat slurm/logs/play-*.out
+#
+# Any setting of `python -m play` may follow, but for serve and port. It listens on the node itself (127.0.0.1), and your ssh
+# goes through the login node to that node. The address has a secret in it, and nobody else can read the log. What is not
+# over is saved when its page is closed, with scancel, and before the time is over.
+#
+#SBATCH --job-name=play
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=2
+#SBATCH --mem=8G
+#SBATCH --gres=none
+#SBATCH --time=04:00:00
+#SBATCH --signal=B:TERM@60
+#SBATCH --output=slurm/logs/%x-%j.out
+
+# Slurm starts a copy of this file in the folder of sbatch.
+if [[ ! -f slurm/lib/job.sh ]]; then
+    echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/play.sh" >&2
+    exit 2
+fi
+# shellcheck source=slurm/lib/job.sh
+source slurm/lib/job.sh
+[[ ! -f /dev/stdout ]] || chmod go= /dev/stdout || fail "others could read the address in the log"
+port=$("${python[@]}" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])') || exit 1
+node=${SLURMD_NODENAME:-$(hostname)} user=${USER:-$(id -un)} login=${SLURM_SUBMIT_HOST:-LOGIN-NODE}
+echo "on your own machine:  ssh -N -J $user@$login -L $port:127.0.0.1:$port $user@$node"
+"${python[@]}" -m play "$@" serve=true port="$port" &
+child=$!
+trap 'kill "$child" 2>/dev/null' TERM
+wait "$child" || wait "$child" # a signal ends the first before the tables are saved

@@ -1,0 +1,166 @@
+"""A headless Chromium that plays in a served page, by the DevTools protocol, and what the page shows as text."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+
+from tests.limits import seconds
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+_CODES = re.compile(r"\x1b\[(?P<numbers>[0-9;?]*)(?P<kind>[A-Za-z])|\x1b.|[\r\n]|[^\x1b\r\n]+", re.S)
+
+
+class Terminal:
+    """The letters on the screen of a terminal, after what Textual writes: places, and text from there on."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, dict[int, str]] = {}
+        self._row, self._column = 0, 0
+
+    def feed(self, text: str) -> None:
+        for code in _CODES.finditer(text):
+            numbers = [int(number) if number.isdigit() else 1 for number in (code["numbers"] or "").split(";")]
+            if code["kind"] in ("H", "f"):
+                self._row, self._column = numbers[0] - 1, (numbers[1] if len(numbers) > 1 else 1) - 1
+            elif code["kind"] == "J":
+                self._rows.clear()
+            elif code[0] == "\n":
+                self._row, self._column = self._row + 1, 0
+            elif code[0] == "\r":
+                self._column = 0
+            elif not code[0].startswith("\x1b"):
+                for letter in code[0]:
+                    self._rows.setdefault(self._row, {})[self._column] = letter
+                    self._column += 1
+
+    @property
+    def text(self) -> str:
+        lines = []
+        for row in range(max(self._rows, default=-1) + 1):
+            letters = self._rows.get(row, {})
+            lines.append("".join(letters.get(column, " ") for column in range(max(letters, default=-1) + 1)))
+        return "\n".join(lines)
+
+    def place(self, text: str) -> tuple[int, int]:
+        """Row and column of the middle of a text that is there."""
+        for row, line in enumerate(self.text.splitlines()):
+            if text in line:
+                return row, line.index(text) + len(text) // 2
+        raise AssertionError(f"{text!r} is not on the screen\n{self.text}")
+
+
+class Browser:
+    """A page of a Chromium of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "chromium"
+        self._number = 0
+        self._replies: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self.terminal = Terminal()
+        self.asked: list[str] = []  # every address that the page wanted something from
+
+    async def __aenter__(self) -> Browser:
+        assert CHROMIUM is not None
+        options = ("--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--window-size=1000,640")
+        quiet = ("--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking")
+        self._log = (self._folder.parent / "chromium.log").open("wb")
+        command = [CHROMIUM, *options, *quiet, f"--user-data-dir={self._folder}", "about:blank"]
+        self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)
+        told = self._folder / "DevToolsActivePort"
+        await self.until("Chromium", lambda: told.exists() and "\n" in told.read_text(), 30)
+        port = told.read_text().splitlines()[0]
+        self._http = aiohttp.ClientSession()
+        async with self._http.get(f"http://127.0.0.1:{port}/json") as answer:
+            page = next(each for each in await answer.json() if each["type"] == "page")
+        self._socket = await self._http.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0)
+        self._listening = asyncio.create_task(self._listen())
+        await self.call("Network.enable")
+        await self.call("Page.enable")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._listening.cancel()
+        await self._socket.close()
+        await self._http.close()
+        self._process.terminate()
+        await asyncio.to_thread(self._process.wait, 30)
+        self._log.close()
+
+    async def _listen(self) -> None:
+        async for received in self._socket:
+            told = json.loads(received.data)
+            if "id" in told:
+                self._replies.pop(told["id"]).set_result(told)
+            elif told["method"] == "Network.webSocketFrameReceived":
+                frame = told["params"]["response"]
+                if frame["opcode"] == 2:
+                    self.terminal.feed(base64.b64decode(frame["payloadData"]).decode())
+            elif told["method"] == "Network.requestWillBeSent":
+                self.asked.append(told["params"]["request"]["url"])
+            elif told["method"] == "Network.webSocketCreated":
+                self.asked.append(told["params"]["url"])
+
+    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self._number += 1
+        reply = self._replies[self._number] = asyncio.get_running_loop().create_future()
+        await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
+        told = await asyncio.wait_for(reply, seconds(20))
+        assert "error" not in told, told
+        found: dict[str, Any] = told["result"]
+        return found
+
+    async def until(self, what: str, seen: Callable[[], object], limit: float = 20) -> None:
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        while not seen():
+            assert loop.time() - start < seconds(limit), f"{what} did not come\n{self.terminal.text}"
+            await asyncio.sleep(0.05)
+
+    async def shows(self, text: str, limit: float = 20) -> None:
+        await self.until(repr(text), lambda: text in self.terminal.text, limit)
+
+    async def open(self, address: str) -> None:
+        self.terminal = Terminal()
+        await self.call("Page.navigate", url=address)
+
+    async def evaluate(self, expression: str) -> Any:
+        found = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        return found["result"].get("value")
+
+    async def press(self, key: str) -> None:
+        """A letter or a digit."""
+        code = f"Digit{key}" if key.isdigit() else f"Key{key.upper()}"
+        common = {"key": key, "code": code, "windowsVirtualKeyCode": ord(key.upper())}
+        await self.call("Input.dispatchKeyEvent", type="keyDown", text=key, **common)
+        await self.call("Input.dispatchKeyEvent", type="keyUp", **common)
+
+    async def click(self, text: str) -> None:
+        """On a text of the terminal; its letters are all of the same size."""
+        row, column = self.terminal.place(text)
+        size = await self.evaluate(
+            "(() => { const box = document.querySelector('.xterm-screen').getBoundingClientRect();"
+            " return [box.left, box.top, box.width, box.height] })()"
+        )
+        columns, rows = map(int, re.findall(r"width=(\d+)&height=(\d+)", self.asked[-1])[0])
+        x = size[0] + (column + 0.5) * size[2] / columns
+        y = size[1] + (row + 0.5) * size[3] / rows
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            button = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
+            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **button)
+
+    async def picture(self, path: Path) -> None:
+        found = await self.call("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(found["data"]))

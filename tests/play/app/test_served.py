@@ -1,0 +1,154 @@
+"""Tables in a browser: who may, what comes from where, and that every page saves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from evaluate.replay import replay_file
+from tests.limits import seconds, until
+from tests.play.app.browser import CHROMIUM, Browser
+from tests.play.people import ROOT
+
+
+class Served:
+    """`python -m play serve=true` in a folder of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        command = [sys.executable, "-m", "play", "serve=true", "port=0", *arguments]
+        self._out = folder / "served.out"
+        with self._out.open("wb") as out:
+            self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=out)
+        until("an address", lambda: "Ctrl-C" in self.said or self.process.poll() is not None, 30)
+        self.address = re.findall(r"http://127\.0\.0\.1:\d+/[\w-]{40,}/", self.said)[0]
+        self.port = int(self.address.split(":")[2].split("/")[0])
+
+    @property
+    def said(self) -> str:
+        return self._out.read_text()
+
+    def end(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(seconds(30))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "it's a $folder"  # through a shell
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def served(folder: Path) -> Iterator[Served]:
+    server = Served(folder, "game=sette_mezzo", "limit=4", "seed=3", "pace=0", 'record="it\'s a $record.jsonl"')
+    yield server
+    if server.process.poll() is None:
+        server.end()
+
+
+def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
+    base, token = served.address[:-1].rsplit("/", 1)
+    other = token[:-1] + ("A" if token[-1] != "A" else "B")
+    paths = ("", f"{other}/", f"{other}/ws", f"{other}/static/js/textual.js", "static/js/textual.js", f"{token[:-1]}/")
+    strange = ({"Host": "evil.example"}, {"Host": "evil.example:80"}, {"Origin": "http://evil.example"})
+
+    async def script() -> None:
+        async with aiohttp.ClientSession() as http:
+
+            async def status(address: str, **headers: str) -> int:
+                async with http.get(address, headers=headers) as answer:
+                    return answer.status
+
+            assert await status(served.address) == 200
+            assert await status(f"{served.address}static/js/textual.js") == 200
+            assert await status(f"http://localhost:{served.port}/{token}/") == 200
+            for path in paths:
+                assert await status(f"{base}/{path}") == 403, path
+            for headers in strange:
+                assert await status(served.address, **headers) == 403, headers
+            assert await status(f"{served.address}static/../serve.py") == 404
+            for address, headers in (f"{base}/{other}/ws", {}), *((f"{served.address}ws", each) for each in strange):
+                with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                    await http.ws_connect(address, headers=headers)
+                assert refused.value.status == 403
+
+    asyncio.run(script())
+    assert served.end() == 0 and token in served.said  # said once, to whoever started it; no log of requests has it
+    assert served.said.count(token) == 1 and f"ssh -N -L {served.port}:127.0.0.1:{served.port} " in served.said
+
+
+def test_a_port_that_is_taken_is_one_line(served: Served) -> None:
+    command = [sys.executable, "-m", "play", "serve=true", f"port={served.port}"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    second = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    assert second.returncode == 2 and second.stdout == ""
+    assert second.stderr.startswith(f"error: port: {served.port} on 127.0.0.1: Address already in use; give another")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_hand_in_the_browser(served: Served, tmp_path: Path) -> None:
+    async def script() -> None:
+        async with Browser(tmp_path) as browser:
+            await browser.open(served.address.replace(served.address[-8:-1], "1234567"))
+            assert "403" in str(await _loaded(browser, "document.body.innerText"))
+            await browser.open(served.address)
+            await browser.shows("Your turn", 40)
+            await browser.picture(tmp_path / "turn.png")
+            await browser.click("1 stick")
+            await browser.shows("The game is over")
+            await browser.press("n")
+            await browser.shows("Your turn")
+            await browser.press("2")
+            await browser.until("a card", lambda: "Seat 0: hit" in browser.terminal.text)
+            await browser.picture(tmp_path / "end.png")
+            own = f"{served.address.rsplit('/', 2)[0]}/".removeprefix("http")
+            away = [address for address in browser.asked if own not in address and not address.startswith("data:")]
+            assert away == []  # nothing from elsewhere
+
+    asyncio.run(script())
+    results = list(replay_file(served.folder / "it's a $record.jsonl"))
+    assert results and not any("error" in result for result in results)
+
+
+async def _loaded(browser: Browser, expression: str) -> Any:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds(10)
+    while not (found := await browser.evaluate(expression)):
+        assert loop.time() < end
+        await asyncio.sleep(0.05)
+    return found
+
+
+@pytest.mark.parametrize("ending", ["page", signal.SIGINT, signal.SIGHUP])
+def test_what_is_not_over_is_saved(served: Served, ending: str | int) -> None:
+    """When its page is closed, and when the server ends."""
+    saves = served.folder / "saves"
+
+    async def script() -> None:
+        async with aiohttp.ClientSession() as http, http.ws_connect(f"{served.address}ws?width=80&height=24") as page:
+            said = ""
+            while "Your turn" not in said:
+                said += (await page.receive_bytes(timeout=seconds(40))).decode()
+            if ending == "page":
+                await page.close()
+            else:
+                assert await asyncio.to_thread(served.end, int(ending)) == 0
+
+    asyncio.run(script())
+    until("a save", lambda: saves.exists() and [path.name for path in saves.iterdir()] == ["sette_mezzo-3.json"], 20)
+    if ending == "page":
+        assert served.end() == 0
+    assert "go on with python -m play save=saves/sette_mezzo-3.json" in served.said

@@ -1,0 +1,238 @@
+"""Games that are looked on at: agents and files, forwards and backwards, without a screen."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cards.game import load_game
+from command.checks import SettingsError
+from command.compose import compose
+from command.game import with_game_options
+from play.bars import bars
+from play.hints import Worth
+from play.language import Language
+from play.opened import open_hands
+from play.recorded import RecordError, read_hands
+from play.settings import PlaySettings, watched_seats
+from play.table import Setup, Table
+from play.views import events, result, view
+from play.watching import Watch, open_watch
+from tests.play.people import choice, sit_down
+
+ENGLISH = Language("en")
+GAMES = {
+    "tressette": ("accusi=true",),
+    "match": ("match=11",),
+    "spike": ("game=spike", "seats=3", "hands=3", "sabacc_pot=true"),
+    "blackjack": ("game=blackjack", "decks=1"),
+    "sette e mezzo": ("game=sette_mezzo", "limit=4"),
+}
+
+
+def looked_at(*overrides: str) -> Watch:
+    """What `python -m play watch=...` would show."""
+    chosen = with_game_options(overrides, "tressette")
+    return open_watch(compose(PlaySettings, "play", chosen), {override.partition("=")[0] for override in chosen})
+
+
+def played_out(watch: Watch) -> None:
+    while not watch.table.hand.over:
+        watch.think()
+        assert watch.step()
+    assert not watch.step()
+
+
+def recorded(path: Path, *overrides: str, games: int = 3) -> list[list[str]]:
+    """Play so many games by `choice` into a file; what was said of each hand, and how it ended."""
+    session = sit_down(*overrides, f"record={path}", "seed=5")
+    said: list[list[str]] = [[]]
+    while True:
+        table = session.table
+        if table.hand.over:
+            said[-1] += [ENGLISH.render(told) for told in result(table.hand)]
+            if table.game_over and table.score.games == games:
+                return said
+            said.append([])
+            session.deal()
+        else:
+            move = session.play(choice(table)) if table.person_to_move else session.reply()
+            said[-1] += [ENGLISH.render(told) for told in events(table.hand, move)]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_agents_play_as_at_a_table_of_players(name: str) -> None:
+    watch = looked_at("watch=agents", "seed=7", *GAMES[name])
+    game, match = watch.game, watch.table.setup.match
+    table = Table(Setup(game, watch.table.setup.seats, 7, match))
+    for number in range(3):
+        while not table.hand.over:
+            table.reply()
+        assert (watch.number, watch.at, watch.table.hand.actions) == (number, 0, [])
+        played_out(watch)
+        assert watch.table.hand.actions == table.hand.actions and watch.table.match_score == table.match_score
+        table.deal()
+        assert watch.find(number + 1)
+        watch.go(number + 1)
+
+
+def test_the_way_back_is_the_way_forth() -> None:
+    watch = looked_at("watch=agents", "seed=7", "opponents=random", "partner=greedy")
+    assert watch.table.setup.seats == ("greedy", "random", "greedy", "random")
+    assert not watch.back() and watch.following is None
+    seen = [view(watch.table.hand, 0)]
+    for _ in range(9):
+        watch.think()
+        watch.step()
+        seen.append(view(watch.table.hand, 0))
+    for k in range(8, -1, -1):
+        assert watch.back() and view(watch.table.hand, 0) == seen[k] and watch.following is not None
+    assert not watch.back()
+    for k in range(1, 10):
+        watch.think()  # what was played is not thought of again
+        assert watch.step() and view(watch.table.hand, 0) == seen[k]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_record_is_shown_as_it_was_played(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    options = [option for option in GAMES[name] if not option.startswith("hands=")]
+    said = recorded(path, *options, *(["hands=1"] if name == "spike" else []))
+    hands = read_hands(path)
+    told = [
+        [ENGLISH.render(message) for move in each.hand.moves for message in events(each.hand, move)]
+        + [ENGLISH.render(message) for message in result(each.hand)]
+        for each in hands
+    ]
+    assert told == said
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [each.hand.record() for each in hands] == [
+        {key: value for key, value in record.items() if key not in ("match", "to", "hand", "score")}
+        for record in records
+    ]
+
+
+def test_a_match_is_shown_with_its_score(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    recorded(path, "match=11", games=1)
+    watch = looked_at(f"watch={path}")
+    scores = [json.loads(line)["score"] for line in path.read_text().splitlines()]
+    for number, score in enumerate(scores):
+        assert watch.find(number)
+        watch.go(number)
+        assert watch.table.match_score == score and watch.table.setup.match == 11
+    played_out(watch)
+    after = watch.table.match_score
+    assert after is not None and max(after) >= 11 and not watch.find(len(scores)) and not watch.find(-1)
+
+
+def test_hands_of_one_spike_record_come_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    recorded(path, "game=spike", "hands=3", games=1)
+    found = read_hands(path)
+    assert [(each.line, each.part) for each in found] == [(1, k + 1) for k in range(len(found))] and len(found) > 1
+    assert all(each.parts == len(found) and each.hand.over for each in found)
+
+
+def test_a_bad_record_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    recorded(path, "game=sette_mezzo", games=2)
+    good = path.read_text()
+    for bad, why in (
+        ("{", "not JSON"),
+        ('{"game":"go"}', "there is no game 'go'"),
+        (good.splitlines()[0].replace('"limit":5.0', '"limit":9'), "limit"),
+    ):
+        path.write_text(f"{good}\n{bad}\n")
+        with pytest.raises(RecordError, match=rf"watch: {path}, line 4: .*{why}"):
+            looked_at(f"watch={path}")
+    path.write_text("\n")
+    with pytest.raises(RecordError, match="there is no record in it"):
+        looked_at(f"watch={path}")
+    with pytest.raises(OSError, match="games"):
+        looked_at(f"watch={tmp_path}/no games")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "why"),
+    [
+        (("watch=agents", "save=x"), "save: nothing is kept"),
+        (("watch=agents", "record=x"), "record: nothing is kept"),
+        (("watch=agents", "opponents=human"), "watch: players in all seats, not 'human'"),
+        (("watch=agents", "opponents=nobody"), "tressette has no player 'nobody'"),
+        (("watch=agents", "game=spike", "match=11"), "match: spike is not played in matches"),
+        (("watch=x.jsonl", "opponents=greedy"), "opponents: the games of x.jsonl are as they were recorded"),
+        (("watch=x.jsonl", "accusi=true"), "game.accusi: the games of x.jsonl are as they were recorded"),
+    ],
+)
+def test_what_cannot_be_looked_on_at(overrides: tuple[str, ...], why: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        looked_at(*overrides)
+    assert why in str(error.value) and "\n" not in str(error.value)
+
+
+def test_who_sits_where() -> None:
+    def seats(*overrides: str) -> tuple[str, ...]:
+        chosen = with_game_options(overrides, "tressette")
+        settings = compose(PlaySettings, "play", chosen)
+        game = {key: value for key, value in settings.game.items() if key not in ("name", "reward")}
+        return watched_seats(settings, load_game(settings.game["name"], game))
+
+    assert seats() == ("greedy",) * 4
+    assert seats("opponents=[random,greedy]", "seat=1") == ("random", "random", "greedy", "random")
+    assert seats("game=spike", "seats=3", "partner=random", "seat=2") == ("cautious", "cautious", "random")
+    assert seats("game=blackjack", "opponents=random") == ("random",)
+
+
+def test_values_come_from_who_plays_else_from_the_coach() -> None:
+    own = looked_at("watch=agents", "seed=7", "opponents=monte_carlo:samples=30", "hint=monte_carlo:samples=10")
+    other = looked_at("watch=agents", "seed=7", "opponents=greedy", "hint=monte_carlo:samples=10")
+    (unit, worths), (_, others) = own.worths(), other.worths()
+    assert unit == "points" and {each.action for each in worths} == set(own.table.hand.legal)
+    assert worths != others and others == other.coach.hint(other.table.hand)
+    assert own.worths() == (unit, worths)
+    played_out(other)
+    assert other.worths() == ("", [])
+
+
+def test_values_of_a_network_are_its_own() -> None:
+    import torch
+
+    from play.sources import Agents
+    from train.dqn.network import NetworkPlayer, QNetwork
+
+    game = load_game("tressette")
+    torch.manual_seed(1)
+    player = NetworkPlayer(QNetwork(game.bits, game.actions, [8], dueling=False))
+    table = Table(Setup(game, ("net",) * 4, 7), lambda game, spec: player)
+    coach = looked_at("watch=agents").coach
+    unit, worths = Watch(Agents(table, coach), coach).worths()
+    assert unit == "network" and worths[0].action == int(player.act(table.hand.decisions())[0])
+    assert {each.action for each in worths} == set(table.hand.legal)
+
+
+def test_open_hands_are_those_of_the_state() -> None:
+    watch = looked_at("watch=agents", "seed=7")
+    told = [str(message.values["cards"]).split() for message in open_hands(watch.table.hand)]
+    assert [len(cards) for cards in told] == [10] * 4 and len({card for cards in told for card in cards}) == 40
+    watch.think()
+    watch.step()
+    assert sorted(len(str(message.values["cards"]).split()) for message in open_hands(watch.table.hand)) == [
+        9,
+        10,
+        10,
+        10,
+    ]
+
+
+def test_bars() -> None:
+    worths = [Worth(0, 2.0), Worth(2, 1.0), Worth(1, 0.0), Worth(3, None)]
+    lines = bars(worths, "points", "abcd".__getitem__, 2, 78)
+    (line,) = lines
+    cells = [cell for cell in line.split("  ") if cell.strip()]
+    assert "a 2.00 █" in cells[0] and "▸c 1.00 █" in line and "b 0.00 ▏" in line and "d    ?" in line
+    assert max(map(len, bars(worths, "points", lambda action: "x" * 60, None, 78))) <= 78
+    assert len(bars(worths, "points", lambda action: "x" * 60, None, 78)) == 4
+    assert bars([], "points", str, None, 78) == []
+    full = bars([Worth(0, 1.0), Worth(1, 1.0)], "result", "ab".__getitem__, None, 78)[0]
+    assert full.count("█") == 2 * 24 and "+1.000" in full
