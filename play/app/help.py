@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -37,7 +38,7 @@ class HelpScreen(ModalScreen[None]):
             for number, (title, lines) in enumerate(self._parts()):
                 yield Static(Content.styled(title, "bold"), classes="help-title" if number else "")
                 yield from lines
-        yield KeyBar(self.KEYS, self.language)
+        yield KeyBar(self.KEYS, self.language, "menu.key")
 
     def action_back(self) -> None:
         """Back to where one was."""
@@ -48,7 +49,8 @@ class HelpScreen(ModalScreen[None]):
         game = self.language.texts.get(f"game.{self._game}")
         if game is not None:
             yield say("help_screen.how", game=game), self._lines(f"help_screen.{self._game}.")
-        yield say("help_screen.keys"), self._keys(self._where)
+        own = self._keys(self._game) if self._where == TABLE else iter(())
+        yield say("help_screen.keys"), chain(own, self._keys(self._where))
         if game is not None:
             yield say("help_screen.cards"), self._lines(f"help_screen.read.{self._game}.")
         yield say("help_screen.everywhere"), self._keys("everywhere")
