@@ -25,6 +25,8 @@ from play.settings import APP, AUTO, PLAIN, PlaySettings
 
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
 
+_NO_SCREEN = "dumb"  # what TERM says of a terminal that has lines alone
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
@@ -70,11 +72,11 @@ def _sit_down(settings: PlaySettings, given: set[str]) -> int:
 
 
 def _ui(settings: PlaySettings) -> str:
-    """The one that is wanted: `auto` is the application where there is a terminal at both ends."""
+    """The one that is wanted: `auto` is the application where there is a terminal at both ends that can show it."""
     if settings.ui != AUTO:
         return settings.ui
     at_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
-    return APP if at_terminal else PLAIN
+    return APP if at_terminal and os.environ.get("TERM", _NO_SCREEN) != _NO_SCREEN else PLAIN
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -29,9 +29,14 @@ class KeyBar(Static):
         parts = [
             Content.from_markup(
                 f"[@click=screen.{key.action}][b]$key[/b]$text[/]",
-                key=key.shown,
+                key=name_of(key.shown, language),
                 text=f" {language.say(f'{group}.{key.text}')}" if key.text else "",
             )
             for key in keys
         ]
         super().__init__(Content("  ").join(parts), classes="keys")
+
+
+def name_of(key: str, language: Language) -> str:
+    """A key as it is called where the language is spoken."""
+    return language.texts.get(f"key_name.{key}", key)

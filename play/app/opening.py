@@ -17,7 +17,7 @@ from play.settings import PlaySettings
 
 
 class OpeningScreen(ModalScreen[Any]):
-    """Opens a table in a thread; its result is what `opens` returns, or None after the reason was shown."""
+    """Opens a table in a thread; its result is what `opens` returns, or the reason why there is nothing, one line."""
 
     def __init__(
         self,
@@ -43,12 +43,8 @@ class OpeningScreen(ModalScreen[Any]):
         try:
             opened = self._opens(self._settings, self._given)
         except UserError as error:
-            self.app.call_from_thread(self._refused, str(error))
+            self.app.call_from_thread(self.dismiss, str(error))
         except OSError as error:
-            self.app.call_from_thread(self._refused, f"{error.filename or ''}: {error.strerror or error}")
+            self.app.call_from_thread(self.dismiss, f"{error.filename or ''}: {error.strerror or error}")
         else:
             self.app.call_from_thread(self.dismiss, opened)
-
-    def _refused(self, why: str) -> None:
-        self.app.notify(why, severity="error", timeout=20, markup=False)
-        self.dismiss(None)

@@ -28,7 +28,7 @@ def run_app(settings: PlaySettings, given: set[str]) -> int:
 
 async def _run(app: TableApp) -> int:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, app.action_leave)
     try:
         await app.run_async()

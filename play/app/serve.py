@@ -21,7 +21,7 @@ from textual_serve import server as textual_server
 from textual_serve.app_service import AppService
 
 from command.errors import UserError
-from play.app.application import LEAST_HEIGHT, LEAST_WIDTH
+from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH
 from play.app.web_driver import DRIVER
 from play.language import Language
 from play.settings import APP, PlaySettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -24,6 +24,9 @@ from play.review import Judged, review
 from play.session import Session
 from play.speech import Speech
 from play.views import events, result, view
+
+if TYPE_CHECKING:
+    from play.app.application import TableApp
 
 SLOWER = 2.5  # times the pace after an event that one wants to look at, as a trick
 
@@ -349,6 +352,10 @@ class TableScreen(Screen[str]):
 
         self.think("app.counting", lambda: review(self.session.coach, over[-1], self.table.people), show)
 
+    def action_help(self) -> None:
+        """How the game is played, and with which keys."""
+        cast("TableApp", self.app).action_help()
+
     def action_save(self) -> None:
         """Write the table to a file now."""
         if not self._is_busy() and (path := self._guarded(self.session.save)) is not None:
@@ -370,6 +377,8 @@ class TableScreen(Screen[str]):
     def _leave_now(self) -> None:
         then, self._leaving = self._leaving, None
         assert then is not None
+        while self.app.screen is not self:  # a review or a help page that lies above
+            self.app.pop_screen()
         try:
             words = self.saved_words()
         except OSError as error:

@@ -16,6 +16,8 @@ GROUPS = "|".join(dict.fromkeys(key.partition(".")[0] for key in ENGLISH))
 SAID = re.compile(rf"""["']((?:{GROUPS})\.(?!tcss)[\w.]+)["']""")
 # Texts of which the key is made of its parts.
 MADE = ("word.", "help.", "odds.", "unit.", "rule.", "result.", "action.", "game.", "page.", "key.")
+MADE += ("watch.", "key_name.", "help_screen.")
+MADE += tuple(f"menu.{part}." for part in ("about", "row", "says", "empty", "value", "key"))
 SCREENS = {
     "spike_screen": ("app/screens/spike.py", "app/spike_text.py", "spike_board.py", "views/spike.py"),
     "sette_screen": ("app/screens/sette_mezzo.py", "views/small.py"),

@@ -1,0 +1,125 @@
+"""Takes a picture of each game's table for README and docs, docs/pictures/NAME.svg: `make pictures`.
+
+`python docs/pictures.py NAME ...` takes those named. The application is driven as by a person, without a terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from command.compose import compose
+from command.game import with_game_options
+from play.app.application import TableApp
+from play.app.table import TableScreen
+from play.settings import PlaySettings
+
+FOLDER = Path(__file__).resolve().parent / "pictures"
+_LONGEST = 300  # seconds that anything may take
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is to be seen: the table of a command line, so many decisions later, after these keys.
+
+    A key `...` waits, so many seconds as there are dots; where it learns, no two pictures are the same.
+    """
+
+    overrides: tuple[str, ...]
+    decisions: int = 0
+    keys: tuple[str, ...] = ()
+    size: tuple[int, int] = (120, 36)
+
+
+PICTURES = {
+    "menu": Picture((), keys=("tab",)),
+    "tressette": Picture(
+        ("game=tressette", "match=21", "accusi=true", "signals=true", "seed=7", "hint=monte_carlo:samples=100"),
+        decisions=4,
+        keys=("t",),
+    ),
+    "spike": Picture(("game=spike", "seats=4", "seed=11"), decisions=3, keys=("o",)),
+    "blackjack": Picture(("game=blackjack", "decks=1", "seed=5"), keys=("l", "....."), size=(150, 58)),
+    "sette_mezzo": Picture(("game=sette_mezzo", "seed=3"), keys=("o",)),
+}
+
+
+async def _wait(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + _LONGEST
+    while not holds():
+        if time.monotonic() > end:
+            raise TimeoutError("the table is not ready")
+        await pilot.pause(0.02)
+    await pilot.pause()
+
+
+async def _asked(pilot: Pilot[int]) -> TableScreen:
+    """The table, when a person is to do something, or nothing more happens by itself."""
+    await _wait(pilot, lambda: isinstance(pilot.app.screen, TableScreen))
+    table = pilot.app.screen
+    assert isinstance(table, TableScreen)
+    await _wait(pilot, lambda: table.may_act or table.is_quiet)
+    return table
+
+
+async def _decide(pilot: Pilot[int]) -> None:
+    """The decision that the coach thinks best, or on to what comes next."""
+    table = await _asked(pilot)
+    if table.may_act:
+        worths = await asyncio.to_thread(table.session.coach.hint, table.table.hand)
+        table.choose(worths[0].action)
+    else:
+        await pilot.press("enter")
+    await _asked(pilot)
+
+
+async def _drive(pilot: Pilot[int], picture: Picture) -> None:
+    if picture.overrides:
+        await _asked(pilot)
+    for _ in range(picture.decisions):
+        await _decide(pilot)
+    for key in picture.keys:
+        if key.strip("."):
+            await pilot.press(key)
+        else:
+            await pilot.pause(len(key))
+        await pilot.pause()
+        if isinstance(pilot.app.screen, TableScreen):
+            await _asked(pilot)
+
+
+async def take(name: str, folder: Path = FOLDER) -> Path:
+    """Write that picture; returns the file."""
+    picture = PICTURES[name]
+    overrides = with_game_options(["pace=0", *picture.overrides], "tressette")
+    given = {override.partition("=")[0] for override in picture.overrides}
+    app = TableApp(compose(PlaySettings, "play", overrides), given)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.svg"
+    async with app.run_test(size=picture.size) as pilot:
+        await _drive(pilot, picture)
+        await pilot.pause(0.5)
+        # A line has an end, but what is written at a terminal has blanks before it.
+        drawn = app.export_screenshot(title=f"busso · {name}")
+        path.write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n", encoding="utf-8")
+    return path
+
+
+def main(names: Sequence[str]) -> int:
+    """Take the pictures of these names, or all."""
+    for name in names or PICTURES:
+        if name not in PICTURES:
+            print(f"error: there is no picture {name!r}; there are {', '.join(PICTURES)}", file=sys.stderr)
+            return 2
+        print(asyncio.run(take(name)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,27 @@
+"""What stands on the screen while the terminal is too small for the rest."""
+
+from __future__ import annotations
+
+from textual.app import RenderResult
+from textual.widget import Widget
+
+from play.language import Language
+
+LEAST_WIDTH, LEAST_HEIGHT = 80, 24  # the smallest terminal on which every screen is whole
+
+
+class TooSmall(Widget):
+    """Lies over a screen, and is seen while the terminal is smaller than `LEAST_WIDTH` x `LEAST_HEIGHT`.
+
+    It is no screen of its own: those below go on, and come and go as they would.
+    """
+
+    def __init__(self, language: Language) -> None:
+        super().__init__()
+        self._language = language
+
+    def render(self) -> RenderResult:
+        """How large it is, and how large it is to be."""
+        size = self.app.size
+        wanted = {"width": LEAST_WIDTH, "height": LEAST_HEIGHT}
+        return self._language.say("app.too_small", **wanted, columns=size.width, rows=size.height)

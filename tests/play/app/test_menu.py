@@ -1,0 +1,348 @@
+"""The menu by keys and by mouse: what is chosen is what is played, and what cannot be is one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, OptionList
+
+from command.compose import compose
+from play.app.application import TableApp
+from play.app.chooser import ChooserScreen
+from play.app.form import Form
+from play.app.help import HelpScreen
+from play.app.saves import SavesList
+from play.app.table import TableScreen
+from play.app.watch import Watching
+from play.language import texts_of
+from play.players import HUMAN
+from play.settings import PlaySettings
+from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
+
+ENGLISH, ITALIAN = texts_of("en"), texts_of("it")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def in_menu(*overrides: str) -> TableApp:
+    """What `python -m play` shows at a terminal, with keys that say how one plays and not what."""
+    return TableApp(compose(PlaySettings, "play", ["pace=0", *overrides]))
+
+
+async def ready(pilot: Pilot[int]) -> Form:
+    """The settings on the right, once they are there."""
+    app = pilot.app
+    assert isinstance(app, TableApp)
+    await wait(pilot, "the menu", lambda: app.screen is app.menu and len(app.menu._choices) == 4)
+    return app.menu.query_one(Form)
+
+
+async def at(pilot: Pilot[int], key: str) -> None:
+    """Go to that row, by keys."""
+    form = await ready(pilot)
+    form.focus()
+    await pilot.press("home")
+    while form.get_option_at_index(form.highlighted or 0).id != key:
+        await pilot.press("down")
+
+
+async def click_line(pilot: Pilot[int], text: str) -> None:
+    """Click on what says that."""
+    for y, line in enumerate(text_of(pilot.app).splitlines()):
+        if text in line:
+            await pilot.click(offset=(line.index(text), y))
+            await pilot.pause()
+            return
+    raise AssertionError(f"nowhere on the screen: {text}\n{text_of(pilot.app)}")
+
+
+def test_enter_deals_at_once_and_leaving_comes_back() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        assert "Tressette" in text_of(pilot.app) and "as the opponents" in text_of(pilot.app)
+        await pilot.press("up", "up", "up")  # around the end, past what is no game
+        await pilot.press("home", "down", "down", "down")
+        assert "Opponent draws to" in text_of(pilot.app)
+        await pilot.press("enter")
+        table = await seated(pilot)
+        assert table.table.setup.game.name == "sette_mezzo" and table.table.setup.seats == (HUMAN,)
+        await pilot.press("q")
+        await ready(pilot)
+        await wait(pilot, "the saved table", lambda: "Saved tables (1)" in text_of(pilot.app))
+        assert len(list(Path("saves").iterdir())) == 1 and "Enter deals" in text_of(pilot.app)
+
+    driven(in_menu(), script)
+
+
+def test_settings_by_keys() -> None:
+    """With the arrows, from the list, and typed."""
+
+    async def script(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        await pilot.press("down", "down", "down")
+        await at(pilot, "game.limit")
+        await pilot.press("right")
+        assert "5.5" in text_of(pilot.app)
+        await pilot.press("enter")
+        assert isinstance(pilot.app.screen, ChooserScreen)
+        await pilot.press("6", ".", "6", "enter")  # whoever types goes to where it is typed
+        assert "✗ game.limit: 0.5 to 7.5 in steps of 0.5, not 6.6" in text_of(pilot.app) and "5.5" in text_of(pilot.app)
+        await pilot.press("enter", "down", "enter")
+        assert "✗" not in text_of(pilot.app) and "6.0" in text_of(pilot.app)
+        await at(pilot, "seed")
+        await pilot.press("enter", "4", "2", "enter")
+        await at(pilot, "record")
+        await pilot.press("enter", *"my games.jsonl", "enter")
+        await at(pilot, "game.limit")
+        await pilot.press("enter", "escape", "p")
+        table = await seated(pilot)
+        assert table.table.setup.seed == 42 and table.table.game.options.limit == 6.0
+        assert Path("my games.jsonl").exists()
+        await pilot.press("q")
+
+    driven(in_menu(), script)
+
+
+def test_a_table_by_mouse_alone() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        await click_line(pilot, "Sette e mezzo")
+        assert "Opponent draws to" in text_of(pilot.app) and not isinstance(pilot.app.screen, TableScreen)
+        await click_line(pilot, "Opponent draws to")
+        await click_line(pilot, "4.5")
+        await click_line(pilot, "Seed")
+        await click_line(pilot, "Esc back")
+        await click_line(pilot, "Play (p)")
+        table = await seated(pilot)
+        assert table.table.game.options.limit == 4.5
+        await click_line(pilot, "q leave")
+        await ready(pilot)
+        await click_line(pilot, "Saved tables")
+        await click_line(pilot, "saves/sette_mezzo")
+        again = await seated(pilot)
+        assert again is not table and again.table.setup.seed == table.table.setup.seed
+
+    driven(in_menu(), script)
+
+
+def test_a_row_of_two_changes_at_once_and_opponents_apart_get_rows() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        form = await ready(pilot)
+        await at(pilot, "game.accusi")
+        await pilot.press("enter")
+        assert pilot.app.screen is pilot.app.menu and form._rows[form.highlighted].value == "true"
+        await at(pilot, "opponents")
+        await pilot.press("left")
+        assert "each seat apart" in text_of(pilot.app)
+        await at(pilot, "seat.3")
+        await pilot.press("enter", "end", "enter")
+        await at(pilot, "match")
+        await pilot.press("right")
+        assert "a second person" in text_of(pilot.app)
+        chosen = pilot.app.menu._choices["tressette"].overrides()
+        assert chosen == ["game=tressette", "game.accusi=true", "opponents=['greedy','human']", "match=11"]
+
+    driven(in_menu(), script)
+
+
+def test_saved_tables_and_a_broken_one() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        await pilot.press("s")
+        assert "No table is saved" in text_of(pilot.app)
+        await pilot.press("escape", "home", "down", "down", "down", "enter")
+        table = await seated(pilot)
+        await pilot.press("q")
+        await ready(pilot)
+        Path("saves/broken.json").write_text("{")
+        await pilot.press("s", "escape", "home", "p")
+        (await seated(pilot)).session.path = Path("saves/other.json")
+        await pilot.press("q")
+        await ready(pilot)
+        saves = pilot.app.menu.query_one(SavesList)
+        await wait(pilot, "all saves", lambda: len(saves.tables) == 3)
+        await pilot.press("s", "home")
+        assert "Tressette · you, greedy, greedy, greedy" in text_of(pilot.app)
+        await pilot.press("down", "enter")
+        said = text_of(pilot.app)
+        assert "✗ saves/broken.json cannot be used" in said and "it is not JSON; nothing was changed" in said
+        await pilot.press("down", "enter")
+        assert (await seated(pilot)).table.setup.seed == table.table.setup.seed
+
+    driven(in_menu(), script)
+    assert Path("saves/broken.json").read_text() == "{"
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [("nobody", "players: tressette has no player 'nobody'"), ("runs/none", "runs/none does not exist"), ("'[", "'[")],
+)
+def test_a_bad_player_is_one_line_and_everything_stays(spec: str, says: str) -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        await at(pilot, "partner")
+        await pilot.press("enter")
+        pilot.app.screen.query_one(Input).value = spec
+        pilot.app.screen.query_one(Input).focus()
+        await pilot.press("enter", "p")
+        await wait(pilot, "the reason", lambda: "✗" in text_of(pilot.app))
+        await ready(pilot)
+        assert says in text_of(pilot.app) and pilot.app.menu._choices["tressette"].row("partner").value == spec
+
+    driven(in_menu(), script)
+
+
+def test_a_bad_command_line_ends_in_the_menu_with_its_line() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await wait(pilot, "the reason", lambda: "✗" in text_of(pilot.app))
+        assert pilot.app.screen is pilot.app.menu and "opponents: 2, but there are 1" in text_of(pilot.app)
+
+    driven(application("game=spike", "opponents=[cautious,cautious]"), script)
+
+
+def test_the_language_changes_at_once_and_everything_is_kept() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        await pilot.press("down")
+        await at(pilot, "game.seats")
+        await pilot.press("right", "l")
+        await wait(pilot, "Italian", lambda: ITALIAN["menu.play"] in text_of(pilot.app))
+        said = text_of(pilot.app)
+        assert "Corellian Spike" in said and "Posti               3" in said and ENGLISH["menu.play"] not in said
+        await pilot.press("question_mark")
+        assert ITALIAN["help_screen.keys"] in text_of(pilot.app)
+        await pilot.press("escape", "home", "down", "down", "down", "enter")
+        await seated(pilot)
+        assert "Tocca a te" in text_of(pilot.app)
+        await pilot.press("q")
+        await ready(pilot)
+        await pilot.press("l")
+        await wait(pilot, "English", lambda: ENGLISH["menu.play"] in text_of(pilot.app))
+
+    driven(in_menu(), script)
+
+
+def test_help_in_the_menu_and_at_a_table() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await seated(pilot)
+        for key in ("question_mark", "f1"):
+            await pilot.press(key)
+            assert isinstance(pilot.app.screen, HelpScreen)
+            said = text_of(pilot.app)
+            assert "Sette e mezzo: how it is played" in said and "what each action is worth" in said
+            await pilot.press(key)
+            assert isinstance(pilot.app.screen, TableScreen)
+        await click_line(pilot, "? help")
+        assert isinstance(pilot.app.screen, HelpScreen)
+        await click_line(pilot, "Esc back")
+        await pilot.press("q")
+        await ready(pilot)
+        await click_line(pilot, "? help")
+        said = text_of(pilot.app)
+        assert isinstance(pilot.app.screen, HelpScreen) and "the saved tables" in said and "light or dark" in said
+
+    driven(application("game=sette_mezzo", "seed=3"), script)
+
+
+def test_leaving_with_the_help_open_says_how_to_go_on() -> None:
+    app = application("game=sette_mezzo", "seed=3")
+
+    async def script(pilot: Pilot[int]) -> None:
+        await seated(pilot)
+        await pilot.press("question_mark", "ctrl+q")
+
+    driven(app, script)
+    assert app.last_words == ["Saved: go on with python -m play save=saves/sette_mezzo-3.json"]
+
+
+def test_light_and_dark() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        assert pilot.app.current_theme.dark
+        await pilot.press("ctrl+t")
+        assert not pilot.app.current_theme.dark and "busso" in text_of(pilot.app)
+        await pilot.press("ctrl+t")
+        assert pilot.app.current_theme.dark
+
+    driven(in_menu(), script)
+
+
+def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        for width, height in ((79, 24), (80, 23), (30, 5)):
+            await pilot.resize_terminal(width, height)
+            said = " ".join(text_of(pilot.app).split())
+            assert said == ENGLISH["app.too_small"].format(columns=width, rows=height, width=80, height=24)
+            await pilot.press("1", "2", "q")  # nobody can see what that does
+            await pilot.click(offset=(2, 2))
+            assert pilot.app.screen is table and not table.table.hand.moves
+        await pilot.resize_terminal(*SMALL)
+        assert "Your turn" in text_of(pilot.app) and "terminal" not in text_of(pilot.app)
+        await pilot.press("question_mark")
+        await pilot.resize_terminal(79, 24)
+        assert "79 x 24" in text_of(pilot.app)
+        await pilot.resize_terminal(*LARGE)
+        assert isinstance(pilot.app.screen, HelpScreen) and "how it is played" in text_of(pilot.app)
+        await pilot.press("escape")
+        await pilot.resize_terminal(79, 24)
+        await pilot.press("ctrl+q")
+
+    driven(application("game=sette_mezzo", "seed=3"), script)
+
+
+def test_opening_goes_on_while_the_terminal_is_too_small() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
+        assert "make it 80 x 24" in " ".join(text_of(pilot.app).split())
+        await pilot.resize_terminal(*SMALL)
+        await seated(pilot)
+        assert "Your turn" in text_of(pilot.app)
+
+    driven(application("game=sette_mezzo", "seed=3"), script, size=(60, 20))
+
+
+def test_looking_on_from_the_menu() -> None:
+    """Agents at the table that is chosen, and a file."""
+
+    async def script(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        await pilot.press("down", "down", "down")
+        await at(pilot, "game.limit")
+        await pilot.press("right", "a")
+        await wait(pilot, "a game", lambda: isinstance(pilot.app.screen, Watching))
+        assert pilot.app.screen.table.game.options.limit == 5.5
+        await pilot.press("question_mark")
+        assert "a move back, a move on" in text_of(pilot.app)
+        await pilot.press("escape", "q")
+        await ready(pilot)
+        Path("bad.jsonl").write_text("{}\n")
+        await click_line(pilot, "A recorded game")
+        await click_line(pilot, "Play (p)")
+        await pilot.press(*"bad.jsonl", "enter")
+        await wait(pilot, "the reason", lambda: "✗" in text_of(pilot.app))
+        assert "bad.jsonl" in text_of(pilot.app) and pilot.app.screen is pilot.app.menu
+
+    driven(in_menu(), script)
+
+
+@pytest.mark.parametrize("lang", ["en", "it"])
+@pytest.mark.parametrize("game", ["tressette", "spike", "blackjack", "sette_mezzo"])
+def test_nothing_is_cut_off_in_the_menu(lang: str, game: str) -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        form = await ready(pilot)
+        entries = pilot.app.menu.query_one("#entries", OptionList)
+        entries.highlighted = entries.get_option_index(game)
+        await pilot.pause()
+        said, texts = text_of(pilot.app), texts_of(lang)
+        for row in form._rows:
+            assert texts[f"menu.row.{row.key.removeprefix('game.')}"] in said
+        assert texts["menu.play"] in said and f"q {texts['key.end']}" in said
+        assert form.max_scroll_y == 0
+
+    driven(in_menu(f"lang={lang}"), script)

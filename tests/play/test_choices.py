@@ -1,0 +1,126 @@
+"""What is offered before one sits down, and that what is chosen is what a command line would have said."""
+
+from pathlib import Path
+
+import pytest
+
+from command.checks import SettingsError
+from command.compose import compose
+from play.app.menu import GAMES
+from play.choices import APART, Choices, in_quotes, offered_players
+from play.language import texts_of
+from play.settings import PlaySettings, seats_of
+
+
+def settings_of(choices: Choices) -> PlaySettings:
+    return compose(PlaySettings, "play", choices.overrides())
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_nothing_chosen_is_the_default_of_the_command_line(name: str) -> None:
+    choices = Choices(name)
+    assert choices.overrides() == [f"game={name}"]
+    settings = settings_of(choices)
+    for key, value in settings.game.items():
+        if key not in ("name", "reward"):
+            assert choices.row(f"game.{key}").value == (
+                "null" if value is None else str(value).replace("False", "false")
+            )
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_whatever_is_offered_can_be_chosen(name: str, tmp_path: Path) -> None:
+    for row in Choices(name, tmp_path).rows():
+        assert row.offered and (row.value in row.offered)
+        for value in row.offered:
+            choices = Choices(name, tmp_path)
+            choices.choose(row.key, value)
+            assert choices.row(row.key).value == value
+        if row.key.startswith("game."):  # the last of them, as composing takes a while
+            written = settings_of(choices).game[row.key.removeprefix("game.")]
+            assert str(written).lower() == value
+
+
+def test_partner_and_opponents_apart() -> None:
+    choices = Choices("tressette")
+    choices.choose("partner", "monte_carlo:samples=20,ms=5")
+    choices.choose("opponents", APART)
+    choices.choose("seat.1", "human")
+    choices.choose("match", "21")
+    choices.choose("seed", "7")
+    settings = settings_of(choices)
+    assert seats_of(settings, choices.game) == ("human", "human", "monte_carlo:samples=20:ms=5", "greedy")
+    assert (settings.match, settings.seed) == (21, 7)
+    choices.choose("seat", "3")
+    assert [row.key for row in choices.rows() if row.key.startswith("seat.")] == ["seat.0", "seat.2"]
+    choices.choose("opponents", "study_heuristic")
+    assert seats_of(settings_of(choices), choices.game)[0] == "study_heuristic"
+
+
+def test_fewer_seats_take_away_what_was_chosen_for_them() -> None:
+    choices = Choices("spike")
+    choices.choose("game.seats", "4")
+    choices.choose("seat", "3")
+    choices.choose("opponents", APART)
+    choices.choose("seat.2", "initial")
+    assert settings_of(choices).opponents == ["cautious", "cautious", "initial"]
+    choices.choose("game.seats", "2")
+    assert choices.row("seat").value == "0"
+    assert [row.key for row in choices.rows()][:3] == ["opponents", "seat", "game.seats"]
+    assert seats_of(settings_of(choices), choices.game)[0] == "human"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "says"),
+    [
+        ("game.credits", "3", "game.credits: a whole number from 4 to 2000, not 3"),
+        ("game.credits", "[", "game.credits: a number or a word, not '['"),
+        ("game.credits", " ", "credits: type something"),
+        ("game.min_seats", "5", "game.min_seats"),
+        ("seed", "-1", "seed: a whole number"),
+        ("seed", "²", "seed: a whole number"),
+        ("opponents", "", "opponents: type something"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_changes_nothing(key: str, text: str, says: str) -> None:
+    choices = Choices("spike")
+    with pytest.raises(SettingsError) as refused:
+        choices.choose(key, text)
+    assert str(refused.value).startswith(says) and "\n" not in str(refused.value)
+    assert choices.overrides() == ["game=spike"] and choices.rows() == Choices("spike").rows()
+
+
+@pytest.mark.parametrize("name", ["it's", "a, b=c", "x\\", "\\'", "[a]", "{b}", "search(x)", "null", "7", "a b"])
+def test_a_file_of_any_name_arrives(name: str) -> None:
+    assert compose(PlaySettings, "play", [f"record={in_quotes(name)}"]).record == name
+    choices = Choices("sette_mezzo")
+    choices.choose("record", name)
+    assert settings_of(choices).record == name
+
+
+def test_players_that_are_offered(tmp_path: Path) -> None:
+    game = Choices("tressette").game
+    assert offered_players(game, tmp_path)[:3] == ("greedy", "study_heuristic", "random")
+    for name in ("default", "champion"):
+        (tmp_path / "tressette" / name / "checkpoints").mkdir(parents=True)
+    (tmp_path / "tressette" / "empty").mkdir()
+    (tmp_path / "spike" / "table" / "policies").mkdir(parents=True)
+    (tmp_path / "spike" / "table" / "policies" / "1.npz").touch()
+    champion, default = f"{tmp_path}/tressette/champion", f"{tmp_path}/tressette/default"
+    offered = offered_players(game, tmp_path)
+    assert offered[:2] == (champion, "greedy") and "cheating" in offered
+    assert offered[-4:] == (default, f"search({champion})", f"search({default})", "human")
+    spike = offered_players(Choices("spike").game, tmp_path)
+    assert spike[0] == "cautious" and spike[-2:] == (f"{tmp_path}/spike/table", "human")
+
+
+def test_every_row_has_its_texts_and_no_text_is_without_a_row() -> None:
+    rows = [row for name in GAMES for row in Choices(name).rows()]
+    names = {row.key.removeprefix("game.") for row in rows}
+
+    def said(part: str) -> set[str]:
+        return {key.split(".")[2] for key in texts_of("en") if key.startswith(f"menu.{part}.")}
+
+    assert said("row") == said("says") == names | {"seat_of"}
+    assert said("value") <= {value for row in rows for value in row.offered}
+    assert said("empty") == {row.key.removeprefix("game.") for row in rows if {"", "null"} & set(row.offered)}
