@@ -66,6 +66,7 @@ class TableScreen(Screen[str]):
         self.session, self.table, self.language = session, session.table, language
         self.speech = Speech(language, session.table, session.coach)
         self.pace = pace  # seconds between two replies
+        self.add_class(f"-{session.table.game.name}")  # the styles of a game are for its own screen
         self.viewer = next(iter(self.table.people), 0)  # nobody sits where one only looks on
         self._covered = self._shared  # until the person who is asked has sat down before the screen
         self._thinking: str | None = None  # the key of what is going on in the thread

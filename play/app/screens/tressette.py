@@ -52,7 +52,6 @@ class GameScreen(TableScreen):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.add_class("-tressette")
         self._cursor = Cursor()
         self._seen: TressetteView | None = None
         self._last: object = None  # the position in which the last trick is looked at
