@@ -76,7 +76,7 @@ class ReviewScreen(ModalScreen[None]):
         best = self._say("review_screen.best", best=speech.action(judged.best.action))
         cells = round(_BAR * (judged.cost or 0.0) / self._dearest) if self._dearest else 0
         mark = "!" if judged.cost == self._dearest else "·"
-        return Content.assemble(mark, head, (cost, "bold"), f" {best} ", ("■" * cells, "$text-error"))
+        return Content.assemble(mark, head, (cost, "bold"), (f" {'■' * cells:<{_BAR}}", "$text-error"), f" {best}")
 
     @on(OptionList.OptionHighlighted)
     def _pointed_at(self, event: OptionList.OptionHighlighted) -> None:

@@ -263,7 +263,7 @@ class TableScreen(Screen[str]):
         self.query_one("#title", Static).update(self.title_text())
         prompt = self.query_one("#prompt", Static)
         prompt.update(self._prompt())
-        prompt.set_classes("-thinking" if self._thinking else "-yours" if self.may_act or self._waits else "")
+        prompt.set_classes("-thinking" if self._thinking else "-yours" if self.is_quiet else "")
         self.query_one("#board").visible = not self._covered
         self.draw(view(self.table.hand, self.viewer))
         legal = self.table.hand.legal if self.may_act and not self._pausing else []

@@ -11,6 +11,7 @@ from play.trick import Trick, facts
 from play.views.tressette import TressetteView
 from tressette.rules import SEATS
 
+_NAME = 25  # cells of a seat's number and name
 Match = tuple[int, list[int]]  # to how many points, and how it stands by team
 
 
@@ -43,7 +44,8 @@ def _seat(language: Language, seen: TressetteView, seat: int, name: str) -> list
     cards = language.say("tressette_screen.cards", number=seen.cards_left[seat])
     turn = seen.turn == seat
     head = f"{'▶' if turn else ' '} {seat} {name}"
-    lines = [Content.assemble((f"{head[:25]:<26}", "bold" if turn else ""), cards)]
+    head = head if len(head) <= _NAME else f"{head[: _NAME - 1]}…"
+    lines = [Content.assemble((f"{head:<{_NAME + 1}}", "bold" if turn else ""), cards)]
     known = " · ".join(map(language.render, facts(seen, seat)))
     return [*lines, Content(f"    {known}")] if known or seat != seen.seat else lines
 

@@ -41,8 +41,12 @@ def table_of(pilot: Pilot[int]) -> TableScreen:
 
 
 async def seated(pilot: Pilot[int]) -> TableScreen:
-    """The table, once it is there and waits for a person."""
+    """The table, once it is there and waits for a person, who has sat down before the screen."""
     await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
+    table = table_of(pilot)
+    await wait(pilot, "a turn", lambda: table.is_quiet and (table.table.hand.over or table.table.person_to_move))
+    if not table.may_act and not table.table.hand.over:
+        await pilot.press("enter")
     return await asked(pilot)
 
 

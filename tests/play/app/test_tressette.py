@@ -72,7 +72,9 @@ async def play_a_hand(pilot: Pilot[int], table: TableScreen, pick: Callable[[int
         number = len(table.table.hand.moves)
         await pick(legal[number % len(legal)])  # type: ignore[misc]
         await asked(pilot)
-        assert card_text(table.table.hand.moves[number].action) == cards[legal[number % len(legal)]]
+        moves = table.table.hand.moves
+        assert card_text(moves[number].action) == cards[legal[number % len(legal)]]
+        assert [k for k, move in enumerate(moves) if table.stays_longer(move)] == list(range(3, len(moves), 4))
     return refused
 
 
@@ -218,8 +220,8 @@ def test_nobody_sees_the_cards_of_another_person() -> None:
         await asked(pilot)
         assert covers == 20
         await pilot.press("n")  # the next deal is covered from its beginning
-        await wait(pilot, "a deal", lambda: "let nobody else look" in text_of(pilot.app))
-        assert not re.search(SUITS, text_of(pilot.app))
+        await wait(pilot, "a deal", lambda: bool(re.search(SUITS, text_of(pilot.app))) or table.is_quiet)
+        assert "let nobody else look" in text_of(pilot.app) and not re.search(SUITS, text_of(pilot.app))
 
     driven(application("opponents=[human,greedy]", "seed=5", "hint=monte_carlo:samples=2"), script)
 
@@ -288,6 +290,16 @@ def test_save_leave_and_go_on() -> None:
 
     driven(application("seed=7"), leave)
     driven(application("save=saves/tressette-7.json"), go_on)
+
+
+def test_long_names_end_in_a_sign_that_there_is_more() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await seated(pilot)
+        text = text_of(pilot.app)
+        assert "2 monte_carlo:…" in text and "2 monte_carlo:samples=… cards" in text and "3 study_heuristic" in text
+
+    players = ("partner=monte_carlo:samples=20", "opponents=[greedy,study_heuristic]")
+    driven(application("seed=3", *players), script)
 
 
 @pytest.mark.parametrize("lang", ["en", "it"])
