@@ -14,6 +14,7 @@ from textual.widgets import RichLog, Static
 
 from play.app.boxes import boxes
 from play.app.keys import Key
+from play.app.next import NextButton
 from play.app.table import TableScreen
 from play.coaching import Coaching, is_mistake
 from play.hand import Hand, Move
@@ -76,6 +77,7 @@ class GameScreen(TableScreen):
         with Vertical(id="below"):
             for name in ("outcome", "rule", "odds", "comment", "coach", "games"):
                 yield Static(id=name, markup=False)
+            yield NextButton(self.language.say("sette_screen.next"))
 
     def on_mount(self) -> None:
         """Sit down; the game is solved meanwhile."""
@@ -99,6 +101,7 @@ class GameScreen(TableScreen):
         self._show("opponent", self._hand("opponent", seen.other, counts))
         self._show("rule", say("sette_screen.rule", counts=counts, rule=seen.rule) if not seen.outcome else "")
         self._show("outcome", say(f"result.{seen.outcome}") if seen.outcome else "")
+        self.set_class(seen.outcome is not None, "-over")
         self._show("odds", self._odds_text() if not seen.outcome else "")
         self._show("comment", self._comment)
         self.query_one("#comment").set_class(bool(self._comment), "-heard")

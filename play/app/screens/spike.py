@@ -11,6 +11,7 @@ from textual.widgets import RichLog, Static
 
 from play.app.keys import Key
 from play.app.lines import LinesScreen
+from play.app.next import NextButton
 from play.app.spike_text import SpikeText
 from play.app.table import TableScreen
 from play.hand import Move
@@ -64,9 +65,10 @@ class GameScreen(TableScreen):
         self._worths: dict[int, float | None] = {}
 
     def compose_board(self) -> ComposeResult:
-        """How the hand stands, the seats, and the own cards."""
+        """How the hand stands, the seats, and the own cards; after a hand, what goes on to the next."""
         for name in ("standing", "seats", "own"):
             yield Static(id=name, markup=False)
+        yield NextButton(self.language.say("spike_screen.next"))
 
     def on_mount(self) -> None:
         """Sit down; what the first showdown needs is compiled meanwhile."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Button, Static
+from textual.widgets import Static
 
 from evaluate.replay import replay_file
 from play.app.screens.sette_mezzo import GameScreen
@@ -50,8 +50,8 @@ def test_whole_games(by: str, tmp_path: Path) -> None:
 
     async def act(pilot: Pilot[int], table: GameScreen, action: int) -> None:
         if by == "mouse":
-            await wait(pilot, "buttons", lambda: len(table.query(Button)) == 2)
-            await pilot.click(list(table.query(Button))[action])
+            await wait(pilot, "buttons", lambda: len(table.query(".action")) == 2)
+            await pilot.click(list(table.query(".action"))[action])
         else:
             await pilot.press("sh"[action] if by == "letters" else str(action + 1))
 
@@ -62,7 +62,7 @@ def test_whole_games(by: str, tmp_path: Path) -> None:
             if table.table.score.games == 6 and table.table.hand.over:
                 break
             if table.table.hand.over:
-                await pilot.press("enter")
+                await (pilot.click("#next") if by == "mouse" else pilot.press("enter"))
                 await asked(pilot)
                 continue
             decisions += 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Button, Static
+from textual.widgets import Static
 
 from evaluate.replay import replay_file
 from play.app.lines import LinesScreen
@@ -28,7 +28,7 @@ async def settled(pilot: Pilot[int], table: TableScreen) -> None:
     """Until a person is to move and has the buttons for it, or an end is to be looked at."""
 
     def holds() -> bool:
-        buttons = [button.name for button in table.query(Button)]
+        buttons = [button.name for button in table.query(".action")]
         return (table.may_act and buttons == list(map(str, table.table.hand.legal))) or (
             not buttons and (table.waits or (table.table.hand.over and table.is_quiet))
         )
@@ -42,10 +42,7 @@ async def play_through(
     """Play the game to its end, `do` at every turn, looking at every position and every end."""
     while not (table.table.hand.over and not table.waits):
         look(table, text_of(pilot.app))
-        if table.waits:
-            await pilot.press("enter")
-        else:
-            await do(table)
+        await do(table)
         await settled(pilot, table)
     look(table, text_of(pilot.app))
 
@@ -56,17 +53,22 @@ def staying_in(table: TableScreen) -> str:
 
 
 def by_letter(pilot: Pilot[int]) -> Do:
-    return lambda table: pilot.press(_LETTERS[choice(table.table)])
+    return lambda table: pilot.press("enter" if table.waits else _LETTERS[choice(table.table)])
 
 
 def by_digit(pilot: Pilot[int]) -> Do:
-    return lambda table: pilot.press(str(table.table.hand.legal.index(choice(table.table)) + 1))
+    def do(table: TableScreen) -> Awaitable[object]:
+        return pilot.press("n" if table.waits else str(table.table.hand.legal.index(choice(table.table)) + 1))
+
+    return do
 
 
 def by_mouse(pilot: Pilot[int]) -> Do:
     def do(table: TableScreen) -> Awaitable[object]:
+        if table.waits:
+            return pilot.click("#next")
         wanted = str(choice(table.table))
-        return pilot.click(next(button for button in table.query(Button) if button.name == wanted))
+        return pilot.click(next(button for button in table.query(".action") if button.name == wanted))
 
     return do
 
@@ -179,10 +181,10 @@ def test_an_end_stays_until_enter_and_nothing_is_played_meanwhile() -> None:
         assert "Hand 1 is over. Press Enter for the next one." in text_of(pilot.app)
         moves = len(table.table.hand.moves)
         await pilot.press("1", "m", "u", "t", "o", "b")
-        assert table.waits and len(table.table.hand.moves) == moves and not table.query(Button)
+        assert table.waits and len(table.table.hand.moves) == moves and not table.query(".action")
         await pilot.press("enter")
         await settled(pilot, table)
-        assert not table.waits and "Hand 2 of 10" in text_of(pilot.app) and table.query(Button)
+        assert not table.waits and "Hand 2 of 10" in text_of(pilot.app) and table.query(".action")
 
     driven(application("game=spike", "seed=4"), script)
 
@@ -302,7 +304,7 @@ def test_words_fit_at_80_columns_in_both_languages() -> None:
             own = table.query_one("#own", Static)
             board = table.query_one("#board")
             assert own.region.bottom <= board.region.bottom and own.region.height == 4
-            for button in table.query(Button):
+            for button in table.query(".action"):
                 assert button.region.right <= 80 and button.region.height == 3
 
         driven(application("game=spike", "seats=8", "seed=3", f"lang={lang}", "hint=monte_carlo:samples=20"), script)
