@@ -29,6 +29,7 @@ from sette_mezzo.rules import HIT, STICK
 _LETTERS = {STICK: "s", HIT: "h"}
 _FACES = "FCR"
 _MOST = 7.5
+_ROOMY = 160, 44  # from this size on there are borders and larger cards
 _WHOSE = {  # what is said above the cards, and above too many of them
     "you": ("sette_screen.you", "sette_screen.you_over"),
     "opponent": ("sette_screen.opponent", "sette_screen.opponent_over"),
@@ -86,7 +87,8 @@ class GameScreen(TableScreen):
         super().on_mount()
 
     def on_resize(self, event: Resize) -> None:
-        """There may be more room now."""
+        """There may be more room now, or less."""
+        self.set_class(event.size.width >= _ROOMY[0] and event.size.height >= _ROOMY[1], "-roomy")
         self.call_after_refresh(self.refresh_table)
 
     # --- what is seen
@@ -121,7 +123,7 @@ class GameScreen(TableScreen):
     def _hand(self, whose: str, cards: tuple[str, ...], counts: str) -> str:
         key = _WHOSE[whose][float(counts) > _MOST]
         faces = [f"{card} ½" if card in _FACES else card for card in cards]
-        return "\n".join([self.language.say(key, counts=counts), *boxes(faces, self.has_class("-wide"))])
+        return "\n".join([self.language.say(key, counts=counts), *boxes(faces, self.has_class("-roomy"))])
 
     def _odds_text(self) -> str:
         say = self.language.say

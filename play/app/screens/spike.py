@@ -36,6 +36,7 @@ _LETTERS = {
 }
 _NAMES = {RAISE: "raise", FOLD: "fold", BUY: "buy", NO_BUY: "no_buy", DISCARD: "discard"}
 _NEWS = 2
+_ROOMY = 160, 50  # from this size on eight seats have borders and lines between them
 
 
 class GameScreen(TableScreen):
@@ -77,20 +78,17 @@ class GameScreen(TableScreen):
         super().on_mount()
 
     def on_resize(self, event: textual_events.Resize) -> None:
-        """There may be more room now."""
+        """There may be more room now, or less."""
+        self.set_class(event.size.width >= _ROOMY[0] and event.size.height >= _ROOMY[1], "-roomy")
         self.call_after_refresh(self.refresh_table)
 
     # --- what is seen
-
-    @property
-    def _wide(self) -> bool:
-        return self.has_class("-wide")
 
     def draw(self, seen: SpikeView) -> None:
         """The table, or the end of a hand while somebody looks at it."""
         if self._advised_at is not self._position():
             self._odds, self._worths = None, {}
-        text, names = SpikeText(self.language, self._wide), self._names()
+        text, names = SpikeText(self.language, self.has_class("-roomy")), self._names()
         end = self._ends[0] if self._ends and (self.waits or self.table.hand.over) else None
         self.set_class(end is not None, "-over")
         self.set_class(bool(self._worths), "-hinted")
