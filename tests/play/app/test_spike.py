@@ -123,7 +123,7 @@ def look_at_the_end(table: TableScreen, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seats", "hands", "size", "do"),
-    [(2, 4, SMALL, by_digit), (4, 3, LARGE, by_mouse), (8, 2, SMALL, by_letter)],
+    [(2, 3, SMALL, by_digit), (4, 2, LARGE, by_mouse), (8, 2, SMALL, by_letter)],
 )
 def test_whole_games(
     seats: int, hands: int, size: tuple[int, int], do: Callable[[Pilot[int]], Do], tmp_path: Path
