@@ -1,0 +1,79 @@
+"""Somebody who presses and clicks anything: nothing breaks, and nothing is played that may not be."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from evaluate.replay import replay_file
+from play.app.table import TableScreen
+from tests.play.app.pilots import SMALL, application, driven, text_of, wait
+
+KEYS = (
+    *"0123456789abcdefghijklmnopqrstuvwxyz?+-",
+    "enter",
+    "escape",
+    "tab",
+    "shift+tab",
+    "left",
+    "right",
+    "up",
+    "down",
+)
+KEYS += ("space", "backspace", "delete", "home", "end", "pageup", "pagedown", "f1", "ctrl+t", "ctrl+a", "ctrl+k")
+CLICKS = 0.3  # of all that is done
+GAMES = {
+    "tressette": ("game=tressette", "accusi=true", "signals=true", "match=11", "hint=monte_carlo:samples=2"),
+    "two people": ("game=tressette", "opponents=[human,greedy]", "hint=monte_carlo:samples=2"),
+    "spike": ("game=spike", "seats=5", "hint=monte_carlo:samples=2"),
+    "blackjack": ("game=blackjack",),
+    "sette_mezzo": ("game=sette_mezzo",),
+}
+
+
+async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) -> int:
+    """So many keys and clicks, or fewer if one of them was to leave; how many."""
+    for done in range(number):
+        if not pilot.app.is_running:
+            return done
+        if chance.random() < CLICKS:
+            place = (chance.randrange(SMALL[0]), chance.randrange(SMALL[1]))
+            await pilot.click(offset=place, button=chance.choice((1, 1, 1, 3)))
+        else:
+            await pilot.press(chance.choice(KEYS))
+    assert text_of(pilot.app).strip()
+    return number
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", GAMES)
+def test_ten_thousand_keys_and_clicks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two thousand for each table."""
+    anything(name, 2000, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_some_keys_and_clicks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    anything(name, 80, tmp_path, monkeypatch)
+
+
+def anything(name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The application is started anew when it was left."""
+    monkeypatch.chdir(tmp_path)
+    chance, record, left = random.Random(len(name)), tmp_path / "games.jsonl", number
+
+    async def script(pilot: Pilot[int]) -> None:
+        nonlocal left
+        await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
+        left -= await press_anything(pilot, left, chance)
+
+    while left > 0:
+        app = application(*GAMES[name], f"seed={left}", f"record={record}")
+        driven(app, script)
+        assert app.return_code in (None, 0)
+    results = list(replay_file(record))
+    assert not [line for line in results if "error" in line]
