@@ -23,7 +23,7 @@ from play.views import events, view
 from play.views.spike import SpikeView
 from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
 
-_LETTERS = {
+LETTERS = {
     RAISE: "r",
     MATCH: "m",
     FOLD: "f",
@@ -44,7 +44,7 @@ class GameScreen(TableScreen):
 
     CSS_PATH = "spike.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(letter, f"do({action})", show=False) for action, letter in _LETTERS.items()),
+        *(Binding(letter, f"do({action})", show=False) for action, letter in LETTERS.items()),
         Binding("g", "log", show=False),
     ]
     KEYS: ClassVar[tuple[Key, ...]] = (
@@ -137,7 +137,7 @@ class GameScreen(TableScreen):
         def say(name: str, **values: object) -> str:
             return self.language.say(f"spike_screen.{name}", **values)
 
-        letter = _LETTERS[action]
+        letter = LETTERS[action]
         if action == MATCH:
             first = say("match" if price else "check", letter=letter)
         elif action in _NAMES:
