@@ -14,6 +14,7 @@ from textual.widgets import RichLog, Static
 
 from play.app.boxes import boxes
 from play.app.keys import Key
+from play.app.next import NextButton
 from play.app.table import TableScreen
 from play.coaching import Coaching, is_mistake
 from play.hand import Hand, Move
@@ -28,6 +29,7 @@ from sette_mezzo.rules import HIT, STICK
 _LETTERS = {STICK: "s", HIT: "h"}
 _FACES = "FCR"
 _MOST = 7.5
+_ROOMY = 160, 44  # from this size on there are borders and larger cards
 _WHOSE = {  # what is said above the cards, and above too many of them
     "you": ("sette_screen.you", "sette_screen.you_over"),
     "opponent": ("sette_screen.opponent", "sette_screen.opponent_over"),
@@ -76,6 +78,7 @@ class GameScreen(TableScreen):
         with Vertical(id="below"):
             for name in ("outcome", "rule", "odds", "comment", "coach", "games"):
                 yield Static(id=name, markup=False)
+            yield NextButton(self.language.say("sette_screen.next"))
 
     def on_mount(self) -> None:
         """Sit down; the game is solved meanwhile."""
@@ -84,7 +87,8 @@ class GameScreen(TableScreen):
         super().on_mount()
 
     def on_resize(self, event: Resize) -> None:
-        """There may be more room now."""
+        """There may be more room now, or less."""
+        self.set_class(event.size.width >= _ROOMY[0] and event.size.height >= _ROOMY[1], "-roomy")
         self.call_after_refresh(self.refresh_table)
 
     # --- what is seen
@@ -99,6 +103,7 @@ class GameScreen(TableScreen):
         self._show("opponent", self._hand("opponent", seen.other, counts))
         self._show("rule", say("sette_screen.rule", counts=counts, rule=seen.rule) if not seen.outcome else "")
         self._show("outcome", say(f"result.{seen.outcome}") if seen.outcome else "")
+        self.set_class(seen.outcome is not None, "-over")
         self._show("odds", self._odds_text() if not seen.outcome else "")
         self._show("comment", self._comment)
         self.query_one("#comment").set_class(bool(self._comment), "-heard")
@@ -118,7 +123,7 @@ class GameScreen(TableScreen):
     def _hand(self, whose: str, cards: tuple[str, ...], counts: str) -> str:
         key = _WHOSE[whose][float(counts) > _MOST]
         faces = [f"{card} ½" if card in _FACES else card for card in cards]
-        return "\n".join([self.language.say(key, counts=counts), *boxes(faces, self.has_class("-wide"))])
+        return "\n".join([self.language.say(key, counts=counts), *boxes(faces, self.has_class("-roomy"))])
 
     def _odds_text(self) -> str:
         say = self.language.say

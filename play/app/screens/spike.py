@@ -11,6 +11,7 @@ from textual.widgets import RichLog, Static
 
 from play.app.keys import Key
 from play.app.lines import LinesScreen
+from play.app.next import NextButton
 from play.app.spike_text import SpikeText
 from play.app.table import TableScreen
 from play.hand import Move
@@ -22,7 +23,7 @@ from play.views import events, view
 from play.views.spike import SpikeView
 from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
 
-_LETTERS = {
+LETTERS = {
     RAISE: "r",
     MATCH: "m",
     FOLD: "f",
@@ -35,6 +36,7 @@ _LETTERS = {
 }
 _NAMES = {RAISE: "raise", FOLD: "fold", BUY: "buy", NO_BUY: "no_buy", DISCARD: "discard"}
 _NEWS = 2
+_ROOMY = 160, 50  # from this size on eight seats have borders and lines between them
 
 
 class GameScreen(TableScreen):
@@ -42,7 +44,7 @@ class GameScreen(TableScreen):
 
     CSS_PATH = "spike.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(letter, f"do({action})", show=False) for action, letter in _LETTERS.items()),
+        *(Binding(letter, f"do({action})", show=False) for action, letter in LETTERS.items()),
         Binding("g", "log", show=False),
     ]
     KEYS: ClassVar[tuple[Key, ...]] = (
@@ -64,9 +66,10 @@ class GameScreen(TableScreen):
         self._worths: dict[int, float | None] = {}
 
     def compose_board(self) -> ComposeResult:
-        """How the hand stands, the seats, and the own cards."""
+        """How the hand stands, the seats, and the own cards; after a hand, what goes on to the next."""
         for name in ("standing", "seats", "own"):
             yield Static(id=name, markup=False)
+        yield NextButton(self.language.say("spike_screen.next"))
 
     def on_mount(self) -> None:
         """Sit down; what the first showdown needs is compiled meanwhile."""
@@ -75,20 +78,17 @@ class GameScreen(TableScreen):
         super().on_mount()
 
     def on_resize(self, event: textual_events.Resize) -> None:
-        """There may be more room now."""
+        """There may be more room now, or less."""
+        self.set_class(event.size.width >= _ROOMY[0] and event.size.height >= _ROOMY[1], "-roomy")
         self.call_after_refresh(self.refresh_table)
 
     # --- what is seen
-
-    @property
-    def _wide(self) -> bool:
-        return self.has_class("-wide")
 
     def draw(self, seen: SpikeView) -> None:
         """The table, or the end of a hand while somebody looks at it."""
         if self._advised_at is not self._position():
             self._odds, self._worths = None, {}
-        text, names = SpikeText(self.language, self._wide), self._names()
+        text, names = SpikeText(self.language, self.has_class("-roomy")), self._names()
         end = self._ends[0] if self._ends and (self.waits or self.table.hand.over) else None
         self.set_class(end is not None, "-over")
         self.set_class(bool(self._worths), "-hinted")
@@ -137,7 +137,7 @@ class GameScreen(TableScreen):
         def say(name: str, **values: object) -> str:
             return self.language.say(f"spike_screen.{name}", **values)
 
-        letter = _LETTERS[action]
+        letter = LETTERS[action]
         if action == MATCH:
             first = say("match" if price else "check", letter=letter)
         elif action in _NAMES:
