@@ -89,7 +89,7 @@ class TableScreen(Screen[str]):
         with Horizontal(id="middle"):
             with Vertical(id="board"):
                 yield from self.compose_board()
-            yield RichLog(id="log", wrap=True, markup=False)
+            yield RichLog(id="log", wrap=True, markup=False, min_width=0)
         yield Static(id="news", markup=False)
         yield Static(id="prompt", markup=False)
         yield ActionBar(id="actions")
