@@ -9,7 +9,7 @@ from textual.widgets import LoadingIndicator, Static
 
 from command.errors import UserError
 from play.language import Language
-from play.opening import open_session
+from play.opening import open_session, warm_up
 from play.session import Session
 from play.settings import PlaySettings
 
@@ -34,6 +34,7 @@ class OpeningScreen(ModalScreen[Session | None]):
     def _open(self) -> None:
         try:
             session = open_session(self._settings, self._given)
+            warm_up(session)  # or the first moves would have to wait, and the screen with them
         except UserError as error:
             self.app.call_from_thread(self._refused, str(error))
         except OSError as error:
