@@ -12,20 +12,21 @@ _STEP_SECONDS = 0.004  # what a step takes at most: so long does a change have t
 _MOST = 1 << 17  # episodes in a step
 _PUBLISH_SECONDS = 0.25  # from one progress to the next ...
 _PUBLISH_SHARE = 10  # ... or so many times what it takes, if that is longer
-_NAP = 0.02
+_NAP, _GAP = 0.02, 0.0002
 FULL = 0  # speed: as many episodes as there can be
 
 
 class Learner:
     """Runs the process that `make` builds when it is first wanted. `speed()`, episodes a second, is asked all the time.
 
-    The thread alone steps and looks; others read `progress`, which is never changed once it is there.
+    The thread alone steps and looks; others read `progress`, which is never changed once it is there. Learners that
+    share a `turn` take turns, so that together they keep one core busy and another is left for whoever looks on.
     """
 
-    def __init__(self, make: Callable[[], LearningProcess], speed: Callable[[], int]) -> None:
+    def __init__(self, make: Callable[[], LearningProcess], speed: Callable[[], int], turn: threading.Lock) -> None:
         self._make, self._speed = make, speed
         self._wanted, self._closed = threading.Event(), False
-        self._lock = threading.Lock()  # held during a step
+        self._turn = turn  # held while it computes
         self._process: LearningProcess | None = None
         self._thread: threading.Thread | None = None
         self.progress: Progress | None = None  # as of a moment ago
@@ -56,7 +57,7 @@ class Learner:
     def change(self, job: Callable[[LearningProcess], None]) -> None:
         """Do something to the process between two steps, if it has been built."""
         if self._process is not None:
-            with self._lock:
+            with self._turn:
                 job(self._process)
 
     def close(self) -> None:
@@ -90,11 +91,12 @@ class Learner:
             if episodes == 0:
                 time.sleep(_NAP)
             else:
-                started = time.perf_counter()
-                with self._lock:
+                with self._turn:
+                    started = time.perf_counter()
                     process.step(episodes)
-                fitting = int(episodes * _STEP_SECONDS / (time.perf_counter() - started))
-                most = max(1, min(fitting, 2 * most, _MOST))
+                    took = time.perf_counter() - started
+                most = max(1, min(int(episodes * _STEP_SECONDS / took), 2 * most, _MOST))
+                time.sleep(_GAP)  # or it would have the next turn, too
             if process.episodes and time.perf_counter() >= due:
                 due = self._publish(process)
         if process.episodes:
@@ -102,8 +104,9 @@ class Learner:
 
     def _publish(self, process: LearningProcess) -> float:
         """Show the table as it is now; returns when to do so again."""
-        started = time.perf_counter()
-        self.progress = process.look()
+        with self._turn:
+            started = time.perf_counter()
+            self.progress = process.look()
         ended = time.perf_counter()
         since, decisions = self._mark
         self.per_second = (process.decisions - decisions) / max(started - since, 1e-6)

@@ -34,7 +34,7 @@ class Lessons:
     def __init__(self, settings: dict[str, Any], seed: int, choices: Choices) -> None:
         self.settings, self.seed, self.choices = settings, seed, choices
         self._game: Game = load_configured_game(settings)
-        self._lock = threading.Lock()
+        self._lock, self._turn = threading.Lock(), threading.Lock()
         self._subject: Subject | None = None
         self._learners = {name: self._learner(name) for name in METHODS}
 
@@ -95,7 +95,7 @@ class Lessons:
             learner.join()
 
     def _learner(self, name: str) -> Learner:
-        return Learner(lambda: self._process(name), lambda: self.choices.speed)
+        return Learner(lambda: self._process(name), lambda: self.choices.speed, self._turn)
 
     def settings_of(self, name: str) -> TabularSettings:
         """What a new table of that method is learned under."""

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from command.game import load_configured_game
+from play.hand import Hand
 from play.hints import Coach
 from play.ledger import Ledger
 from play.saves import game_of, read_save, restore
 from play.session import Session
 from play.settings import PlaySettings, check_match, check_same, seats_of
 from play.table import Setup, Table
+from play.views import events, result, view
 
 
 def open_session(settings: PlaySettings, given: set[str], welcome: Any = lambda game, seed: None) -> Session:
@@ -38,3 +40,15 @@ def open_session(settings: PlaySettings, given: set[str], welcome: Any = lambda 
     coach = Coach(game, settings.game, settings.hint)
     ledger = Ledger(Path(settings.record)) if settings.record is not None else None
     return Session(Table(setup), coach, settings.game, ledger, path)
+
+
+def warm_up(session: Session) -> None:
+    """Play the newest deal of a table to its end, on a copy: what is compiled only then is compiled now."""
+    hand = Hand(session.table.game, session.table.hand.seeds, session.table.hand.start)
+    while not hand.over:
+        move = hand.play(hand.legal[0])
+        view(hand, move.seat)
+        events(hand, move)
+    result(hand)
+    hand.returns()
+    hand.record()

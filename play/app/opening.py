@@ -12,8 +12,16 @@ from textual.widgets import LoadingIndicator, Static
 
 from command.errors import UserError
 from play.language import Language
-from play.opening import open_session
+from play.opening import open_session, warm_up
+from play.session import Session
 from play.settings import PlaySettings
+
+
+def open_warm(settings: PlaySettings, given: set[str]) -> Session:
+    """A table at which the first moves need not wait for what is compiled. Raises as `open_session` does."""
+    session = open_session(settings, given)
+    warm_up(session)
+    return session
 
 
 class OpeningScreen(ModalScreen[Any]):
@@ -24,7 +32,7 @@ class OpeningScreen(ModalScreen[Any]):
         settings: PlaySettings,
         given: set[str],
         language: Language,
-        opens: Callable[[PlaySettings, set[str]], Any] = open_session,
+        opens: Callable[[PlaySettings, set[str]], Any] = open_warm,
     ) -> None:
         super().__init__()
         self._settings, self._given, self._language, self._opens = settings, given, language, opens

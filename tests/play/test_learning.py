@@ -1,5 +1,7 @@
 """Learning that can be looked at: the tables are those of `python -m train`, however they are cut."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -102,9 +104,8 @@ def test_two_at_once_start_pause_and_go_on_where_they_were(lessons: Lessons, sub
 
 def _settled(learner: Learner) -> None:
     """Until a paused learner has shown its last step."""
-    with learner._lock:
-        pass
-    last = learner._process
+    with learner._turn:
+        last = learner._process
     until("the last progress", lambda: learner.progress.episodes == last.episodes, 20)
 
 
@@ -125,7 +126,7 @@ def test_another_epsilon_goes_on_and_another_policy_begins_anew(lessons: Lessons
 
 
 def test_a_slow_learner_keeps_to_its_speed(subject: Subject) -> None:
-    learner = Learner(lambda: process(subject, "ql"), lambda: 200)
+    learner = Learner(lambda: process(subject, "ql"), lambda: 200, threading.Lock())
     learner.start()
     waited = until("some", lambda: learner.progress is not None and learner.progress.episodes >= 100, 20, every=0.01)
     learner.close()
@@ -134,7 +135,7 @@ def test_a_slow_learner_keeps_to_its_speed(subject: Subject) -> None:
 
 
 def test_what_goes_wrong_in_the_thread_is_kept_for_whoever_looks(subject: Subject) -> None:
-    learner = Learner(lambda: process(subject, "td", policy="never"), lambda: FULL)
+    learner = Learner(lambda: process(subject, "td", policy="never"), lambda: FULL, threading.Lock())
     learner.start()
     until("a failure", lambda: learner.failure is not None, 10)
     assert not learner.running and str(learner.failure).startswith(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Static
+from textual.widgets import Static
 
 from play.app.screens.blackjack_table import ValueTable
 from play.language import Language
@@ -54,46 +54,55 @@ class Lab(Vertical):
         return self._summed[1]
 
 
+class Chip(Static):
+    """A button as wide as its text, that takes no focus: Enter is for the next game. Each has a key, too."""
+
+    def __init__(self, name: str, action: str) -> None:
+        super().__init__(id=name, markup=False, classes="chip")
+        self._action, self._shown = f"screen.{action}", ""
+
+    def show(self, text: str) -> None:
+        """Name it."""
+        if text != self._shown:
+            self._shown = text
+            self.update(text)
+
+    async def on_click(self) -> None:
+        """Do it."""
+        await self.run_action(self._action)
+
+
 class LearnBar(Horizontal):
-    """Buttons that start and pause the methods, and say what is shown; none takes the focus, so that Enter deals."""
+    """What starts and pauses the methods, and says what is shown."""
 
     def __init__(self, language: Language) -> None:
         super().__init__(id="learn")
         self._language = language
 
     def compose(self) -> ComposeResult:
-        """Each has a key, too."""
-        say = self._language.say
+        """A row of chips."""
         for name in METHODS:
-            yield _button(name, f"learn('{name}')")
-        yield _button("autoplay", "autoplay")
-        yield _button("method", "next_method")
-        yield _button("quantity", "next_quantity")
-        yield _button("speed", "next_speed")
-        yield _button("reset", "reset", f"r {say('blackjack_screen.reset')}")
-        yield _button("adjust", "adjust", f"e {say('blackjack_screen.adjust')}")
-        yield _button("flip", "flip")
+            yield Chip(name, f"learn('{name}')")
+        yield Chip("autoplay", "autoplay")
+        yield Chip("method", "next_method")
+        yield Chip("quantity", "next_quantity")
+        yield Chip("speed", "next_speed")
+        yield Chip("reset", "reset")
+        yield Chip("adjust", "adjust")
+        yield Chip("flip", "flip")
 
     def show(self, lessons: Lessons, method: str, quantity: str, autoplay: bool, flipped: bool) -> None:
-        """Name the buttons after how things are."""
+        """Name the chips after how things are."""
         say = self._language.say
-        for name in METHODS:
-            self._label(name, f"{_KEYS[name]} {mark(lessons[name])}{name.upper()}")
-        self._label("autoplay", f"a {'●' if autoplay else '○'}Auto")
-        self._label("method", f"c {method.upper()}")
-        self._label("quantity", f"x {quantity_text(self._language, quantity)}")
-        self._label("speed", f"f {speed_text(self._language, lessons.choices.speed)}")
-        self._label("flip", f"b {say('blackjack_screen.cards') if flipped else say('blackjack_screen.table')}")
-
-    def _label(self, name: str, text: str) -> None:
-        button = self.query_one(f"#{name}", Button)
-        if str(button.label) != text:
-            button.label = text
-            button.refresh(layout=True)  # it is as wide as its text
-
-
-def _button(name: str, action: str, label: str = "") -> Button:
-    button = Button(label, id=name, compact=True, action=f"screen.{action}")
-    button.can_focus = False
-    button.styles.line_pad = 0  # a style sheet takes no 0 here
-    return button
+        texts = {name: f"{_KEYS[name]} {mark(lessons[name])}{name.upper()}" for name in METHODS}
+        texts |= {
+            "autoplay": f"a {'●' if autoplay else '○'}Auto",
+            "method": f"c {method.upper()}",
+            "quantity": f"x {quantity_text(self._language, quantity)}",
+            "speed": f"f {speed_text(self._language, lessons.choices.speed)}",
+            "reset": f"r {say('blackjack_screen.reset')}",
+            "adjust": f"e {say('blackjack_screen.adjust')}",
+            "flip": f"b {say('blackjack_screen.cards') if flipped else say('blackjack_screen.table')}",
+        }
+        for name, text in texts.items():
+            self.query_one(f"#{name}", Chip).show(text)
