@@ -43,6 +43,11 @@ def shown(pilot: Pilot[int], which: str) -> str:
     return str(pilot.app.screen.query_one(which, Static).content)
 
 
+def told(pilot: Pilot[int]) -> str:
+    """The notes in the corner, which tests do not draw."""
+    return "\n".join(note.message for note in pilot.app._notifications)
+
+
 def cards_of(screen: Watching) -> list[str]:
     return [card for message in open_hands(screen.table.hand) for card in str(message.values["cards"]).split()]
 
@@ -111,14 +116,14 @@ def test_it_goes_on_by_itself_until_it_is_stopped() -> None:
         assert (screen.games.number, screen.games.at) == place and screen.is_quiet
         await press(pilot, "p")
         assert screen.games.number == place[0] - 1 and screen.games.at == 0
-        await press(pilot, "p", "p")
-        assert screen.games.number == 0
+        await press(pilot, *["p"] * place[0])
+        assert screen.games.number == 0 and "This is the first hand." in told(pilot)
         await press(pilot, "minus", "minus")
         assert screen.games.pace == 0.2
         await press(pilot, "plus")
         assert screen.games.pace == 0.1
         await pilot.click("#board")
-        await press(pilot, "q")
+        await pilot.press("q")
         await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
 
     driven(application("watch=agents", "game=sette_mezzo", "seed=3"), script)
@@ -183,7 +188,7 @@ def test_a_file_with_several_games_and_a_match(tmp_path: Path) -> None:
         await wait(pilot, "the first board", lambda: pilot.app.screen is not other)
         again = await looked_at(pilot)
         assert again.table.game.name == "tressette"
-        await press(pilot, "q")
+        await pilot.press("q")
         await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
 
     driven(application(f"watch={path}", SLOW, "hint=monte_carlo:samples=5"), script)
@@ -194,8 +199,8 @@ def test_a_broken_file_is_a_line_in_the_menu(tmp_path: Path, monkeypatch: pytest
     Path("games.jsonl").write_text("{}\n")
 
     async def script(pilot: Pilot[int]) -> None:
-        await wait(pilot, "a line", lambda: "line 1" in text_of(pilot.app))
-        assert isinstance(pilot.app.screen, MenuScreen) and "game: missing" in text_of(pilot.app)
+        await wait(pilot, "a line", lambda: "games.jsonl, line 1: game: missing; mend" in told(pilot))
+        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
 
     driven(application("watch=games.jsonl"), script, LARGE)
 
@@ -235,7 +240,7 @@ def test_nobody_is_asked() -> None:
         await press(pilot, "space")
         before = screen.games.at
         screen.choose(0)
-        await wait(pilot, "a line", lambda: "nobody asks you" in text_of(pilot.app))
+        await wait(pilot, "a line", lambda: "nobody asks you" in told(pilot))
         assert screen.games.at == before
 
     driven(application("watch=agents", "game=sette_mezzo", "seed=3", SLOW), script, LARGE)
