@@ -38,7 +38,7 @@ class HelpScreen(ModalScreen[None]):
             for number, (title, lines) in enumerate(self._parts()):
                 yield Static(Content.styled(title, "bold"), classes="help-title" if number else "")
                 yield from lines
-        yield KeyBar(self.KEYS, self.language, "menu.key")
+        yield KeyBar(self.KEYS, self.language, "menu_key")
 
     def action_back(self) -> None:
         """Back to where one was."""

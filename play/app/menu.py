@@ -88,7 +88,7 @@ class MenuScreen(Screen[None]):
             yield Static(id="rules", markup=False)
         yield Static(id="about", markup=False)
         yield Static(id="refused", markup=False)
-        yield KeyBar(self.KEYS, self.language, "menu.key")
+        yield KeyBar(self.KEYS, self.language, "menu_key")
 
     def _entries(self) -> list[Option | None]:
         say = self.language.say
