@@ -102,9 +102,12 @@ def _spike(record: dict[str, Any], line: int) -> Iterator[Hand]:
     from spike.records import dealt, options_of
 
     hands = record.get("hands", [record])
+    first = set(hands[0]["credits"])
     for number, hand in enumerate(hands):
         options = asdict(options_of(hand)) | {"seats": record["players"], "hands": 1}
         state = dealt(hand, record["players"])
+        # What is won is counted from what all began with; from 0 where they began with different credits.
+        state["start_credits"] = first.copy().pop() if len(first) == 1 else 0
         seeds = stream(line, "recorded", number, 1)
         yield _played(Hand(load_game("spike", options), seeds, state), hand["actions"])
 

@@ -12,7 +12,7 @@ from play.language import Language
 
 
 class Key(NamedTuple):
-    """A key as it is shown, the action of the screen that it runs, and its name in a group of the texts.
+    """A key as it is shown, the action of the screen that it runs, and its name in the texts, after `key.` or whole.
 
     One without a name belongs to the key after it.
     """
@@ -23,14 +23,14 @@ class Key(NamedTuple):
 
 
 class KeyBar(Static):
-    """Keys with what they do, which is in the `group` of the texts."""
+    """Keys with what they do."""
 
-    def __init__(self, keys: Sequence[Key], language: Language, group: str = "key") -> None:
+    def __init__(self, keys: Sequence[Key], language: Language) -> None:
         parts = [
             Content.from_markup(
                 f"[@click=screen.{key.action}][b]$key[/b]$text[/]",
                 key=name_of(key.shown, language),
-                text=f" {language.say(f'{group}.{key.text}')}" if key.text else "",
+                text=f" {language.say(key.text if '.' in key.text else f'key.{key.text}')}" if key.text else "",
             )
             for key in keys
         ]

@@ -55,13 +55,13 @@ class MenuScreen(Screen[None]):
         Binding("left", "focus_previous", show=False),
     ]
     KEYS: ClassVar[tuple[Key, ...]] = (
-        Key("Enter", "play", "play"),
-        Key("Tab", "focus_next", "settings"),
-        Key("s", "saves", "saves"),
-        Key("a", "watch", "watch"),
-        Key("l", "change_language", "language"),
-        Key("?", "help", "help"),
-        Key("q", "leave", "end"),
+        Key("Enter", "play", "menu_key.play"),
+        Key("Tab", "focus_next", "menu_key.settings"),
+        Key("s", "saves", "menu_key.saves"),
+        Key("a", "watch", "menu_key.watch"),
+        Key("l", "change_language", "menu_key.language"),
+        Key("?", "help", "menu_key.help"),
+        Key("q", "leave", "menu_key.end"),
     )
 
     def __init__(self, settings: PlaySettings, language: Language) -> None:
@@ -88,7 +88,7 @@ class MenuScreen(Screen[None]):
             yield Static(id="rules", markup=False)
         yield Static(id="about", markup=False)
         yield Static(id="refused", markup=False)
-        yield KeyBar(self.KEYS, self.language, "menu_key")
+        yield KeyBar(self.KEYS, self.language)
 
     def _entries(self) -> list[Option | None]:
         say = self.language.say

@@ -53,17 +53,17 @@ class Watching(_Table):
     ]
 
     KEYS: ClassVar[tuple[Key, ...]] = (
-        Key("Space", "pause", "pause"),
+        Key("Space", "pause", "watch.pause"),
         Key("←", "step_back"),
-        Key("→", "step", "step"),
+        Key("→", "step", "watch.step"),
         Key("-", "slower"),
-        Key("+", "faster", "pace"),
+        Key("+", "faster", "watch.pace"),
         Key("p", "previous_hand"),
-        Key("n", "next_hand", "hand"),
-        Key("o", "open", "open"),
-        Key("b", "bars", "bars"),
-        Key("s", "next_seat", "from"),
-        Key("q", "stand_up", "leave"),
+        Key("n", "next_hand", "watch.hand"),
+        Key("o", "open", "watch.open"),
+        Key("b", "bars", "watch.bars"),
+        Key("s", "next_seat", "watch.from"),
+        Key("q", "stand_up", "watch.leave"),
     )
 
     def __init__(self, watch: Watch, language: Language) -> None:
@@ -87,7 +87,7 @@ class Watching(_Table):
         yield Static(id="news", markup=False)
         yield Static(id="prompt", markup=False)
         yield ActionBar(id="actions")
-        yield KeyBar(self.KEYS, self.language, "watch")
+        yield KeyBar(self.KEYS, self.language)
 
     # --- from one position to the next
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cards.game import load_game
@@ -206,6 +207,7 @@ def test_values_of_a_network_are_its_own() -> None:
     player = NetworkPlayer(QNetwork(game.bits, game.actions, [8], dueling=False))
     table = Table(Setup(game, ("net",) * 4, 7), lambda game, spec: player)
     coach = looked_at("watch=agents").coach
+    player.begin(np.zeros(1, np.uint64))
     unit, worths = Watch(Agents(table, coach), coach).worths()
     assert unit == "network" and worths[0].action == int(player.act(table.hand.decisions())[0])
     assert {each.action for each in worths} == set(table.hand.legal)

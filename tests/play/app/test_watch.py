@@ -1,0 +1,246 @@
+"""Looking on, on the screen: every game, forwards and backwards, open and closed, from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import RichLog, Static
+
+from play.app.menu import MenuScreen
+from play.app.watch import Watching
+from play.language import LANGUAGES
+from play.opened import open_hands
+from play.views import view
+from tests.play.app.pilots import LARGE, SMALL, application, driven, text_of, wait
+from tests.play.test_watching import recorded
+
+SLOW = "pace=60"  # nothing goes on by itself while a test looks
+
+
+async def looked_at(pilot: Pilot[int]) -> Watching:
+    """The screen, once it is there and nobody thinks."""
+    await wait(pilot, "a board", lambda: isinstance(pilot.app.screen, Watching))
+    return await settled(pilot)
+
+
+async def settled(pilot: Pilot[int]) -> Watching:
+    screen = pilot.app.screen
+    assert isinstance(screen, Watching)
+    await wait(pilot, "an end of thinking", lambda: not screen._thinking)
+    return screen
+
+
+async def press(pilot: Pilot[int], *keys: str) -> Watching:
+    for key in keys:
+        await pilot.press(key)
+        await settled(pilot)
+    return await settled(pilot)
+
+
+def shown(pilot: Pilot[int], which: str) -> str:
+    return str(pilot.app.screen.query_one(which, Static).content)
+
+
+def told(pilot: Pilot[int]) -> str:
+    """The notes in the corner, which tests do not draw."""
+    return "\n".join(note.message for note in pilot.app._notifications)
+
+
+def cards_of(screen: Watching) -> list[str]:
+    return [card for message in open_hands(screen.table.hand) for card in str(message.values["cards"]).split()]
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_tressette_is_looked_on_at(size: tuple[int, int]) -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        screen = await looked_at(pilot)
+        assert "0.4" not in shown(pilot, "#prompt") and "60 s a move" in shown(pilot, "#prompt")
+        await press(pilot, "space")
+        assert "paused · hands open · from seat 0" in shown(pilot, "#prompt")
+        text = text_of(pilot.app)
+        assert all(card in shown(pilot, "#opened") for card in cards_of(screen))
+        assert "Worth to seat 2 in points:" in text and text.count("█") > 20
+        assert all(screen.speech.action(action) in shown(pilot, "#values") for action in screen.table.hand.legal)
+        first = view(screen.table.hand, 0)
+        await press(pilot, "right", "right", "right")
+        assert len(screen.table.hand.moves) == 3 and "Move 4: seat 1" in shown(pilot, "#prompt")
+        third = view(screen.table.hand, 0)
+        await press(pilot, "left", "left", "left", "left")
+        assert view(screen.table.hand, 0) == first and "Move 1: seat 2" in shown(pilot, "#prompt")
+        assert "▸" in shown(pilot, "#values")  # what is played next is known now
+        await press(pilot, "right", "right", "right")
+        assert view(screen.table.hand, 0) == third
+        await press(pilot, "o")
+        assert not screen.query_one("#opened").display and "hands closed" in shown(pilot, "#prompt")
+        assert "is not shown while its hand is closed" in shown(pilot, "#values") and "█" not in shown(pilot, "#values")
+        await press(pilot, "1")  # the seat to move
+        assert "Worth to seat 1" in shown(pilot, "#values") and screen.viewer == 1
+        await press(pilot, "b")
+        assert not screen.query_one("#values").display
+        assert text_of(pilot.app).splitlines()[-1].lstrip().startswith("Space stop")
+
+    driven(application("watch=agents", "seed=7", SLOW, "hint=monte_carlo:samples=20"), script, size)
+
+
+def test_closed_hands_stay_closed() -> None:
+    """No card that the seat one looks from does not know is anywhere on the screen."""
+
+    async def script(pilot: Pilot[int]) -> None:
+        screen = await looked_at(pilot)
+        await press(pilot, "space", "o")
+        for _ in range(9):
+            for seat in "0123":
+                await press(pilot, seat)
+                hidden = {
+                    card
+                    for k, message in enumerate(open_hands(screen.table.hand))
+                    if k != int(seat)
+                    for card in str(message.values["cards"]).split()
+                }
+                words = set(text_of(pilot.app).replace(",", " ").replace(".", " ").replace(":", " ").split())
+                assert len(hidden) > 20 and not hidden & words
+            await press(pilot, "right")
+
+    driven(application("watch=agents", "seed=7", SLOW, "hint=monte_carlo:samples=5"), script, LARGE)
+
+
+def test_it_goes_on_by_itself_until_it_is_stopped() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        screen = await looked_at(pilot)
+        await wait(pilot, "the second game", lambda: screen.games.number >= 2)
+        await press(pilot, "space")
+        place = screen.games.number, screen.games.at
+        await pilot.pause(0.2)
+        assert (screen.games.number, screen.games.at) == place and screen.is_quiet
+        await press(pilot, "p")
+        assert screen.games.number == place[0] - 1 and screen.games.at == 0
+        await press(pilot, *["p"] * place[0])
+        assert screen.games.number == 0 and "This is the first hand." in told(pilot)
+        await press(pilot, "minus", "minus")
+        assert screen.games.pace == 0.2
+        await press(pilot, "plus")
+        assert screen.games.pace == 0.1
+        await pilot.click("#board")
+        await pilot.press("q")
+        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
+
+    driven(application("watch=agents", "game=sette_mezzo", "seed=3"), script)
+
+
+@pytest.mark.parametrize(
+    ("game", "unit", "hidden"),
+    [
+        (("game=blackjack", "decks=1"), "wins less losses", "The dealer: "),
+        (("game=sette_mezzo",), "wins less losses", ""),
+        (("game=spike", "seats=3", "hint=monte_carlo:samples=20"), "credits", "Seat 2: "),
+    ],
+)
+def test_every_game_is_looked_on_at(game: tuple[str, ...], unit: str, hidden: str) -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        screen = await looked_at(pilot)
+        await press(pilot, "space")
+        while screen.table.hand.over:
+            await press(pilot, "n")
+        assert f"in {unit}:" in shown(pilot, "#values") and "█" in shown(pilot, "#values")
+        assert hidden in (shown(pilot, "#opened") if hidden else "")
+        before = view(screen.table.hand, 0)
+        await press(pilot, "right", "left")
+        assert view(screen.table.hand, 0) == before
+        number = screen.games.number
+        await press(pilot, "n")
+        assert screen.games.number == number + 1 and screen.games.at == 0
+        await press(pilot, "p")
+        while screen.games.following is not None:
+            await press(pilot, "right")
+        assert screen.table.hand.over and "The hand is over." in shown(pilot, "#prompt")
+
+    driven(application("watch=agents", "seed=4", SLOW, *game), script)
+
+
+def test_a_file_with_several_games_and_a_match(tmp_path: Path) -> None:
+    """Each on its own board; at both ends there is a line."""
+    path = tmp_path / "games.jsonl"
+    recorded(path, "match=11", "opponents=random", games=1)
+    hands = len(path.read_text().splitlines())
+    recorded(path, "game=sette_mezzo", games=1)
+
+    async def script(pilot: Pilot[int]) -> None:
+        await looked_at(pilot)
+        screen = await press(pilot, "space", "p")
+        assert screen.games.number == 0 and "games.jsonl, line 1" in shown(pilot, "#title")
+        assert "0, 0 of 11" in shown(pilot, "#title")
+        for _ in range(hands - 1):
+            await press(pilot, "n")
+        while not screen.table.hand.over:
+            await press(pilot, "right")
+        score = screen.table.match_score
+        assert score is not None and max(score) >= 11 and f"{score[0]}, {score[1]} of 11" in shown(pilot, "#title")
+        await pilot.press("n")
+        await wait(pilot, "the other board", lambda: pilot.app.screen is not screen)
+        other = await looked_at(pilot)
+        assert other.table.game.name == "sette_mezzo" and not other.games.playing
+        assert f"line {hands + 1}" in shown(pilot, "#title")
+        await press(pilot, "n")
+        assert other.games.number == hands and pilot.app.screen is other
+        await pilot.press("p")
+        await wait(pilot, "the first board", lambda: pilot.app.screen is not other)
+        again = await looked_at(pilot)
+        assert again.table.game.name == "tressette"
+        await pilot.press("q")
+        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
+
+    driven(application(f"watch={path}", SLOW, "hint=monte_carlo:samples=5"), script)
+
+
+def test_a_broken_file_is_a_line_in_the_menu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("games.jsonl").write_text("{}\n")
+
+    async def script(pilot: Pilot[int]) -> None:
+        await wait(pilot, "a line", lambda: "games.jsonl, line 1: game: missing; mend" in told(pilot))
+        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
+
+    driven(application("watch=games.jsonl"), script, LARGE)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_its_keys_fit_and_can_be_clicked(lang: str) -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        screen = await looked_at(pilot)
+        (row, keys) = next((k, line) for k, line in enumerate(text_of(pilot.app).splitlines()) if "Space" in line)
+        assert row == SMALL[1] - 1 and len(keys) < SMALL[0] and keys.split()[-2] == "q"
+        await pilot.click(offset=(keys.index("Space"), row))
+        assert not (await settled(pilot)).games.playing
+        await pilot.click(offset=(keys.index("→"), row))
+        assert (await settled(pilot)).games.at == 1
+        await pilot.click(offset=(keys.index("←"), row))
+        assert (await settled(pilot)).games.at == 0
+        assert len(screen.query_one("#log", RichLog).lines) == 0
+
+    driven(application("watch=agents", "game=sette_mezzo", "seed=3", SLOW, f"lang={lang}"), script)
+
+
+def test_leaving_does_not_wait_for_a_whole_hand() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        screen = await looked_at(pilot)
+        await pilot.press("space", "n")  # a hand of 40 slow moves is played to its end
+        await pilot.press("q")
+        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen), 20)
+        assert screen.games.left and len(screen.games.scene.hand.moves) < 40
+
+    players = "opponents=monte_carlo:samples=2000"
+    driven(application("watch=agents", "seed=7", SLOW, players, "hint=monte_carlo:samples=5"), script)
+
+
+def test_nobody_is_asked() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        screen = await looked_at(pilot)
+        await press(pilot, "space")
+        before = screen.games.at
+        screen.choose(0)
+        await wait(pilot, "a line", lambda: "nobody asks you" in told(pilot))
+        assert screen.games.at == before
+
+    driven(application("watch=agents", "game=sette_mezzo", "seed=3", SLOW), script, LARGE)
