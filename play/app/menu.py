@@ -51,12 +51,11 @@ class MenuScreen(Screen[None]):
         Binding("s", "saves", show=False),
         Binding("a", "watch", show=False),
         Binding("l", "change_language", show=False),
-        Binding("right", "focus_next", show=False),
-        Binding("left", "focus_previous", show=False),
+        Binding("left,right", "other_side", show=False),
     ]
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("Enter", "play", "menu_key.play"),
-        Key("Tab", "focus_next", "menu_key.settings"),
+        Key("Tab", "other_side", "menu_key.settings"),
         Key("s", "saves", "menu_key.saves"),
         Key("a", "watch", "menu_key.watch"),
         Key("l", "change_language", "menu_key.language"),
@@ -208,6 +207,14 @@ class MenuScreen(Screen[None]):
         entries = self.query_one("#entries", _Entries)
         entries.highlighted = entries.get_option_index(_SAVED)
         self.query_one(SavesList).focus()
+
+    def action_other_side(self) -> None:
+        """From the list on the left to what belongs to its entry, and back."""
+        entries, right = (
+            self.query_one("#entries", _Entries),
+            self.query_one(SavesList if self._entry == _SAVED else Form),
+        )
+        (right if entries.has_focus and right.display else entries).focus()
 
     def action_watch(self) -> None:
         """Look on while agents play by what is chosen."""
