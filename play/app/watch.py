@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.timer import Timer
 from textual.widgets import RichLog, Static
+from textual.worker import Worker
 
 from play.app.actions import ActionBar
 from play.app.keys import Key, KeyBar
@@ -73,7 +74,7 @@ class Watching(_Table):
         self.viewer, self._board = watch.viewer, board_of(watch.game)
         self._worths: tuple[str, list[Worth]] | None = None  # None while they are not wanted, or not known yet
         self._said: tuple[int, int] = (-1, 0)  # the hand, and the move, up to which the log goes
-        self._timer: Timer | None = None
+        self._timer: Worker[None] | None = None  # until it goes on by itself
 
     def compose(self) -> ComposeResult:
         """As at a table; below the board lie the open hands and the values."""
@@ -128,15 +129,17 @@ class Watching(_Table):
         if self.games.playing and self._leaving is None:
             moves = self.table.hand.moves
             longer = _AFTER_HAND if self._ended else SLOWER if moves and self.stays_longer(moves[-1]) else 1
-            self._timer = self.set_timer(max(self.games.pace * longer, 0.001), self._on_time)
+            self._timer = self.run_worker(self._later(self.games.pace * longer))
         self.refresh_table()
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
-            self._timer.stop()
+            self._timer.cancel()
             self._timer = None
 
-    def _on_time(self) -> None:
+    async def _later(self, seconds: float) -> None:
+        # Not `set_timer`: on a busy machine one that is late by its whole interval is never heard of again.
+        await asyncio.sleep(seconds)
         self._timer = None
         if self.games.playing and not self._thinking and self._leaving is None:
             self._step()
@@ -212,7 +215,9 @@ class Watching(_Table):
             return
         super().refresh_table()
         width = max(self.size.width - 2, 78)
-        self._show("#opened", self.commentary.hands(width))
+        opened = self.commentary.hands(width)
+        self.set_class(bool(opened) and not self._ended, "-opened")  # a small board need not have a hand twice
+        self._show("#opened", opened)
         self._show("#values", self.commentary.values(self._worths, width))
 
     def _show(self, which: str, lines: list[str]) -> None:
