@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install train tensorboard tournament test test-all lint format types imports unit slow cluster bench bench-quick clean docs
+.PHONY: help install train tensorboard tournament test test-all lint format types imports unit slow cluster bench bench-quick clean docs pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ cluster: $(READY) ## pytest of slurm/ on a Slurm of two nodes, as root with Debi
 
 docs: $(READY) ## write docs/settings.md from conf/
 	$(BIN)/python docs/settings.py
+
+pictures: $(READY) ## take the pictures of the tables in README; ARGS="spike menu" those named
+	$(BIN)/python docs/pictures.py $(ARGS)
 
 bench: $(READY) ## measure the figures of docs/performance.md five times; ARGS="update rollout" the named ones, ARGS=--commit to keep them
 	$(BIN)/python -m tests.bench --runs 5 $(ARGS)

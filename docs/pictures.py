@@ -34,18 +34,18 @@ class Picture:
     overrides: tuple[str, ...]
     decisions: int = 0
     keys: tuple[str, ...] = ()
-    size: tuple[int, int] = (120, 36)
+    size: tuple[int, int] = (80, 24)
 
 
 PICTURES = {
     "menu": Picture((), keys=("tab",)),
     "tressette": Picture(
         ("game=tressette", "match=21", "accusi=true", "signals=true", "seed=7", "hint=monte_carlo:samples=100"),
-        decisions=4,
+        decisions=5,
         keys=("t",),
     ),
     "spike": Picture(("game=spike", "seats=4", "seed=11"), decisions=3, keys=("o",)),
-    "blackjack": Picture(("game=blackjack", "decks=1", "seed=5"), keys=("l", "....."), size=(150, 58)),
+    "blackjack": Picture(("game=blackjack", "decks=1", "seed=5"), keys=("f", "l", "." * 25, "l", "b")),
     "sette_mezzo": Picture(("game=sette_mezzo", "seed=3"), keys=("o",)),
 }
 

@@ -26,7 +26,7 @@ class ChooserScreen(ModalScreen[str | None]):
 
     CSS_PATH = "chooser.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", show=False)]
-    KEYS: ClassVar[tuple[Key, ...]] = (Key("Enter", "take", "take"), Key("Esc", "back", "back"))
+    KEYS: ClassVar[tuple[Key, ...]] = (Key("Enter", "take", "menu_key.take"), Key("Esc", "back", "menu_key.back"))
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ChooserScreen(ModalScreen[str | None]):
                 key = "menu.type_one" if self._offered else "menu.type_it"
                 yield Static(self.language.say(key), id="chooser-typed", markup=False)
                 yield Input(self._typed, id="typed", select_on_focus=False, compact=True)
-            yield KeyBar(self.KEYS, self.language, "menu.key")
+            yield KeyBar(self.KEYS, self.language)
 
     def on_mount(self) -> None:
         """Begin at what is chosen."""

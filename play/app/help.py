@@ -25,7 +25,7 @@ class HelpScreen(ModalScreen[None]):
 
     CSS_PATH = "help_page.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,enter,question_mark,f1", "back", show=False)]
-    KEYS: ClassVar[tuple[Key, ...]] = (Key("Esc", "back", "back"),)
+    KEYS: ClassVar[tuple[Key, ...]] = (Key("Esc", "back", "menu_key.back"),)
 
     def __init__(self, language: Language, where: str, game: str = "") -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class HelpScreen(ModalScreen[None]):
             for number, (title, lines) in enumerate(self._parts()):
                 yield Static(Content.styled(title, "bold"), classes="help-title" if number else "")
                 yield from lines
-        yield KeyBar(self.KEYS, self.language, "menu.key")
+        yield KeyBar(self.KEYS, self.language)
 
     def action_back(self) -> None:
         """Back to where one was."""

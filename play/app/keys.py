@@ -30,7 +30,7 @@ class KeyBar(Static):
             Content.from_markup(
                 f"[@click=screen.{key.action}][b]$key[/b]$text[/]",
                 key=name_of(key.shown, language),
-                text=f" {language.say(key.text if '.' in key.text else f'{group}.{key.text}')}" if key.text else "",
+                text=f" {language.say(key.text if '.' in key.text else f'key.{key.text}')}" if key.text else "",
             )
             for key in keys
         ]

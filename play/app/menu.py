@@ -51,17 +51,16 @@ class MenuScreen(Screen[None]):
         Binding("s", "saves", show=False),
         Binding("a", "watch", show=False),
         Binding("l", "change_language", show=False),
-        Binding("right", "focus_next", show=False),
-        Binding("left", "focus_previous", show=False),
+        Binding("left,right", "other_side", show=False),
     ]
     KEYS: ClassVar[tuple[Key, ...]] = (
-        Key("Enter", "play", "play"),
-        Key("Tab", "focus_next", "settings"),
-        Key("s", "saves", "saves"),
-        Key("a", "watch", "watch"),
-        Key("l", "change_language", "language"),
-        Key("?", "help", "help"),
-        Key("q", "leave", "end"),
+        Key("Enter", "play", "menu_key.play"),
+        Key("Tab", "other_side", "menu_key.settings"),
+        Key("s", "saves", "menu_key.saves"),
+        Key("a", "watch", "menu_key.watch"),
+        Key("l", "change_language", "menu_key.language"),
+        Key("?", "help", "menu_key.help"),
+        Key("q", "leave", "menu_key.end"),
     )
 
     def __init__(self, settings: PlaySettings, language: Language) -> None:
@@ -88,7 +87,7 @@ class MenuScreen(Screen[None]):
             yield Static(id="rules", markup=False)
         yield Static(id="about", markup=False)
         yield Static(id="refused", markup=False)
-        yield KeyBar(self.KEYS, self.language, "menu.key")
+        yield KeyBar(self.KEYS, self.language)
 
     def _entries(self) -> list[Option | None]:
         say = self.language.say
@@ -208,6 +207,14 @@ class MenuScreen(Screen[None]):
         entries = self.query_one("#entries", _Entries)
         entries.highlighted = entries.get_option_index(_SAVED)
         self.query_one(SavesList).focus()
+
+    def action_other_side(self) -> None:
+        """From the list on the left to what belongs to its entry, and back."""
+        entries, right = (
+            self.query_one("#entries", _Entries),
+            self.query_one(SavesList if self._entry == _SAVED else Form),
+        )
+        (right if entries.has_focus and right.display else entries).focus()
 
     def action_watch(self) -> None:
         """Look on while agents play by what is chosen."""

@@ -83,9 +83,10 @@ def test_settings_by_keys() -> None:
     """With the arrows, from the list, and typed."""
 
     async def script(pilot: Pilot[int]) -> None:
-        await ready(pilot)
+        form = await ready(pilot)
         await pilot.press("down", "down", "down")
-        await at(pilot, "game.limit")
+        await pilot.press("right")
+        assert form.has_focus
         await pilot.press("right")
         assert "5.5" in text_of(pilot.app)
         await pilot.press("enter")
@@ -117,6 +118,9 @@ def test_a_table_by_mouse_alone() -> None:
         await click_line(pilot, "4.5")
         await click_line(pilot, "Seed")
         await click_line(pilot, "Esc back")
+        for focused in ("entries", "form"):
+            await click_line(pilot, "Tab settings")
+            assert pilot.app.focused is not None and pilot.app.focused.id == focused
         await click_line(pilot, "Play (p)")
         table = await seated(pilot)
         assert table.table.game.options.limit == 4.5
