@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.widgets import Static
 
 from play.app.screens.blackjack_table import ValueTable
@@ -72,10 +73,11 @@ class Chip(Static):
         self._action, self._shown = f"screen.{action}", ""
 
     def show(self, text: str) -> None:
-        """Name it."""
+        """Name it: its key, and what it does or how things are."""
         if text != self._shown:
             self._shown = text
-            self.update(text)
+            key, _, rest = text.partition(" ")
+            self.update(Content.assemble((key, "bold"), " ", rest))
 
     async def on_click(self) -> None:
         """Do it."""
