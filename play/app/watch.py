@@ -35,6 +35,7 @@ class Watching(_Table):
 
     The game gives what it gives for a person, `compose_board`, `draw` and `stays_longer`, and its bindings are left
     out. It may use the table, the viewer and the speech; the session has a coach, and no player that could be asked.
+    What is private here has two underscores, for a game's screen may call its own things by the same names.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -71,10 +72,11 @@ class Watching(_Table):
         super().__init__(cast(Session, watch), language, watch.pace)  # it has what is asked of one here
         self.games = watch
         self.commentary = Commentary(language, self.speech, watch)
-        self.viewer, self._board = watch.viewer, board_of(watch.game)
-        self._worths: tuple[str, list[Worth]] | None = None  # None while they are not wanted, or not known yet
-        self._said: tuple[int, int] = (-1, 0)  # the hand, and the move, up to which the log goes
-        self._timer: Worker[None] | None = None  # until it goes on by itself
+        self.viewer, self.__board = watch.viewer, board_of(watch.game)
+        self.__begun = False
+        self.__worths: tuple[str, list[Worth]] | None = None  # None while they are not wanted, or not known yet
+        self.__said: tuple[int, int] = (-1, 0)  # the hand, and the move, up to which the log goes
+        self.__timer: Worker[None] | None = None  # until it goes on by itself
 
     def compose(self) -> ComposeResult:
         """As at a table; below the board lie the open hands and the values."""
@@ -93,105 +95,107 @@ class Watching(_Table):
     # --- from one position to the next
 
     @property
-    def _ended(self) -> bool:
+    def __ended(self) -> bool:
         return self.table.hand.over
 
     @property
     def is_quiet(self) -> bool:
         """Whether nobody thinks, and nothing is about to happen by itself."""
-        return not (self._thinking or self._timer or self._leaving)
+        return not (self._thinking or self.__timer or self._leaving)
 
     def _go_on(self) -> None:
-        """Begin."""
-        self._arrive()
+        """Begin, once: a game's screen may have sat down already."""
+        if not self.__begun:
+            self.__begun = True
+            self.__arrive()
 
-    def _arrive(self) -> None:
+    def __arrive(self) -> None:
         """A position was reached: say how, find out what the actions are worth, and go on from there."""
         if self._leaving is None:
-            self._tell_position()
-            self._worths = None
-            self._count()
+            self.__tell_position()
+            self.__worths = None
+            self.__count()
 
-    def _count(self) -> None:
-        wanted = self.games.shows_values and self.commentary.may_know and not self._ended
-        if wanted and self._worths is None:
-            self.think("watch.counting", self.games.worths, self._counted)
+    def __count(self) -> None:
+        wanted = self.games.shows_values and self.commentary.may_know and not self.__ended
+        if wanted and self.__worths is None:
+            self.think("watch.counting", self.games.worths, self.__counted)
         else:
-            self._wait()
+            self.__wait()
 
-    def _counted(self, found: tuple[str, list[Worth]]) -> None:
-        self._worths = found
+    def __counted(self, found: tuple[str, list[Worth]]) -> None:
+        self.__worths = found
         if self._leaving is None:
-            self._wait()
+            self.__wait()
 
-    def _wait(self) -> None:
-        self._stop_timer()
+    def __wait(self) -> None:
+        self.__stop_timer()
         if self.games.playing and self._leaving is None:
             moves = self.table.hand.moves
-            longer = _AFTER_HAND if self._ended else SLOWER if moves and self.stays_longer(moves[-1]) else 1
-            self._timer = self.run_worker(self._later(self.games.pace * longer))
+            longer = _AFTER_HAND if self.__ended else SLOWER if moves and self.stays_longer(moves[-1]) else 1
+            self.__timer = self.run_worker(self.__later(self.games.pace * longer))
         self.refresh_table()
 
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def __stop_timer(self) -> None:
+        if self.__timer is not None:
+            self.__timer.cancel()
+            self.__timer = None
 
-    async def _later(self, seconds: float) -> None:
+    async def __later(self, seconds: float) -> None:
         # Not `set_timer`: on a busy machine one that is late by its whole interval is never heard of again.
         await asyncio.sleep(seconds)
-        self._timer = None
+        self.__timer = None
         if self.games.playing and not self._thinking and self._leaving is None:
-            self._step()
+            self.__step()
 
-    def _step(self) -> None:
-        if self._ended:
-            self._to(self.games.number + 1)
+    def __step(self) -> None:
+        if self.__ended:
+            self.__to(self.games.number + 1)
         elif self.games.following is not None:
-            self._on()
+            self.__on()
         else:
-            self.think("app.thinking", self.games.think, lambda _: self._on())
+            self.think("app.thinking", self.games.think, lambda _: self.__on())
 
-    def _on(self) -> None:
+    def __on(self) -> None:
         self.games.step()
-        self._arrive()
+        self.__arrive()
 
-    def _to(self, number: int) -> None:
+    def __to(self, number: int) -> None:
         def then(found: bool) -> None:
             if not found:
                 self.complain(self.language.say("watch.no_more" if number > 0 else "watch.first"))
                 return
             self.games.go(number)
-            if self._fits:
-                self._arrive()
+            if self.__fits:
+                self.__arrive()
             else:
                 self.dismiss("")  # whoever opened this opens the board of the other game
 
         self.think("watch.skipping", lambda: self.games.find(number), then)
 
     @property
-    def _fits(self) -> bool:
+    def __fits(self) -> bool:
         """Whether this is the board for the game at which one looks."""
-        return board_of(self.games.game) == self._board
+        return board_of(self.games.game) == self.__board
 
-    def _halt(self) -> None:
+    def __halt(self) -> None:
         self.games.playing = False
-        self._stop_timer()
+        self.__stop_timer()
 
-    def _by_hand(self) -> bool:
+    def __by_hand(self) -> bool:
         """Whether a key that moves may do so now; then nothing goes on by itself any more."""
         if self._thinking or self._leaving:
             self.query_one("#prompt").add_class("-refused")
             return False
-        self._halt()
+        self.__halt()
         return True
 
     # --- what is shown
 
-    def _tell_position(self) -> None:
+    def __tell_position(self) -> None:
         """The log goes up to here; the news are what happened last."""
         log, hand = self.query_one("#log", RichLog), self.table.hand
-        number, at = self._said
+        number, at = self.__said
         if number != self.games.number or at > len(hand.moves):
             log.clear()
             at = 0
@@ -200,7 +204,7 @@ class Watching(_Table):
             lines = self.commentary.happened(move)
             for line in lines:
                 log.write(line)
-        self._said = (self.games.number, len(hand.moves))
+        self.__said = (self.games.number, len(hand.moves))
         if hand.moves and not lines:
             lines = self.commentary.happened(hand.moves[-1])
         if hand.over and at < max(1, len(hand.moves)):
@@ -211,16 +215,16 @@ class Watching(_Table):
 
     def refresh_table(self) -> None:
         """Show everything as it is now."""
-        if not self._fits:
+        if not self.__fits:
             return
         super().refresh_table()
         width = max(self.size.width - 2, 78)
         opened = self.commentary.hands(width)
-        self.set_class(bool(opened) and not self._ended, "-opened")  # a small board need not have a hand twice
-        self._show("#opened", opened)
-        self._show("#values", self.commentary.values(self._worths, width))
+        self.set_class(bool(opened) and not self.__ended, "-opened")  # a small board need not have a hand twice
+        self.__show("#opened", opened)
+        self.__show("#values", self.commentary.values(self.__worths, width))
 
-    def _show(self, which: str, lines: list[str]) -> None:
+    def __show(self, which: str, lines: list[str]) -> None:
         widget = self.query_one(which, Static)
         widget.display = bool(lines)
         widget.update("\n".join(lines))
@@ -234,13 +238,13 @@ class Watching(_Table):
 
     def leave(self, then: Callable[[], None]) -> None:
         """Leave when whoever thinks has done, and then do something."""
-        self._halt()
+        self.__halt()
         self.games.stop()
         super().leave(then)
 
     def complain(self, line: str) -> None:
         """Say why something cannot be done; nothing goes on by itself then."""
-        self._halt()
+        self.__halt()
         super().complain(line)
 
     # --- keys
@@ -253,65 +257,65 @@ class Watching(_Table):
         """Stop, or go on by itself."""
         self.games.playing = not self.games.playing
         if not self._thinking:
-            self._wait()
+            self.__wait()
 
     def action_step(self) -> None:
         """One move on; at the end of a hand, to the next."""
-        if self._by_hand():
-            self._step()
+        if self.__by_hand():
+            self.__step()
 
     def action_step_back(self) -> None:
         """One move back."""
-        if self._by_hand():
+        if self.__by_hand():
             self.games.back()
-            self._arrive()
+            self.__arrive()
 
     def action_next_hand(self) -> None:
         """To the next hand; this one is played to its end."""
         playing = self.games.playing
-        if self._by_hand():
+        if self.__by_hand():
             self.games.playing = playing
-            self._to(self.games.number + 1)
+            self.__to(self.games.number + 1)
 
     def action_previous_hand(self) -> None:
         """To the hand before."""
-        if self._by_hand():
-            self._to(self.games.number - 1)
+        if self.__by_hand():
+            self.__to(self.games.number - 1)
 
     def action_faster(self) -> None:
         """Less time from move to move."""
-        self._set_pace(max((pace for pace in _PACES if pace < self.games.pace), default=_PACES[0]))
+        self.__set_pace(max((pace for pace in _PACES if pace < self.games.pace), default=_PACES[0]))
 
     def action_slower(self) -> None:
         """More of it."""
-        self._set_pace(min((pace for pace in _PACES if pace > self.games.pace), default=_PACES[-1]))
+        self.__set_pace(min((pace for pace in _PACES if pace > self.games.pace), default=_PACES[-1]))
 
-    def _set_pace(self, pace: float) -> None:
+    def __set_pace(self, pace: float) -> None:
         self.games.pace = pace
-        self.refresh_table() if self._thinking else self._wait()
+        self.refresh_table() if self._thinking else self.__wait()
 
     def action_open(self) -> None:
         """Lay all hands open, or close them."""
         self.games.shows_hands = not self.games.shows_hands
-        self._looked()
+        self.__looked()
 
     def action_bars(self) -> None:
         """Show what actions are worth, or do not find it out."""
         self.games.shows_values = not self.games.shows_values
-        self._looked()
+        self.__looked()
 
     def action_seat(self, seat: int) -> None:
         """Look from this seat."""
         self.viewer = self.games.viewer = seat % self.games.game.seats
-        self._looked()
+        self.__looked()
 
     def action_next_seat(self) -> None:
         """Look from the next seat."""
         self.action_seat(self.viewer + 1)
 
-    def _looked(self) -> None:
+    def __looked(self) -> None:
         """Something else is shown of the same position."""
         if self._thinking:
             self.refresh_table()
         else:
-            self._count()
+            self.__count()
