@@ -39,12 +39,17 @@ class Figure:
 
 
 def chip() -> str:
-    """The kind of this CPU, as far as ratios depend on it: maker, and what it multiplies bfloat16 with."""
+    """The kind of this CPU, as far as ratios depend on it: maker, family, and what it multiplies bfloat16 with.
+
+    AMD's family 26 does in one step what 25 does in two with the same instructions: 333 and 192 GFLOP/s in bfloat16.
+    """
     text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     maker = next((name for word, name in (("AuthenticAMD", "AMD"), ("GenuineIntel", "Intel")) if word in text), "other")
+    families = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("cpu family")]
+    family = f" family {families[0]}" if families else ""
     flags = next((line.split() for line in text.splitlines() if line.startswith("flags")), [])
     formats = (("amx_bf16", "AMX"), ("avx512_bf16", "AVX512-BF16"), ("avx512f", "AVX-512"), ("avx2", "AVX2"))
-    return f"{maker} {next((name for flag, name in formats if flag in flags), 'no AVX2')}"
+    return f"{maker}{family} {next((name for flag, name in formats if flag in flags), 'no AVX2')}"
 
 
 def machine() -> str:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from train.settings.dqn import MOST_HEARTBEATS
+
 
 @dataclass(frozen=True)
 class Load:
@@ -60,23 +62,23 @@ class RayCosts:
     publish: float  # of the learner's thread, for each publication of weights
     message: float  # of the driver, for each rollout
     driver_byte: float  # of the driver, for each byte of a rollout
-    beat: float  # of the driver in each second, for each worker: heartbeats
+    beat: float  # of the driver in each second, for each worker: two heartbeats
     store: float  # bytes a second that one process copies into the object store
     transfer: float  # bytes a second from the object store of one node into another's, the link aside
 
 
-# On two cores of an AMD EPYC with AVX512-BF16, 2026-11-22, other programs beside it: 2, 8 and 32 stub workers, and two
-# nodes on one machine, so `transfer` is over loopback. Foretold for 16 workers, rollouts a second to 1.01 of what was
-# seen, the driver's share of a core to 0.79.
+# On two cores of an AMD EPYC with AVX512-BF16, 2026-11-22: 2, 8 and 32 stub workers, and two nodes on one machine, so
+# `transfer` is over loopback. Foretold for 16 workers, rollouts a second to 1.01 of what was seen, the driver's share
+# of a core to 0.83.
 MEASURED = RayCosts(
-    call=3.7e-3,
-    hear=5.0e-5,
-    publish=4.8e-4,
-    message=1.3e-3,
-    driver_byte=7.6e-10,
-    beat=9.4e-4,
-    store=2.2e9,
-    transfer=7.5e8,
+    call=2.7e-3,
+    hear=7.7e-5,
+    publish=7.2e-4,
+    message=1.6e-3,
+    driver_byte=1.3e-9,
+    beat=1.4e-3,
+    store=1.4e9,
+    transfer=4.7e8,
 )
 
 
@@ -147,7 +149,6 @@ def stages_of(
 _DRAW_BYTES = 8  # of a decision: the key of its random draw goes to the GPU with it, and not into the buffer
 _FEWER_UPDATES = "a larger learner.batch_size, or a smaller learner.samples_per_insert"
 _FEWER_MESSAGES = "a larger rollout.games: fewer messages"
-_FEWER_WORKERS = "fewer rollout.workers: their heartbeats take most of it"
 
 
 def _playing(speeds: Speeds) -> Stage:
@@ -204,14 +205,14 @@ def _stages_of_ray(load: Load, speeds: Speeds, ray: RayCosts, network: float) ->
     learner = sum(stage.seconds for stage in _learning(load, speeds)) + ray.hear / load.decisions
     publishing = ray.publish / load.publish_seconds
     driver = ray.message / load.decisions + load.bytes * ray.driver_byte
-    beating = load.workers * ray.beat
+    beating = ray.beat * min(load.workers, MOST_HEARTBEATS / 2)
     store = here * load.bytes / (ray.store * load.workers_here) + away * load.bytes / ray.transfer
     weights = (load.nodes - 1) * load.weight_bytes / load.publish_seconds / network
     cpus = (here * worker + learner + driver) / load.cpus
     return [
         Stage("workers", worker / load.workers, 0.0, "more rollout.workers"),
         Stage("learner", learner, publishing, f"{_FEWER_UPDATES}; or a GPU for the learner"),
-        Stage("driver", driver, beating, _FEWER_MESSAGES if beating < 0.5 else _FEWER_WORKERS),
+        Stage("driver", driver, beating, _FEWER_MESSAGES),
         Stage("object store", store, 0.0, "more of the workers on the learner's node, or rollout=threads there"),
         Stage("network", away * load.bytes / network, weights, "a faster link, or rollout=threads with a GPU"),
         Stage("CPUs", cpus, (publishing + beating) / load.cpus, "more nodes, or fewer updates"),

@@ -23,6 +23,8 @@ from train.settings.run import CheckpointSettings, RunSettings, check_opponent, 
 
 DEFAULT_MINUTES = 9.0  # of a run without a budget
 ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
+LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
+MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, see `train.dqn.scaling`
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
 GPU_BLOCKS = 8  # of threads, at most, where rollout.blocks is null: more make weights older and take memory
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
@@ -161,6 +163,14 @@ class RolloutSettings:
         check_range("rollout.threads", self.threads, 1, MAX_THREADS)
         fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
+
+    def look_seconds(self, workers: int) -> float:
+        """Seconds between two heartbeats of each of so many Ray workers; each brings word of new weights, too.
+
+        Those of hundreds would keep the process that speaks Ray busy, so they come less often.
+        """
+        soon = max(LEAST_LOOK_SECONDS, min(MOST_LOOK_SECONDS, self.publish_ms / 1000))
+        return max(soon, min(workers / MOST_HEARTBEATS, self.heartbeat_seconds / 4))
 
     def games_on(self, gpu: bool) -> int:
         """Games of one rollout whose forward passes are computed on a GPU, or on CPUs."""

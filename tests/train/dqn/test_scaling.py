@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from train.dqn.scaling import Load, RayCosts, Speeds, Stage, flops, in_turn, predict, saturate, stages_of
+from train.settings.dqn import RolloutSettings
 
 LOAD = Load(
     workers=4,
@@ -57,13 +58,22 @@ def test_two_nodes_worked_by_hand() -> None:
     assert found["CPUs"].seconds == pytest.approx((12e-6 / 2 + 0.7e-6 + 0.5e-6) / 8)
 
 
+def test_heartbeats_take_no_more_than_those_of_a_hundred_workers() -> None:
+    """A hundred are heard twice a second each, for a tenth of the driver's core; more of them less often."""
+    shares = [stages(replace(LOAD, workers=count, nodes=20))["driver"].fixed for count in (50, 100, 1000)]
+    assert shares == pytest.approx([0.05, 0.1, 0.1])
+    rollout = RolloutSettings(kind="ray")
+    assert [rollout.look_seconds(count) for count in (4, 100, 1000)] == [0.5, 0.5, 5.0]
+    assert rollout.look_seconds(100_000) == 15.0  # a quarter of the time after which a silent worker is replaced
+    assert RolloutSettings(kind="ray", publish_ms=0.0).look_seconds(4) == 0.1
+
+
 @pytest.mark.parametrize(
     ("changes", "costs", "network", "limit", "key"),
     [
         ({}, {}, 1e9, "workers", "rollout.workers"),
         ({"workers": 100, "nodes": 20, "samples_per_insert": 8.0}, {}, 1e9, "learner", "samples_per_insert"),
         ({"workers": 100, "nodes": 20, "decisions": 100}, {}, 1e9, "driver", "rollout.games"),
-        ({"workers": 800, "nodes": 200}, {}, 1e9, "driver", "fewer rollout.workers"),
         ({"workers": 100, "nodes": 20}, {"transfer": 1e7}, 1e9, "object store", "rollout=threads"),
         ({"workers": 100, "nodes": 20}, {}, 1e7, "network", "a faster link"),
         ({"workers": 8}, {}, 1e9, "CPUs", "more nodes"),

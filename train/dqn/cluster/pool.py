@@ -18,8 +18,6 @@ from train.dqn.cluster.connect import alive_nodes, amounts, cpus_here, reserve
 from train.dqn.cluster.messages import Arrays, Order, RequestFields, WeightArrays
 
 HEALTH = "health"  # the concurrency group that answers while an actor plays
-LOOK_SECONDS = 0.5  # between two looks at the workers, at most
-_MIN_LOOK_SECONDS = 0.1
 START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
 DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run
 
@@ -98,7 +96,6 @@ class WorkerPool:
         self._evaluations: dict[int, Any] = {}  # references to weights by tag
         self._fruitless = 0  # actors that died without having done anything, since one did
         self._looked = time.monotonic()
-        self.look_seconds = max(_MIN_LOOK_SECONDS, min(LOOK_SECONDS, self._rollout.publish_ms / 1000))
         self._workers = {self._start(self._worker_class): None for _ in range(self._wanted())}
         self._evaluator = self._start(self._evaluator_class)
 
@@ -121,6 +118,11 @@ class WorkerPool:
         if rollout.gpus_per_worker:
             wanted = min(wanted, int(has["GPU"] / rollout.gpus_per_worker))
         return max(1, wanted)
+
+    @property
+    def look_seconds(self) -> float:
+        """The time between two looks at the workers."""
+        return self._rollout.look_seconds(len(self._workers))
 
     def describe(self) -> str:
         """One line on who plays."""
