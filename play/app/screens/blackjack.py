@@ -24,6 +24,7 @@ from play.lessons import Choices, Lessons
 from play.session import Session
 from play.speech import Speech
 from play.value_table import QUANTITIES, place_of
+from play.views import view
 from play.views.small import SmallView
 
 _LOOK_SECONDS = 0.25  # from one look at the learners to the next
@@ -57,6 +58,7 @@ class GameScreen(TableScreen):
         self.method, self.quantity = "ql", QUANTITIES[0]
         self.autoplay = False
         self._flipped = False
+        self._said: list[str] = []  # since a key of learning was pressed
         self._failed: set[str] = set()
 
     # --- the board
@@ -126,6 +128,22 @@ class GameScreen(TableScreen):
         keys = {HIT: "h", STAND: "s"}
         return [(action, f"{self.speech.action(action)} ({keys[action]})") for action in legal]
 
+    def title_text(self) -> str:
+        """Also the sums, where the cards are not seen."""
+        title = super().title_text()
+        if not self.has_class("-tables"):
+            return title
+        seen: SmallView = view(self.table.hand, self.viewer)
+        dealer = seen.other_counts or " ".join(seen.other)
+        sums = self.language.say("blackjack_screen.sums", player=seen.counts, dealer=dealer)
+        outcome = "" if seen.outcome is None else f" · {outcome_text(self.language, seen.outcome)}"
+        return f"{title} · {sums}{outcome}"
+
+    def tell(self, lines: list[str]) -> None:
+        """Also in place of the legend, where there is no room for both."""
+        super().tell(lines)
+        self._said = lines[-3:]
+
     def _set(self, selector: str, text: str) -> None:
         self.query_one(selector, Static).update(text, layout=False)  # its height is fixed: this comes all the time
 
@@ -142,7 +160,8 @@ class GameScreen(TableScreen):
                 self.complain(f"{name.upper()}: {one_line(failure)}")
         self._set("#stats", stats(self.language, self.lessons))
         self.query_one(LearnBar).show(self.lessons, self.method, self.quantity, self.autoplay, self._flipped)
-        self.query_one(Lab).show(self.lessons, self.method, self.quantity, self._here())
+        said = self._said if self.has_class("-tables") else []
+        self.query_one(Lab).show(self.lessons, self.method, self.quantity, self._here(), said)
 
     def _here(self) -> tuple[str, int, int] | None:
         """Where in the table the decision to be taken stands."""
@@ -162,22 +181,26 @@ class GameScreen(TableScreen):
         self.lessons.toggle(name)
         if self.lessons[name].running:
             self.method = name
+        self._said = []
         self._look()
 
     def action_next_method(self) -> None:
         """Look at the table of the next method."""
         names = list(METHODS)
         self.method = names[(names.index(self.method) + 1) % len(names)]
+        self._said = []
         self._look()
 
     def action_next_quantity(self) -> None:
         """Values, best actions, visits, errors."""
         self.quantity = QUANTITIES[(QUANTITIES.index(self.quantity) + 1) % len(QUANTITIES)]
+        self._said = []
         self._look()
 
     def action_next_speed(self) -> None:
         """Slow, faster, as fast as can be."""
         self.lessons.next_speed()
+        self._said = []
         self._look()
 
     def action_reset(self) -> None:
@@ -191,7 +214,7 @@ class GameScreen(TableScreen):
         """From the board to the table and back, where there is no room for both."""
         self._flipped = not self._flipped
         self._arrange()
-        self._look()
+        self.refresh_table()
 
     # --- AutoPlay
 

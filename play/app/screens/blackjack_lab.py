@@ -36,12 +36,17 @@ class Lab(Vertical):
                 yield Static(id="lines", markup=False)
                 yield Static(id="legend", markup=False)
 
-    def show(self, lessons: Lessons, method: str, quantity: str, here: tuple[str, int, int] | None) -> None:
-        """Show that quantity of that method's table; `here` is the block, row and column of the game in play."""
+    def show(
+        self, lessons: Lessons, method: str, quantity: str, here: tuple[str, int, int] | None, said: list[str]
+    ) -> None:
+        """Show that quantity of that method's table; `here` is the block, row and column of the game in play.
+
+        What was `said`, if anything, is there in place of the legend.
+        """
         language = self._language
         self._set("#caption", f"{method.upper()}: {caption_text(language, quantity)}")
         self._set("#lines", stats(language, lessons))
-        self._set("#legend", legend(language, lessons.choices.policy))
+        self._set("#legend", "\n".join(said) or legend(language, lessons.choices.policy))
         if (lessons[method].progress, quantity) != self._drawn:
             self._drawn = (lessons[method].progress, quantity)
             self._blocks = self._made(lessons[method].progress, quantity)

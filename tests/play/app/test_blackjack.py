@@ -103,6 +103,10 @@ def test_methods_are_started_and_paused_and_the_heatmap_changes() -> None:
             await pilot.press("x")
         assert len({tuple(cells) for cells in shown.values()}) == len(QUANTITIES)
         assert re.fullmatch(r"[+-]\d+|0|·", shown["value"][0].strip()) and shown["best"][0][1] in "HS·"
+        await pilot.press("s")
+        await asked(pilot)
+        text = text_of(pilot.app)
+        assert "you 18, dealer 19 · You lose." in text and "Games: 1. Won: 0." in text and "Enter deals" in text
         await pilot.press("r")
         assert table.lessons["mc"].progress is None and "MC begins with an empty table." in text_of_log(table)
         await pilot.press("c")
