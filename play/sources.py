@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,21 +17,23 @@ from play.hand import Hand
 from play.hints import Adviser, Coach, adviser_of
 from play.language import Message, message
 from play.recorded import Recorded
-from play.table import Setup, Table
+from play.table import Score, Setup, Table
 
 _THE_ONE = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A hand to look on at, and what it is called. `before` and `after` are the score of a match, by team.
+    """A hand to look on at, and what it is called.
 
-    The hand of a source that plays grows; `after` is None until it is over, and for single games.
+    `before` and `after` are the score of a match, by team; `score` is that of the games before, and with this one once
+    it is over. The hand of a source that plays grows; `after` is None until it is over, and for single games.
     """
 
     hand: Hand
     setup: Setup
     title: Message
+    score: Score
     before: list[int] | None = None
     after: list[int] | None = None
 
@@ -67,7 +70,8 @@ class Agents:
         if table.setup.match is not None:
             title = message("watch.match_hand", number=table.number + 1, hand=len(table.hands))
         after = table.match_score if table.hand.over else None
-        return Scene(table.hand, table.setup, title, self._before, after)
+        score = copy.deepcopy(table.score if table.hand.over else table.score_before)
+        return Scene(table.hand, table.setup, title, score, self._before, after)
 
     def scene(self, number: int) -> Scene | None:
         """See `Source`."""
@@ -118,7 +122,9 @@ class Film:
             title = message("watch.part", file=self._path.name, line=found.line, part=found.part, parts=found.parts)
         setup = Setup(found.hand.game, ("",) * found.hand.game.seats, found.line, found.to)
         before, after = (list(score) or None for score in (found.before, found.after))
-        return Scene(found.hand, setup, title, before, after)
+        game = found.hand.game
+        nothing = Score(wins=[0] * len(game.teams), totals=[0.0] * game.seats)  # nobody knows who played the others
+        return Scene(found.hand, setup, title, nothing, before, after)
 
     def more(self) -> bool:
         """See `Source`."""

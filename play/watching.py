@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,9 @@ class Stage:
 
     setup: Setup
     hand: Hand
+    score: Score
     number: int = 0
     match_score: list[int] | None = None
-    score: Score = field(default_factory=Score)
     people: tuple[int, ...] = ()  # nobody who could be asked
     person_to_move: bool = False
 
@@ -75,7 +75,7 @@ class Watch:
         scene = source.scene(0)
         assert scene is not None
         self.scene = scene
-        self.table = Stage(scene.setup, scene.hand.until(0))
+        self.table = Stage(scene.setup, scene.hand.until(0), scene.score)
         self._show(0)
 
     def _show(self, at: int) -> None:
@@ -83,7 +83,7 @@ class Watch:
         hand = scene.hand.until(at)
         score = scene.after if hand.over and scene.after is not None else scene.before
         self.table.setup, self.table.number, self.table.match_score = scene.setup, self.number, score
-        self.table.hand = hand
+        self.table.hand, self.table.score = hand, scene.score
 
     @property
     def following(self) -> Move | None:
@@ -138,6 +138,11 @@ class Watch:
 
     # What a table's screen asks of a session.
     finished = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The group `game` of what is played where one looks."""
+        return settings_of(self.game)
 
     def leave(self) -> bool:
         """Nothing is saved."""

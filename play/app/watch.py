@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import RichLog, Static
 from textual.worker import Worker
@@ -15,6 +15,7 @@ from textual.worker import Worker
 from play.app.actions import ActionBar
 from play.app.keys import Key, KeyBar
 from play.app.table import SLOWER, TableScreen
+from play.app.watch_keys import PACES, WATCH_BINDINGS, WATCH_KEYS
 from play.commentary import Commentary
 from play.hints import Worth
 from play.language import Language
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 else:
     _Table = object  # a game's screen stands beside it, see `watch_screen`
 
-_PACES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 _AFTER_HAND = 6  # times the pace, to read how a hand ended
 
 
@@ -38,35 +38,8 @@ class Watching(_Table):
     What is private here has two underscores, for a game's screen may call its own things by the same names.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "pause", show=False, priority=True),
-        Binding("right", "step", show=False, priority=True),
-        Binding("left", "step_back", show=False, priority=True),
-        Binding("plus,equals_sign", "faster", show=False),
-        Binding("minus", "slower", show=False),
-        Binding("n,enter", "next_hand", show=False, priority=True),
-        Binding("p", "previous_hand", show=False),
-        Binding("o", "open", show=False),
-        Binding("b", "bars", show=False),
-        Binding("s", "next_seat", show=False),
-        *(Binding(str(seat), f"seat({seat})", show=False) for seat in range(8)),
-        Binding("question_mark", "help", show=False),
-        Binding("q,escape", "stand_up", show=False),
-    ]
-
-    KEYS: ClassVar[tuple[Key, ...]] = (
-        Key("Space", "pause", "watch.pause"),
-        Key("←", "step_back"),
-        Key("→", "step", "watch.step"),
-        Key("-", "slower"),
-        Key("+", "faster", "watch.pace"),
-        Key("p", "previous_hand"),
-        Key("n", "next_hand", "watch.hand"),
-        Key("o", "open", "watch.open"),
-        Key("b", "bars", "watch.bars"),
-        Key("s", "next_seat", "watch.from"),
-        Key("q", "stand_up", "watch.leave"),
-    )
+    BINDINGS: ClassVar[list[BindingType]] = WATCH_BINDINGS
+    KEYS: ClassVar[tuple[Key, ...]] = WATCH_KEYS
 
     def __init__(self, watch: Watch, language: Language) -> None:
         super().__init__(cast(Session, watch), language, watch.pace)  # it has what is asked of one here
@@ -284,11 +257,11 @@ class Watching(_Table):
 
     def action_faster(self) -> None:
         """Less time from move to move."""
-        self.__set_pace(max((pace for pace in _PACES if pace < self.games.pace), default=_PACES[0]))
+        self.__set_pace(max((pace for pace in PACES if pace < self.games.pace), default=PACES[0]))
 
     def action_slower(self) -> None:
         """More of it."""
-        self.__set_pace(min((pace for pace in _PACES if pace > self.games.pace), default=_PACES[-1]))
+        self.__set_pace(min((pace for pace in PACES if pace > self.games.pace), default=PACES[-1]))
 
     def __set_pace(self, pace: float) -> None:
         self.games.pace = pace
