@@ -43,12 +43,13 @@ def open_session(settings: PlaySettings, given: set[str], welcome: Any = lambda 
 
 
 def warm_up(session: Session) -> None:
-    """Play the newest deal of a table to its end, on a copy: what is compiled only then is compiled now."""
-    hand = Hand(session.table.game, session.table.hand.seeds, session.table.hand.start)
-    while not hand.over:
-        move = hand.play(hand.legal[0])
-        view(hand, move.seat)
-        events(hand, move)
-    result(hand)
-    hand.returns()
-    hand.record()
+    """Play the newest deal of a table to its end, on copies: what is compiled only then is compiled now."""
+    for choice in (0, -1):  # the first legal action all the time, and the last
+        hand = Hand(session.table.game, session.table.hand.seeds, session.table.hand.start)
+        while not hand.over:
+            move = hand.play(hand.legal[choice])
+            view(hand, move.seat)
+            events(hand, move)
+        result(hand)
+        hand.returns()
+        hand.record()

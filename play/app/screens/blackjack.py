@@ -127,7 +127,7 @@ class GameScreen(TableScreen):
         return [(action, f"{self.speech.action(action)} ({keys[action]})") for action in legal]
 
     def _set(self, selector: str, text: str) -> None:
-        self.query_one(selector, Static).update(text)
+        self.query_one(selector, Static).update(text, layout=False)  # its height is fixed: this comes all the time
 
     # --- the learners
 

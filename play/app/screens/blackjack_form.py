@@ -70,7 +70,7 @@ class AdjustScreen(ModalScreen[Adjusted | None]):
             yield Static(id="wrong", markup=False)
             with Horizontal(classes="line"):
                 yield Button(say("blackjack_screen.form_apply"), id="apply", compact=True, action="screen.apply")
-                yield Button(say("key.back"), id="back", compact=True, action="screen.back")
+                yield Button(say("blackjack_screen.form_back"), id="back", compact=True, action="screen.back")
         yield KeyBar(self.KEYS, self._language)
 
     def _field(self, key: str, text: str) -> Input | Select[str]:

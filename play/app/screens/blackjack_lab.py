@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.widgets import Static
 
 from play.app.screens.blackjack_table import ValueTable
@@ -11,7 +12,7 @@ from play.language import Language
 from play.learning import METHODS, Progress
 from play.lesson_speech import caption_text, legend, mark, quantity_text, speed_text, stats
 from play.lessons import Lessons
-from play.value_table import Summed, block, summed
+from play.value_table import Block, block, summed
 
 _KEYS = dict(zip(METHODS, "mdl", strict=True))
 
@@ -22,7 +23,8 @@ class Lab(Vertical):
     def __init__(self, language: Language) -> None:
         super().__init__(id="lab")
         self._language = language
-        self._summed: tuple[Progress | None, Summed | None] = (None, None)
+        self._drawn: tuple[Progress | None, str] = (None, "")  # what the blocks are of
+        self._blocks: dict[str, tuple[Block, Block]] = {}
 
     def compose(self) -> ComposeResult:
         """Caption, tables, lines."""
@@ -37,21 +39,30 @@ class Lab(Vertical):
     def show(self, lessons: Lessons, method: str, quantity: str, here: tuple[str, int, int] | None) -> None:
         """Show that quantity of that method's table; `here` is the block, row and column of the game in play."""
         language = self._language
-        self.query_one("#caption", Static).update(f"{method.upper()}: {caption_text(language, quantity)}")
-        self.query_one("#lines", Static).update(stats(language, lessons))
-        self.query_one("#legend", Static).update(legend(language, lessons.choices.policy))
-        cells = self._cells(lessons[method].progress)
-        letters = (language.say("blackjack_screen.letter_stand"), language.say("blackjack_screen.letter_hit"))
-        for name in ("hard", "soft"):
-            first = block(cells, name, quantity, letters)
-            second = block(cells, name, "value" if quantity == "best" else "best", letters)
+        self._set("#caption", f"{method.upper()}: {caption_text(language, quantity)}")
+        self._set("#lines", stats(language, lessons))
+        self._set("#legend", legend(language, lessons.choices.policy))
+        if (lessons[method].progress, quantity) != self._drawn:
+            self._drawn = (lessons[method].progress, quantity)
+            self._blocks = self._made(lessons[method].progress, quantity)
+        for name, (first, second) in self._blocks.items():
             place = here[1:] if here is not None and here[0] == name else None
             self.query_one(f"#{name}", ValueTable).show(first, second, place)
 
-    def _cells(self, progress: Progress | None) -> Summed | None:
-        if progress is not self._summed[0]:
-            self._summed = (progress, None if progress is None else summed(progress))
-        return self._summed[1]
+    def _set(self, selector: str, text: str) -> None:
+        self.query_one(selector, Static).update(text, layout=False)  # its height is fixed: this comes all the time
+
+    def _made(self, progress: Progress | None, quantity: str) -> dict[str, tuple[Block, Block]]:
+        """Of the hard and the soft sums what is shown, and what is below it where there is room."""
+        say = self._language.say
+        letters = (say("blackjack_screen.letter_stand"), say("blackjack_screen.letter_hit"))
+        cells = None if progress is None else summed(progress)
+        shown = (quantity, "value" if quantity == "best" else "best")
+        found = {}
+        for name in ("hard", "soft"):
+            first, second = (block(cells, name, each, letters) for each in shown)
+            found[name] = (first, second)
+        return found
 
 
 class Chip(Static):
@@ -62,10 +73,11 @@ class Chip(Static):
         self._action, self._shown = f"screen.{action}", ""
 
     def show(self, text: str) -> None:
-        """Name it."""
+        """Name it: its key, and what it does or how things are."""
         if text != self._shown:
             self._shown = text
-            self.update(text)
+            key, _, rest = text.partition(" ")
+            self.update(Content.assemble((key, "bold"), " ", rest))
 
     async def on_click(self) -> None:
         """Do it."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
-from textual.content import Content
-from textual.style import Style
+from textual.strip import Strip
 from textual.widget import Widget
 
-from play.value_table import COLUMNS, Block, Cell
+from play.value_table import COLUMNS, Block
 
 _LABEL = 4  # columns of the row labels
 _NARROWEST, _WIDEST = 3, 6  # columns of a cell
+_SHADES = 16  # strengths of a colour
+_DEEPEST = 0.85
+_BOLD = Style(bold=True)
 
 
 class ValueTable(Widget):
     """The hard or the soft sums, as large as there is room for: tall cells have a second line.
 
-    The decision of the game in play is underlined and in reverse.
+    The decision of the game in play is underlined and in reverse. Drawn line by line, as it changes all the time.
     """
 
     def __init__(self, title: str, id: str) -> None:  # noqa: A002 - as Textual calls it
@@ -25,6 +29,7 @@ class ValueTable(Widget):
         self.first: Block | None = None  # what is shown
         self._second: Block | None = None
         self._here: tuple[int, int] | None = None
+        self._styles: dict[tuple[str, int, bool], Style] = {}
 
     def show(self, first: Block, second: Block, here: tuple[int, int] | None) -> None:
         """Show these cells, in tall cells with the second ones below; `here` is the row and column in play."""
@@ -32,32 +37,42 @@ class ValueTable(Widget):
             self.first, self._second, self._here = first, second, here
             self.refresh()
 
-    def render(self) -> Content:
-        """All lines."""
+    def render_line(self, y: int) -> Strip:
+        """The heads of the columns, and then one or two lines for each sum."""
         if self.first is None or self._second is None:
-            return Content("")
+            return Strip.blank(self.size.width, self.rich_style)
         width = max(_NARROWEST, min(_WIDEST, (self.size.width - _LABEL) // len(COLUMNS)))
-        tall = self.size.height >= 2 * len(self.first.sums) + 1
-        bold = Style(bold=True)
-        parts: list[str | Content | tuple[str, str | Style]] = [(f"{self._title:<{_LABEL}}", bold)]
-        parts += [(f"{column:>{3}}".center(width), bold) for column in COLUMNS]
-        for row, total in enumerate(self.first.sums):
-            lines = [self.first.cells[row], *([self._second.cells[row]] if tall else [])]
-            for number, cells in enumerate(lines):
-                label = f"{total:>{_LABEL - 1}} " if number == 0 else " " * _LABEL
-                parts.append((f"\n{label}", bold))
-                # Both lines of a cell have the colour of the first.
-                shades = self.first.cells[row]
-                parts += [
-                    (cell.text.center(width), self._style(shades[column], (row, column) == self._here))
-                    for column, cell in enumerate(cells)
-                ]
-        return Content.assemble(*parts)
+        ground = self.rich_style
+        if y == 0:
+            heads = "".join(f"{column:>3}".center(width) for column in COLUMNS)
+            segments = [Segment(f"{self._title:<{_LABEL}}{heads}", ground + _BOLD)]
+        else:
+            tall = self.size.height >= 2 * len(self.first.sums) + 1
+            row, second = divmod(y - 1, 2) if tall else (y - 1, 0)
+            segments = self._row(row, bool(second), width, ground)
+        return Strip(segments).adjust_cell_length(self.size.width, ground)
 
-    def _style(self, cell: Cell, here: bool) -> Style:
-        variables = self.app.theme_variables
-        ground = Color.parse(variables["surface"])
-        tint = Color.parse(variables["primary" if cell.shade > 0 else "warning"])
-        background = ground.blend(tint, min(1.0, abs(cell.shade)) * 0.85)
-        foreground = background.get_contrast_text(1.0)
-        return Style(background=background, foreground=foreground, bold=here, underline=here, reverse=here)
+    def _row(self, row: int, second: bool, width: int, ground: Style) -> list[Segment]:
+        assert self.first is not None and self._second is not None
+        if row >= len(self.first.sums):
+            return []
+        label = " " * _LABEL if second else f"{self.first.sums[row]:>{_LABEL - 1}} "
+        texts = (self._second if second else self.first).cells[row]
+        # Both lines of a cell have the colour of the first.
+        shades = self.first.cells[row]
+        cells = [
+            Segment(text.text.center(width), self._style(shade.shade, (row, column) == self._here))
+            for column, (text, shade) in enumerate(zip(texts, shades, strict=True))
+        ]
+        return [Segment(label, ground + _BOLD), *cells]
+
+    def _style(self, shade: float, here: bool) -> Style:
+        key = (self.app.theme, round(max(-1.0, min(1.0, shade)) * _SHADES), here)
+        if key not in self._styles:
+            variables = self.app.theme_variables
+            tint = Color.parse(variables["primary" if key[1] > 0 else "warning"])
+            background = Color.parse(variables["surface"]).blend(tint, abs(key[1]) / _SHADES * _DEEPEST)
+            foreground = background + background.get_contrast_text(1.0)
+            style = Style(color=foreground.rich_color, bgcolor=background.rich_color)
+            self._styles[key] = style + Style(bold=here, underline=here, reverse=here)
+        return self._styles[key]

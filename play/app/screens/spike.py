@@ -161,7 +161,8 @@ class GameScreen(TableScreen):
         """Values on the buttons."""
         self._keep_advice()
         self._worths = {worth.action: worth.value for worth in worths}
-        self.query_one("#log", RichLog).write(self.speech.hint(worths))
+        if len(self.table.people) == 1:  # nobody else reads what may be told to this seat alone
+            self.query_one("#log", RichLog).write(self.speech.hint(worths))
 
     def show_odds(self, found: list[Odds]) -> None:
         """Odds beside the cards."""

@@ -191,6 +191,25 @@ def test_two_ends_at_once_are_looked_at_one_after_the_other() -> None:
     driven(application("game=spike", "seed=4"), script)
 
 
+def test_the_second_person_at_the_table_does_not_see_the_cards_of_the_first() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        await pilot.press("t")
+        await settled(pilot, table)
+        await pilot.press("m")
+        await wait(pilot, "the other person", lambda: table.viewer == 1 and table.is_quiet)
+        text = text_of(pilot.app)
+        assert "Seat 1 is to move" in text and "Your cards" not in text and "Worth" not in text
+        assert not table.query(".action")
+        await pilot.press("m", "enter")
+        await settled(pilot, table)
+        assert table.may_act and "▶ 1 you" in text_of(pilot.app)
+        own = " ".join(f"│{signed(card):^4}│" for card in view(table.table.hand, 1).own).replace("│ │", "││")
+        assert own in text_of(pilot.app) and len(table.table.hand.moves) == 1
+
+    driven(application("game=spike", "opponents=[human]", "seed=3", "hint=monte_carlo:samples=20"), script, (120, 40))
+
+
 def test_the_longest_words_fit_at_80_columns() -> None:
     """The longest that there can be: eight seats, two lines of discards, a bought card, values and odds."""
 

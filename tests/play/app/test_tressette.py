@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -219,8 +220,13 @@ def test_nobody_sees_the_cards_of_another_person() -> None:
                 await pilot.pause(0.005)
         await asked(pilot)
         assert covers == 20
-        await pilot.press("n")  # the next deal is covered from its beginning
-        await wait(pilot, "a deal", lambda: bool(re.search(SUITS, text_of(pilot.app))) or table.is_quiet)
+        held_up, reply = threading.Event(), table.session.reply
+        table.session.reply = lambda: (held_up.wait(60), reply())[1]  # type: ignore[method-assign]
+        await pilot.press("n")  # the next deal is covered from its beginning, while the players lead
+        await wait(pilot, "a deal", lambda: "is thinking" in text_of(pilot.app))
+        assert table.table.turn in (2, 3) and not re.search(SUITS, text_of(pilot.app))
+        held_up.set()
+        await wait(pilot, "a turn", lambda: table.is_quiet)
         assert "let nobody else look" in text_of(pilot.app) and not re.search(SUITS, text_of(pilot.app))
 
     driven(application("opponents=[human,greedy]", "seed=5", "hint=monte_carlo:samples=2"), script)
