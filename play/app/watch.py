@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
 from textual.widgets import RichLog, Static
 from textual.worker import Worker
 
-from play.app.actions import ActionBar
-from play.app.keys import Key, KeyBar
+from play.app.keys import Key
 from play.app.table import SLOWER, TableScreen
 from play.app.watch_keys import PACES, WATCH_BINDINGS, WATCH_KEYS
 from play.commentary import Commentary
@@ -53,17 +51,11 @@ class Watching(_Table):
 
     def compose(self) -> ComposeResult:
         """As at a table; below the board lie the open hands and the values."""
-        yield Static(id="title", markup=False)
-        with Horizontal(id="middle"):
-            with Vertical(id="board"):
-                yield from self.compose_board()
-            yield RichLog(id="log", wrap=True, markup=False)
-        yield Static(id="opened", markup=False)
-        yield Static(id="values", markup=False)
-        yield Static(id="news", markup=False)
-        yield Static(id="prompt", markup=False)
-        yield ActionBar(id="actions")
-        yield KeyBar(self.KEYS, self.language)
+        for widget in super().compose():
+            if widget.id == "news":
+                yield Static(id="opened", markup=False)
+                yield Static(id="values", markup=False)
+            yield widget
 
     # --- from one position to the next
 
