@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
+import threading
+from contextlib import suppress
+from types import FrameType
 
 from command.errors import UserError
 from play.app.application import TableApp
@@ -13,6 +17,7 @@ from play.settings import PlaySettings
 
 # Keys that say how one plays, not what: with these alone the application starts in the menu.
 _HOW = {"ui", "lang", "pace", "record", "hint"}
+_SECONDS_WITHOUT_TERMINAL = 5.0  # at the most, until the end
 
 
 def run_app(settings: PlaySettings, given: set[str]) -> int:
@@ -28,11 +33,28 @@ def run_app(settings: PlaySettings, given: set[str]) -> int:
 
 async def _run(app: TableApp) -> int:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, app.action_leave)
+
+    def hang_up(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(app.action_leave)
+        watch = threading.Timer(_SECONDS_WITHOUT_TERMINAL, _end_without_terminal, (app,))
+        watch.daemon = True
+        watch.start()
+
+    # No handler of the loop: Textual may wait for ever to write to a terminal that has gone, and the loop with it.
+    signal.signal(signal.SIGHUP, hang_up)
     try:
         await app.run_async()
     finally:
         if app.table is not None:  # it broke, or its page was closed: what was played is kept
             app.last_words = app.table.saved_words()
     return app.return_code or 0
+
+
+def _end_without_terminal(app: TableApp) -> None:
+    """End at once, with the table saved."""
+    with suppress(OSError):
+        if app.table is not None:
+            app.table.saved_words()
+    os._exit(1)
