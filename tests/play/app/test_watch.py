@@ -134,7 +134,7 @@ def test_it_goes_on_by_itself_until_it_is_stopped() -> None:
     [
         (("game=blackjack", "decks=1"), "wins less losses", "The dealer: "),
         (("game=sette_mezzo",), "wins less losses", ""),
-        (("game=spike", "seats=3", "hint=monte_carlo:samples=20"), "credits", "Seat 2: "),
+        (("game=spike", "seats=3", "hands=1", "hint=monte_carlo:samples=20"), "credits", "Seat 2: "),
     ],
 )
 def test_every_game_is_looked_on_at(game: tuple[str, ...], unit: str, hidden: str) -> None:
