@@ -28,7 +28,8 @@ async def looked_at(pilot: Pilot[int]) -> Watching:
 async def settled(pilot: Pilot[int]) -> Watching:
     screen = pilot.app.screen
     assert isinstance(screen, Watching)
-    await wait(pilot, "an end of thinking", lambda: not screen._thinking)
+    # What the title says is there as soon as the first position is thought about.
+    await wait(pilot, "an end of thinking", lambda: screen.is_mounted and shown(pilot, "#title") and not screen._thinking)
     return screen
 
 
@@ -199,7 +200,7 @@ def test_a_broken_file_is_a_line_in_the_menu(tmp_path: Path, monkeypatch: pytest
     Path("games.jsonl").write_text("{}\n")
 
     async def script(pilot: Pilot[int]) -> None:
-        await wait(pilot, "a line", lambda: "games.jsonl, line 1: game: missing; mend" in told(pilot))
+        await wait(pilot, "a line", lambda: "games.jsonl, line 1: game: missing; mend" in text_of(pilot.app))
         await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
 
     driven(application("watch=games.jsonl"), script, LARGE)
