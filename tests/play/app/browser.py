@@ -72,7 +72,7 @@ class Browser:
 
     async def __aenter__(self) -> Browser:
         assert CHROMIUM is not None
-        options = ("--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--window-size=1000,640")
+        options = ("--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--window-size=1280,800")
         quiet = ("--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking")
         self._log = (self._folder.parent / "chromium.log").open("wb")
         command = [CHROMIUM, *options, *quiet, f"--user-data-dir={self._folder}", "about:blank"]
