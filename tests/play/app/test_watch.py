@@ -194,6 +194,21 @@ def test_a_file_with_several_games_and_a_match(tmp_path: Path) -> None:
     driven(application(f"watch={path}", SLOW, "hint=monte_carlo:samples=5"), script)
 
 
+def test_there_is_no_learning_where_one_looks_on(tmp_path: Path) -> None:
+    """Nor a count of games where nobody knows who played them."""
+    path = tmp_path / "games.jsonl"
+    recorded(path, "game=blackjack", games=1)
+    for overrides, counts in ((f"watch={path}",), False), (("watch=agents", "game=blackjack"), True):
+
+        async def script(pilot: Pilot[int], counts: bool = counts) -> None:
+            screen = await looked_at(pilot)
+            await press(pilot, "space")
+            assert not screen.query_one("#lab").display and not screen.query_one("#stats").display
+            assert screen.query_one("#counted").display is counts
+
+        driven(application(*overrides, SLOW), script, LARGE)
+
+
 def test_a_broken_file_is_a_line_in_the_menu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("games.jsonl").write_text("{}\n")
