@@ -33,9 +33,17 @@ def append_lines(path: Path, lines: list[str]) -> None:
 
 
 def free_path(folder: Path, name: str, suffix: str) -> Path:
-    """`folder/name.suffix`, or with a number after the name where there is such a file already."""
+    """`folder/name.suffix`, or with a number after the name where there is such a file already.
+
+    The file is made, empty: tables that are saved at the same moment must not get the same one. Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     path, number = folder / f"{name}{suffix}", 1
-    while path.exists():
-        number += 1
-        path = folder / f"{name}-{number}{suffix}"
-    return path
+    while True:
+        try:
+            path.open("x").close()
+        except FileExistsError:
+            number += 1
+            path = folder / f"{name}-{number}{suffix}"
+        else:
+            return path

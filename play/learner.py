@@ -44,9 +44,10 @@ class Learner:
         return self.running and self.progress is None
 
     def start(self) -> None:
-        """Learn, or go on learning."""
+        """Learn, or go on learning; after a failure, begin anew."""
         self._wanted.set()
-        if self._thread is None:
+        if self._thread is None or self.failure is not None:
+            self.failure = self.progress = self._process = None
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
 
@@ -79,8 +80,8 @@ class Learner:
                 self._learn(process)
                 self._wanted.wait()
         except Exception as error:  # for whoever looks on: nobody waits for this thread
-            self.failure = error
             self._wanted.clear()
+            self.failure = error
 
     def _learn(self, process: LearningProcess) -> None:
         """Until it is paused or closed; there is a progress now and then, and one at the end."""

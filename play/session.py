@@ -73,7 +73,12 @@ class Session:
         """Write the table down now; returns the file."""
         name = f"{self.table.game.name}-{self.table.setup.seed}"
         path = self.path or free_path(SAVES, name, ".json")
-        write_save(path, self.table, self._settings)
+        try:
+            write_save(path, self.table, self._settings)
+        except OSError:
+            if self.path is None:
+                path.unlink(missing_ok=True)  # it is empty
+            raise
         self.path = path
         return path
 

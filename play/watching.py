@@ -119,6 +119,9 @@ class Watch:
         self.scene = self._source.scene(number) or self.scene
         self.number = number
         self._show(0)
+        if board_of(self.game) != board_of(self.coach.game):  # the next board asks its coach, and shows this seat
+            self.coach = Coach(self.game, self.settings, None)
+            self.viewer = self.viewer if self.viewer < self.game.seats else 0
 
     def worths(self) -> tuple[str, list[Worth]]:
         """What the legal actions of the seat to move are worth, the best first, and the key of their unit.

@@ -28,10 +28,7 @@ fi
 # shellcheck source=slurm/lib/job.sh
 source slurm/lib/job.sh
 [[ ! -f /dev/stdout ]] || chmod go= /dev/stdout || fail "others could read the address in the log"
-port=$("${python[@]}" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])') || exit 1
-node=${SLURMD_NODENAME:-$(hostname)} user=${USER:-$(id -un)} login=${SLURM_SUBMIT_HOST:-LOGIN-NODE}
-echo "on your own machine:  ssh -N -J $user@$login -L $port:127.0.0.1:$port $user@$node"
-"${python[@]}" -m play "$@" serve=true port="$port" &
+"${python[@]}" -m play "$@" serve=true port=0 & # says how to reach it
 child=$!
 trap 'kill "$child" 2>/dev/null' TERM
 wait "$child" || wait "$child" # a signal ends the first before the tables are saved

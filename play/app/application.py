@@ -34,7 +34,7 @@ class TableApp(App[int]):
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST_WIDTH, "-narrow"), (110, "-wide")]  # noqa: RUF012 - as in the base
     VERTICAL_BREAKPOINTS = [(0, "-low"), (LEAST_HEIGHT, "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+t", "change_theme", show=False),
+        Binding("ctrl+t,f2", "change_theme", show=False),
         Binding("question_mark,f1", "help", show=False),
         Binding("ctrl+q", "leave", show=False, priority=True),
         Binding("ctrl+c", "leave", show=False, priority=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import html
+import os
 import secrets
 import shlex
 import signal
@@ -91,12 +92,20 @@ def _told(server: TableServer, settings: PlaySettings, port: int) -> list[str]:
         user = getpass.getuser()
     except (KeyError, OSError):  # a number without a name
         user = "USER"
-    command = f"ssh -N -L {port}:{HOST}:{port} {user}@{socket.gethostname()}"
     return [
         say("serve.address", address=f"http://{HOST}:{port}/{server.token}/"),
-        say("serve.remote", command=command),
+        say("serve.remote", command=_ssh(user, port)),
         say("serve.then"),
     ]
+
+
+def _ssh(user: str, port: int) -> str:
+    """What to type on another machine to reach the port; a node of a cluster is reached through its login node."""
+    node, jump = socket.gethostname(), ""
+    if "SLURM_JOB_ID" in os.environ:
+        node = os.environ.get("SLURMD_NODENAME", node)
+        jump = f"-J {user}@{os.environ.get('SLURM_SUBMIT_HOST', 'LOGIN-NODE')} "
+    return f"ssh -N {jump}-L {port}:{HOST}:{port} {user}@{node}"
 
 
 class TableServer(textual_server.Server):

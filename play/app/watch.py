@@ -183,6 +183,7 @@ class Watching(_Table):
         if not self.__fits:
             return
         super().refresh_table()
+        self.set_class(not any(self.table.setup.seats), "-recorded")  # nobody knows who played, so nothing is counted
         width = max(self.size.width - 2, 78)
         opened = self.commentary.hands(width)
         self.set_class(bool(opened) and not self.__ended, "-opened")  # a small board need not have a hand twice

@@ -143,6 +143,18 @@ def test_what_goes_wrong_in_the_thread_is_kept_for_whoever_looks(subject: Subjec
     )
 
 
+def test_after_a_failure_it_begins_anew(subject: Subject) -> None:
+    policies = ["never", "hit_below_14"]
+    learner = Learner(lambda: process(subject, "td", policy=policies.pop(0)), lambda: FULL, threading.Lock())
+    learner.start()
+    until("a failure", lambda: learner.failure is not None, 10)
+    learner.start()
+    until("a table", lambda: learner.progress is not None, 20)
+    assert learner.running and learner.failure is None
+    learner.close()
+    learner.join()
+
+
 def test_cells_hold_the_values_of_their_states(subject: Subject) -> None:
     learned = process(subject, "ql")
     learned.step(50_000)

@@ -1,6 +1,7 @@
 """Saves: whoever goes on from one plays the same game; what is broken is one line, and stays as it is."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from command.checks import SettingsError
 from evaluate.replay import replay_file
+from play.files import free_path
 from play.saves import SaveError
 from play.session import Session
 from tests.play.people import choice, lines, sit_down, steady, talk
@@ -58,6 +60,12 @@ def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path, monkey
     assert said.endswith("Good-bye.\n") and len(list((tmp_path / "saves").iterdir())) == 2
     _, again = talk(steady, "save=saves/tressette-7.json")
     assert again.table.records == session.table.records
+
+
+def test_tables_that_are_saved_at_once_get_files_of_their_own(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(lambda _: free_path(tmp_path / "saves", "spike-3", ".json"), range(64)))
+    assert len(set(paths)) == 64 and sorted(paths) == sorted((tmp_path / "saves").iterdir())
 
 
 def test_where_nothing_can_be_written_the_game_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

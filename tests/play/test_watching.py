@@ -213,6 +213,19 @@ def test_values_of_a_network_are_its_own() -> None:
     assert {each.action for each in worths} == set(table.hand.legal)
 
 
+def test_the_next_game_of_a_file_has_its_own_coach_and_seats(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    recorded(path, "game=spike", "seats=4", "hands=1", games=1)
+    recorded(path, "game=sette_mezzo", games=1)
+    watch = looked_at(f"watch={path}", "seat=3")
+    assert watch.viewer == 3
+    assert watch.find(1)
+    watch.go(1)
+    assert (watch.game.name, watch.viewer, watch.coach.name) == ("sette_mezzo", 0, "exact")
+    hand = watch.table.hand
+    assert {each.action for each in watch.coach.hint(hand)} == set(hand.legal)
+
+
 def test_open_hands_are_those_of_the_state() -> None:
     watch = looked_at("watch=agents", "seed=7")
     told = [str(message.values["cards"]).split() for message in open_hands(watch.table.hand)]

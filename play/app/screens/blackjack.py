@@ -178,6 +178,7 @@ class GameScreen(TableScreen):
 
     def action_learn(self, name: str) -> None:
         """Start that method, or pause it; it is the one that is looked at."""
+        self._failed.discard(name)
         self.lessons.toggle(name)
         if self.lessons[name].running:
             self.method = name

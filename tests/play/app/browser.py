@@ -73,7 +73,14 @@ class Browser:
     async def __aenter__(self) -> Browser:
         assert CHROMIUM is not None
         options = ("--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--window-size=1280,800")
-        quiet = ("--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking")
+        # `--test-type`: no bar about the sandbox, which comes late and takes two lines of the terminal.
+        quiet = (
+            "--test-type",
+            "--no-first-run",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+        )
         self._log = (self._folder.parent / "chromium.log").open("wb")
         command = [CHROMIUM, *options, *quiet, f"--user-data-dir={self._folder}", "about:blank"]
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import aiohttp
 import pytest
 
 from evaluate.replay import replay_file
+from play.app.serve import _ssh
 from tests.limits import seconds, until
 from tests.play.app.browser import CHROMIUM, Browser
 from tests.play.people import ROOT
@@ -96,6 +98,14 @@ def test_a_port_that_is_taken_is_one_line(served: Served) -> None:
     second = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     assert second.returncode == 2 and second.stdout == ""
     assert second.stderr.startswith(f"error: port: {served.port} on 127.0.0.1: Address already in use; give another")
+
+
+def test_a_node_is_reached_through_its_login_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("SLURM_JOB_ID", "8"), ("SLURMD_NODENAME", "node1"), ("SLURM_SUBMIT_HOST", "login")):
+        monkeypatch.setenv(name, value)
+    assert _ssh("me", 4567) == "ssh -N -J me@login -L 4567:127.0.0.1:4567 me@node1"
+    monkeypatch.delenv("SLURM_JOB_ID")
+    assert _ssh("me", 4567) == f"ssh -N -L 4567:127.0.0.1:4567 me@{socket.gethostname()}"
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")

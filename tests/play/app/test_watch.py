@@ -195,6 +195,29 @@ def test_a_file_with_several_games_and_a_match(tmp_path: Path) -> None:
     driven(application(f"watch={path}", SLOW, "hint=monte_carlo:samples=5"), script)
 
 
+def test_there_is_no_learning_where_one_looks_on(tmp_path: Path) -> None:
+    """Nor a count of games where nobody knows who played them."""
+    path, other = tmp_path / "games.jsonl", tmp_path / "other.jsonl"
+    recorded(path, "game=blackjack", games=1)
+    recorded(other, "game=sette_mezzo", games=1)
+
+    async def no_coach(pilot: Pilot[int]) -> None:
+        screen = await looked_at(pilot)
+        await press(pilot, "space")
+        assert not any(screen.query_one(which).size.height for which in ("#odds", "#coach", "#games"))
+
+    driven(application(f"watch={other}", SLOW), no_coach)
+    for overrides, counts in ((f"watch={path}",), False), (("watch=agents", "game=blackjack"), True):
+
+        async def script(pilot: Pilot[int], counts: bool = counts) -> None:
+            screen = await looked_at(pilot)
+            await press(pilot, "space")
+            assert not screen.query_one("#lab").display and not screen.query_one("#stats").display
+            assert screen.query_one("#counted").display is counts
+
+        driven(application(*overrides, SLOW), script, LARGE)
+
+
 def test_a_broken_file_is_a_line_in_the_menu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("games.jsonl").write_text("{}\n")
