@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Middle
 from textual.screen import ModalScreen
 from textual.widgets import LoadingIndicator, Static
@@ -44,15 +46,22 @@ class OpeningScreen(ModalScreen[Any]):
             yield LoadingIndicator()
 
     def on_mount(self) -> None:
-        """Open it."""
-        self.run_worker(self._open, thread=True)
+        """Open it, in a thread that nobody waits for when the application ends: a large file takes long to read."""
+        threading.Thread(target=self._open, args=(self.app,), daemon=True).start()
 
-    def _open(self) -> None:
+    def _open(self, app: App[Any]) -> None:
         try:
             opened = self._opens(self._settings, self._given)
         except UserError as error:
-            self.app.call_from_thread(self.dismiss, str(error))
+            opened = str(error)
         except OSError as error:
-            self.app.call_from_thread(self.dismiss, f"{error.filename or ''}: {error.strerror or error}")
-        else:
-            self.app.call_from_thread(self.dismiss, opened)
+            opened = f"{error.filename or ''}: {error.strerror or error}"
+        except Exception as error:  # one of ours: it ends the application, as in any other place
+            opened = error
+        with suppress(RuntimeError):  # the application has ended
+            app.call_from_thread(self._opened, opened)
+
+    def _opened(self, opened: Any) -> None:
+        if isinstance(opened, Exception):
+            raise opened
+        self.dismiss(opened)

@@ -67,9 +67,9 @@ def serve(settings: PlaySettings, overrides: Sequence[str]) -> int:
 
 
 def table_command(overrides: Sequence[str]) -> str:
-    """The shell's command for one table: this command line, in the application."""
+    """The shell's command for one table: this command line, in the application, in the shell's own process."""
     kept = [each for each in overrides if each.lstrip("+~").partition("=")[0] not in _OWN_KEYS]
-    return shlex.join([sys.executable, "-m", "play", *kept, f"ui={APP}"])
+    return "exec " + shlex.join([sys.executable, "-m", "play", *kept, f"ui={APP}"])
 
 
 def _listen(port: int) -> socket.socket:
