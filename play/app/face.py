@@ -50,6 +50,8 @@ class TableFace(Screen[str]):
         self._news: list[str] = []  # what was said last
         self._waits: str | None = None  # what the prompt says while something stays until Enter
         self._leaving: Callable[[], None] | None = None
+        self._unsaved_at = -1  # after how many moves leaving was refused, since nothing could be saved
+        self._must_leave = False  # saved or not
 
     # --- what a game's screen gives
 
@@ -126,6 +128,10 @@ class TableFace(Screen[str]):
     def complain(self, line: str) -> None:
         """Say why something cannot be done."""
         self.app.notify(line, severity="warning", markup=False)
+
+    def warn(self, line: str) -> None:
+        """Say what went wrong with files: it takes more than one line, and is no answer to what was played."""
+        self.app.notify(line, severity="warning", timeout=10, markup=False)
 
     def refresh_table(self) -> None:
         """Show everything as it is now."""
