@@ -15,6 +15,7 @@ from play.app.keys import Key, KeyBar
 from play.hand import Move
 from play.hints import Odds, Worth
 from play.language import Language
+from play.players import HUMAN
 from play.session import Session
 from play.speech import Speech
 from play.views import view
@@ -164,7 +165,9 @@ class TableFace(Screen[str]):
     def seat_name(self, seat: int) -> str:
         """Who sits there."""
         name = self.table.setup.seats[seat]
-        return self.language.say("app.you") if seat == self.viewer and seat in self.table.people else name
+        if name == HUMAN:
+            return self.language.say("app.you" if seat == self.viewer else "app.person")
+        return name
 
     def _prompt(self) -> str:
         say = self.language.say

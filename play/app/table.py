@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import on
 from textual.binding import Binding, BindingType
+from textual.events import Click
 from textual.widgets import Button, RichLog
 
 from command.errors import UserError
@@ -175,6 +176,11 @@ class TableScreen(TableFace):
             self.query_one("#log", RichLog).clear()
             self._covered = self._shared
             self.think("app.dealing", self.session.deal, lambda _: self._go_on())
+
+    def on_click(self, event: Click) -> None:
+        """Whoever is to sit down before the screen may click on the line that says so."""
+        if self._covered and event.widget is self.query_one("#prompt"):
+            self.action_next()
 
     def action_undo(self) -> None:
         """Back to the newest decision of a person."""
