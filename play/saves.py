@@ -107,7 +107,7 @@ def _is_score(value: Any) -> bool:
     if not isinstance(value, dict) or set(value) != {"games", "ties", "wins", "totals"}:
         return False
     lists = isinstance(value["wins"], list) and isinstance(value["totals"], list)
-    numbers = lists and all(isinstance(total, int | float) for total in value["totals"])
+    numbers = lists and all(isinstance(total, int | float) and abs(total) < 1e15 for total in value["totals"])
     return numbers and all(map(_is_whole, (value["games"], value["ties"], *value["wins"])))
 
 

@@ -23,7 +23,8 @@ class Session:
 
     `settings` is the group `game`; `save` the file to which the table is saved, None for one that is named when it is
     first needed. With a file given, each decision of a person and each end of a hand is saved. `restored`: the table
-    comes from there, and what is over in it has been written down. Raises OSError where a file cannot be written.
+    comes from there, and what is over in it has been written down. Raises OSError where a file cannot be written; later
+    the game goes on all the same, `trouble` says so once, and records are tried again with the next and at the end.
     """
 
     def __init__(
@@ -39,9 +40,12 @@ class Session:
         self.path = save
         self._settings, self._ledger = settings, ledger
         self._always = save is not None
+        self._owed: list[list[dict[str, Any]]] = []  # what the ledger was to add and could not yet
+        self.trouble: OSError | None = None  # why something could not be written down, until it was told
+        self._told = ""
         self.finished = restored and table.game_over  # before, so that only the next game is to be played
         if not restored:
-            self._keep(by_person=True)
+            self._write(by_person=True)
 
     def play(self, action: int) -> Move:
         """A person's action. Raises ValueError, one line, when it is not legal or not a person's turn."""
@@ -60,8 +64,8 @@ class Session:
     def undo(self) -> bool:
         """See `Table.undo`."""
         undone = self.table.undo()
-        if undone and self._always:
-            self.save()
+        if undone:
+            self._keep(by_person=True)
         return undone
 
     def deal(self) -> None:
@@ -83,11 +87,19 @@ class Session:
         return path
 
     def leave(self) -> bool:
-        """Save what is not over, or what has a file of its own; whether there was anything to save."""
+        """Save what is not over, or what has a file of its own; whether there was anything to save. Raises OSError."""
         wanted = self.path is not None or not self.table.game_over
-        if wanted:
-            self.save()
+        try:
+            self._pay()
+        finally:
+            if wanted:
+                self.save()
         return wanted
+
+    def take_trouble(self) -> OSError | None:
+        """What is in `trouble`, once."""
+        trouble, self.trouble = self.trouble, None
+        return trouble
 
     def under(self, settings: dict[str, Any]) -> Session:
         """A new table of the same people, seed and records under other options of the game, without a save so far.
@@ -114,8 +126,24 @@ class Session:
         return self.coach.name if self.coach.chosen else None
 
     def _keep(self, by_person: bool) -> None:
+        try:
+            self._write(by_person)
+            self._told = ""
+        except OSError as error:
+            if str(error) != self._told:
+                self._told, self.trouble = str(error), error
+
+    def _write(self, by_person: bool) -> None:
         over = self.table.hand.over
-        if over and self._ledger is not None:
-            self._ledger.add(self.table.records)
-        if self._always and (by_person or over):
-            self.save()
+        try:
+            if over and self._ledger is not None:
+                self._owed.append([*self.table.records])
+                self._pay()
+        finally:
+            if self._always and (by_person or over):
+                self.save()
+
+    def _pay(self) -> None:
+        while self._owed and self._ledger is not None:
+            self._ledger.add(self._owed[0])
+            del self._owed[0]

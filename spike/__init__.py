@@ -19,6 +19,7 @@ from spike.state import Options, blank
 
 
 def _varying(options: Options) -> Mapping[str, Any]:
+    blank(options)  # bad options are found here: so many seats may be none, or more than fit into memory
     return {
         "seats": options.seats,
         "teams": tuple((seat,) for seat in range(options.seats)),

@@ -77,7 +77,7 @@ def blank(options: Options) -> np.void:
         if not isinstance(getattr(options, name), bool):
             raise ValueError(f"game.{name}: true or false, not {getattr(options, name)!r}")
     leaders = {"random": LEADER_RANDOM, "four_of_denari": LEADER_FOUR_OF_DENARI}
-    if options.first_leader not in leaders:
+    if not isinstance(options.first_leader, str) or options.first_leader not in leaders:
         raise ValueError(f"game.first_leader: {' or '.join(leaders)}, not {options.first_leader!r}")
     state["with_signals"] = options.signals
     state["with_accusi"] = options.accusi

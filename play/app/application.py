@@ -114,9 +114,9 @@ class TableApp(App[int]):
         """Light or dark."""
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
-    def action_leave(self) -> None:
-        """End, when whoever thinks has done; a table that is not over is saved."""
+    def action_leave(self, unsaved: bool = False) -> None:
+        """End, when whoever thinks has done; a table that is not over is saved, where it may not be left `unsaved`."""
         if self.table is not None:
-            self.table.leave(lambda: self.exit(0))
+            self.table.leave(lambda: self.exit(0), unsaved)
         else:
             self.exit(0)

@@ -15,6 +15,7 @@ from play.app.keys import Key, KeyBar
 from play.hand import Move
 from play.hints import Odds, Worth
 from play.language import Language
+from play.players import HUMAN
 from play.session import Session
 from play.speech import Speech
 from play.views import view
@@ -50,6 +51,8 @@ class TableFace(Screen[str]):
         self._news: list[str] = []  # what was said last
         self._waits: str | None = None  # what the prompt says while something stays until Enter
         self._leaving: Callable[[], None] | None = None
+        self._unsaved_at = -1  # after how many moves leaving was refused, since nothing could be saved
+        self._must_leave = False  # saved or not
 
     # --- what a game's screen gives
 
@@ -127,6 +130,10 @@ class TableFace(Screen[str]):
         """Say why something cannot be done."""
         self.app.notify(line, severity="warning", markup=False)
 
+    def warn(self, line: str) -> None:
+        """Say what went wrong with files: it takes more than one line, and is no answer to what was played."""
+        self.app.notify(line, severity="warning", timeout=10, markup=False)
+
     def refresh_table(self) -> None:
         """Show everything as it is now."""
         self.query_one("#title", Static).update(self.title_text())
@@ -158,7 +165,9 @@ class TableFace(Screen[str]):
     def seat_name(self, seat: int) -> str:
         """Who sits there."""
         name = self.table.setup.seats[seat]
-        return self.language.say("app.you") if seat == self.viewer and seat in self.table.people else name
+        if name == HUMAN:
+            return self.language.say("app.you" if seat == self.viewer else "app.person")
+        return name
 
     def _prompt(self) -> str:
         say = self.language.say

@@ -29,8 +29,13 @@ class ReviewScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,escape,v", "back", show=False),
         Binding("s", "sort", show=False),
+        Binding("tab", "other_half", show=False),
     ]
-    KEYS: ClassVar[tuple[Key, ...]] = (Key("s", "sort", "sort"), Key("q", "back", "back"))
+    KEYS: ClassVar[tuple[Key, ...]] = (
+        Key("s", "sort", "sort"),
+        Key("Tab", "other_half", "review_screen.scroll"),
+        Key("q", "back", "back"),
+    )
 
     def __init__(self, speech: Speech, hand: Hand, judged: list[Judged]) -> None:
         super().__init__()
@@ -46,7 +51,7 @@ class ReviewScreen(ModalScreen[None]):
             yield OptionList(id="review-list", markup=False)
             with VerticalScroll(id="review-values", can_focus=False):
                 yield Static(id="review-worths", markup=False)
-        with VerticalScroll(id="review-position", can_focus=False):
+        with VerticalScroll(id="review-position"):
             yield Static(id="review-lines", markup=False)
         yield KeyBar(self.KEYS, self._speech.language)
 
@@ -102,6 +107,11 @@ class ReviewScreen(ModalScreen[None]):
             self._worst_first = not self._worst_first
             number = int(found.get_option_at_index(found.highlighted).id or 0)
             self._list(0 if self._worst_first else number)
+
+    def action_other_half(self) -> None:
+        """The arrows move through the decisions, or the position where it is longer than its place."""
+        found, position = self.query_one("#review-list"), self.query_one("#review-position")
+        (position if found.has_focus else found).focus()
 
     def action_back(self) -> None:
         """Back to the table."""

@@ -34,10 +34,10 @@ def run_app(settings: PlaySettings, given: set[str]) -> int:
 async def _run(app: TableApp) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, app.action_leave)
+        loop.add_signal_handler(number, app.action_leave, True)
 
     def hang_up(number: int, frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(app.action_leave)
+        loop.call_soon_threadsafe(app.action_leave, True)
         watch = threading.Timer(_SECONDS_WITHOUT_TERMINAL, _end_without_terminal, (app,))
         watch.daemon = True
         watch.start()

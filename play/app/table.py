@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import on
 from textual.binding import Binding, BindingType
+from textual.events import Click
 from textual.widgets import Button, RichLog
 
 from command.errors import UserError
@@ -61,8 +62,7 @@ class TableScreen(TableFace):
         if reason is not None:
             self.complain(self.speech.line(reason))
             return
-        if (move := self._guarded(lambda: self.session.play(action))) is not None:
-            self._moved(move)
+        self._moved(self.session.play(action))
 
     def action_choose_nth(self, number: int) -> None:
         """A person plays the legal action of that number, from 0."""
@@ -74,6 +74,7 @@ class TableScreen(TableFace):
         self.choose(int(event.button.name or ""))
 
     def _moved(self, move: Move) -> None:
+        self._say_trouble()
         self.tell(self.speech.lines(events(self.table.hand, move)))
         self._waits = self.waits_for(move)
         if self._waits is None:
@@ -85,10 +86,12 @@ class TableScreen(TableFace):
     async def _go_on_after(self, wait: float) -> None:
         # Not `set_timer`: on a busy machine a timer that is late by its whole interval is never heard of again.
         await asyncio.sleep(wait)
-        self._go_on()
+        if self in self.app.screen_stack:
+            self._go_on()
 
     def _go_on(self) -> None:
         """Whoever is to move moves: a player in a thread; a person is asked."""
+        self._say_trouble()
         self._pausing = False
         if self._leaving is not None:
             self._leave_now()
@@ -148,8 +151,16 @@ class TableScreen(TableFace):
         try:
             return job()
         except OSError as error:
-            self.complain(one_line(error))
+            self.warn(self._not_saved(error))
             return None
+
+    def _say_trouble(self) -> None:
+        """What happened last may be in no file; the game goes on all the same."""
+        if (trouble := self.session.take_trouble()) is not None:
+            self.warn(self._not_saved(trouble))
+
+    def _not_saved(self, error: OSError) -> str:
+        return self.language.say("plain.not_saved", file=error.filename or "", why=error.strerror or error)
 
     # --- keys
 
@@ -166,10 +177,15 @@ class TableScreen(TableFace):
             self._covered = self._shared
             self.think("app.dealing", self.session.deal, lambda _: self._go_on())
 
+    def on_click(self, event: Click) -> None:
+        """Whoever is to sit down before the screen may click on the line that says so."""
+        if self._covered and event.widget is self.query_one("#prompt"):
+            self.action_next()
+
     def action_undo(self) -> None:
         """Back to the newest decision of a person."""
         if not self._is_busy():
-            undone = self._guarded(self.session.undo)
+            undone = self.session.undo()
             self.tell([self.language.say("plain.undone" if undone else "plain.nothing_to_undo")])
             self._go_on() if undone else None
 
@@ -214,10 +230,13 @@ class TableScreen(TableFace):
         """Back to the menu; what is not over is saved."""
         self.leave(lambda: None)
 
-    def leave(self, then: Callable[[], None]) -> None:
-        """Leave when whoever thinks has done, saving what is not over, and then do something."""
-        self._leaving = then
-        if not self._thinking and not self._pausing:
+    def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
+        """Leave when whoever thinks has done, saving what is not over, and then do something.
+
+        What cannot be saved keeps one at the table until one leaves once more; not if it may be left `unsaved`.
+        """
+        self._leaving, self._must_leave = then, unsaved
+        if not self._thinking:
             self._leave_now()
         self.refresh_table()
 
@@ -229,8 +248,11 @@ class TableScreen(TableFace):
         try:
             words = self.saved_words()
         except OSError as error:
-            self.complain(one_line(error))
-            return
+            words = [self._not_saved(error)]
+            if self._unsaved_at != len(self.table.hand.moves) and not self._must_leave:
+                self._unsaved_at = len(self.table.hand.moves)
+                self.warn(self.language.say("app.leave_unsaved", why=words[0]))
+                return
         self.dismiss("".join(words))
         then()
 

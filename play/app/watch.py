@@ -202,11 +202,11 @@ class Watching(_Table):
     def _prompt(self) -> str:
         return super()._prompt() if self._thinking else self.commentary.prompt()
 
-    def leave(self, then: Callable[[], None]) -> None:
+    def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
         """Leave when whoever thinks has done, and then do something."""
         self.__halt()
         self.games.stop()
-        super().leave(then)
+        super().leave(then, unsaved)
 
     def complain(self, line: str) -> None:
         """Say why something cannot be done; nothing goes on by itself then."""

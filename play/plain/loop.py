@@ -133,6 +133,8 @@ class PlainTable:
 
     def _read(self, prompt: str, **values: object) -> str:
         """The next line, without what surrounds it; at the end of the input the table is left."""
+        if (trouble := self.session.take_trouble()) is not None:
+            self._say_not_saved(trouble)
         self._say(prompt, **values)
         line = self._lines.readline()
         if not line:
@@ -195,7 +197,10 @@ class PlainTable:
         try:
             self._say("plain.saved", file=self.session.save())
         except OSError as error:
-            self._say("plain.not_saved", file=error.filename, why=error.strerror or error)
+            self._say_not_saved(error)
+
+    def _say_not_saved(self, error: OSError) -> None:
+        self._say("plain.not_saved", file=error.filename, why=error.strerror or error)
 
     def _say_saved(self) -> None:
         saved = self.session.leave()

@@ -140,6 +140,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "match: tressette is not played to 7": {"match": 7},
     "score: missing or not": {"score": {"games": 1}},
     "score: not that": {"score": {"games": 0, "ties": 0, "wins": [0], "totals": [0.0]}},
+    "game.seats: a whole number from 2 to 8": {"game": {"name": "spike", "seats": None}},
     "hands: missing or not": {"hands": []},
     "there is no action 77": {"hands": [[77]]},
     "may not play": {"hands": [[0, 0]]},

@@ -248,6 +248,8 @@ def bad(options: dict[str, Any]) -> str:
 
 def test_bad_options_are_named() -> None:
     assert bad({"seats": 9}) == "game.seats: a whole number from 2 to 8, not 9"
+    assert bad({"seats": 10**30}).startswith("game.seats: a whole number from 2 to 8, not 1000")
+    assert bad({"seats": 2.5}) == "game.seats: a whole number from 2 to 8, not 2.5"
     assert bad({"seats": 1}) == "game.seats: a whole number from 2 to 8, not 1"
     assert bad({"seats": 4, "min_seats": 5}) == "game.min_seats: a whole number from 2 to 4, not 5"
     assert bad({"credits": 51}) == "game.credits: an even number, because everything is paid in twos, not 51"

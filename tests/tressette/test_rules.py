@@ -153,6 +153,7 @@ def test_options_change_no_card() -> None:
     [
         ({"signal": True}, "game.signal: tressette has no such option; it has accusi, first_leader, signals"),
         ({"signals": "yes"}, "game.signals: true or false, not 'yes'"),
+        ({"first_leader": ["me"]}, r"game.first_leader: random or four_of_denari, not \['me'\]"),
         ({"first_leader": "me"}, "game.first_leader: random or four_of_denari, not 'me'"),
     ],
 )

@@ -105,11 +105,6 @@ class GameScreen(TableScreen):
         score, to = self.table.match_score, self.table.setup.match
         return None if score is None or to is None else (to, score)
 
-    def seat_name(self, seat: int) -> str:
-        """Who sits there; another person is a person."""
-        name = super().seat_name(seat)
-        return self.language.say("tressette_screen.person") if name == "human" else name
-
     def title_text(self) -> str:
         """Game, match and seed: who sits where is on the board."""
         match = self._match()

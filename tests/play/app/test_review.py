@@ -25,6 +25,10 @@ def test_values_cost_and_position_of_a_decision() -> None:
         assert f"hit -{last.cost:.2f}" in text and "best: stick" in text
         assert f"★ stick {last.best.value:+.3f}" in text and "hit -1.000  ← played" in text
         assert f"Before move {last.number}, seat 0:" in text and "Your cards:" in text and "You lose." in text
+        await pilot.press("tab")  # a position may be longer than its place: the arrows go through it now
+        assert pilot.app.screen.query_one("#review-position").has_focus
+        await pilot.press("tab")
+        assert pilot.app.screen.query_one("#review-list").has_focus
         await pilot.press("escape")
         assert pilot.app.screen is table
 

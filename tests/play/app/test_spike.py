@@ -210,6 +210,21 @@ def test_the_second_person_at_the_table_does_not_see_the_cards_of_the_first() ->
     driven(application("game=spike", "opponents=[human]", "seed=3", "hint=monte_carlo:samples=20"), script, (120, 40))
 
 
+def test_the_second_person_sits_down_by_mouse_and_the_first_is_called_a_person() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
+        table = pilot.app.screen
+        assert isinstance(table, TableScreen)
+        await wait(pilot, "the line", lambda: "premi Invio" in text_of(pilot.app))
+        await pilot.click("#title")
+        assert not table.may_act and " human" not in text_of(pilot.app)
+        await pilot.click("#prompt")
+        await wait(pilot, "a turn", lambda: table.may_act)
+        assert " persona " in text_of(pilot.app) and " human" not in text_of(pilot.app)
+
+    driven(application("game=spike", "opponents=human", "seed=5", "lang=it"), script)
+
+
 def test_the_longest_words_fit_at_80_columns() -> None:
     """The longest that there can be: eight seats, two lines of discards, a bought card, values and odds."""
 

@@ -1,0 +1,74 @@
+"""Files that cannot be written while one plays: it is said, the game goes on, and nothing is lost that can be kept."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from evaluate.replay import replay_file
+from play.files import append_lines
+from play.session import Session
+from tests.play.people import choice, sit_down, steady, talk
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    """As on a disk that is full: no file may be longer."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_lines_are_added_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    append_lines(path, ["one", "two"])
+    with files_up_to(10), pytest.raises(OSError, match="games") as error:
+        append_lines(path, ["three"])
+    assert path.read_text() == "one\ntwo\n" and error.value.filename == str(path)
+    append_lines(path, ["four"])
+    assert path.read_text() == "one\ntwo\nfour\n"
+
+
+@pytest.mark.parametrize("more", [(), ("match=11",)])
+def test_records_that_could_not_be_written_follow_with_the_next(more: tuple[str, ...], tmp_path: Path) -> None:
+    record = tmp_path / "games.jsonl"
+    session = sit_down("seed=7", f"record={record}", *more)
+
+    def play() -> None:
+        while not session.table.hand.over:
+            session.play(choice(session.table)) if session.table.person_to_move else session.reply()
+
+    with files_up_to(10):
+        play()
+        trouble = session.take_trouble()
+        assert trouble is not None and trouble.filename == str(record) and session.take_trouble() is None
+        with pytest.raises(OSError, match="too large"):
+            session.leave()
+    assert record.read_text() == ""
+    session.deal()
+    play()
+    found = list(replay_file(record))
+    assert len(found) == 2 and not [line for line in found if "error" in line]
+
+
+def test_in_lines_too_the_game_goes_on(tmp_path: Path) -> None:
+    """Two games, of which none can be written; that they are lost is said when one leaves."""
+    record, asked = tmp_path / "games.jsonl", []
+
+    def answer(session: Session) -> str:
+        asked.append(session.table.number)
+        return steady(session)
+
+    with files_up_to(10), pytest.raises(OSError, match="games"):
+        talk(answer, "game=sette_mezzo", "seed=7", f"record={record}", "games=2")
+    assert set(asked) == {0, 1} and record.read_text() == ""
