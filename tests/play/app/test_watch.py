@@ -29,7 +29,9 @@ async def settled(pilot: Pilot[int]) -> Watching:
     screen = pilot.app.screen
     assert isinstance(screen, Watching)
     # What the title says is there as soon as the first position is thought about.
-    await wait(pilot, "an end of thinking", lambda: screen.is_mounted and shown(pilot, "#title") and not screen._thinking)
+    await wait(
+        pilot, "an end of thinking", lambda: screen.is_mounted and shown(pilot, "#title") and not screen._thinking
+    )
     return screen
 
 
