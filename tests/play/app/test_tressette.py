@@ -110,7 +110,7 @@ def test_a_hand_by_digits_and_by_pointing() -> None:
         text = text_of(pilot.app)
         ours, theirs = seen(table).points[0], seen(table).points[1]
         assert f"The hand is over: you {ours}, they {theirs}." in text
-        assert ("You win." if ours > theirs else "You lose.") in text and "takes the trick" in text
+        assert ("You win." if ours > theirs else "You lose.") in text and "takes it" in text
         hand = table.table.hand
         await pilot.press("enter")
         await asked(pilot)
