@@ -65,7 +65,8 @@ def test_every_kind_has_one_limit_and_a_table_of_more(kind: str) -> None:
     text = shown(measured(kind))
     assert text.count("limits") == 1 and text.count("limited by the ") == 1
     if kind in ("local", "ray"):
-        assert "1,000" in text and "driver" in text  # workers, and what they would be limited by
+        # Workers, and what they would be limited by: the first by themselves, the last by the learner.
+        assert "1,000" in text and "workers    │ more rollout.workers" in text and "learner    │ a larger" in text
     else:
         assert "with more threads, on as many CPUs" in text
 

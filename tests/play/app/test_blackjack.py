@@ -79,7 +79,9 @@ def test_methods_are_started_and_paused_and_the_heatmap_changes() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await sat_down(pilot)
         await pilot.press("b", "l")
-        assert "l …QL" in text_of(pilot.app) and table.lessons.choices.speed == 10_000
+        # Compiled already where another test of this process has done so.
+        assert "l …QL" in text_of(pilot.app) or "l ●QL" in text_of(pilot.app)
+        assert table.lessons.choices.speed == 10_000
         await learned(pilot, table, "ql", 2_000)
         await pilot.press("l")
         await _still(pilot, table, "ql")
