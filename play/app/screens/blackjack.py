@@ -82,9 +82,8 @@ class GameScreen(TableScreen):
                 yield LearnBar(self.language)
             yield widget
 
-    def on_mount(self) -> None:
+    def on_mount(self) -> None:  # Textual calls that of the base as well
         """Sit down, and look at the learners from now on."""
-        super().on_mount()
         self.set_interval(_LOOK_SECONDS, self._look)
         self.set_interval(max(self.pace, _LEAST_PACE), self._play_itself)
 

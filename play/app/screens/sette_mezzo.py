@@ -80,11 +80,10 @@ class GameScreen(TableScreen):
                 yield Static(id=name, markup=False)
             yield NextButton(self.language.say("sette_screen.next"))
 
-    def on_mount(self) -> None:
+    def on_mount(self) -> None:  # Textual calls that of the base as well
         """Sit down; the game is solved meanwhile."""
         hand = self.table.hand
         self.run_worker(lambda: self.session.coach.hint(hand), thread=True)
-        super().on_mount()
 
     def on_resize(self, event: Resize) -> None:
         """There may be more room now, or less."""

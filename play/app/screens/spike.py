@@ -71,11 +71,10 @@ class GameScreen(TableScreen):
             yield Static(id=name, markup=False)
         yield NextButton(self.language.say("spike_screen.next"))
 
-    def on_mount(self) -> None:
+    def on_mount(self) -> None:  # Textual calls that of the base as well
         """Sit down; what the first showdown needs is compiled meanwhile."""
         hand = self.table.hand
         self.run_worker(lambda: compile_rules(hand), thread=True)
-        super().on_mount()
 
     def on_resize(self, event: textual_events.Resize) -> None:
         """There may be more room now, or less."""
