@@ -49,11 +49,11 @@ async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2400)
 @pytest.mark.parametrize("name", GAMES)
 def test_ten_thousand_keys_and_clicks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two thousand for each table."""
-    anything(name, 2000, tmp_path, monkeypatch)
+    """At Blackjack fewer: while it learns, each key waits for an idle process."""
+    anything(name, 400 if name == "blackjack" else 2400, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("name", GAMES)
