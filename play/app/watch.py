@@ -44,7 +44,6 @@ class Watching(_Table):
         self.games = watch
         self.commentary = Commentary(language, self.speech, watch)
         self.viewer, self.__board = watch.viewer, board_of(watch.game)
-        self.__begun = False
         self.__worths: tuple[str, list[Worth]] | None = None  # None while they are not wanted, or not known yet
         self.__said: tuple[int, int] = (-1, 0)  # the hand, and the move, up to which the log goes
         self.__timer: Worker[None] | None = None  # until it goes on by itself
@@ -69,10 +68,8 @@ class Watching(_Table):
         return not (self._thinking or self.__timer or self._leaving)
 
     def _go_on(self) -> None:
-        """Begin, once: a game's screen may have sat down already."""
-        if not self.__begun:
-            self.__begun = True
-            self.__arrive()
+        """Begin."""
+        self.__arrive()
 
     def __arrive(self) -> None:
         """A position was reached: say how, find out what the actions are worth, and go on from there."""
