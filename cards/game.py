@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cards.matches import MatchRules
     from cards.mdp import Model
     from cards.numbering import Numbering
+    from cards.symmetry import Symmetry
 
 States = NDArray[np.void]
 Games = NDArray[np.int64]
@@ -51,7 +52,8 @@ class Game:
     process of a game of one seat whose states can be enumerated.
     `numbering(options)` are its decisions as numbered states, for a game whose policies fit a table. `varying(options)`
     are the fields of this record that follow from the options, such as `seats`. `match` is how hands add up to a match,
-    for a game that is played to a score; its `record` and `replay` are of one hand.
+    for a game that is played to a score; its `record` and `replay` are of one hand. `symmetry` says which parts of it
+    are alike, if there are such.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Game:
     varying: Callable[[Any], Mapping[str, Any]] | None = None
     kinds: Mapping[str, PlayerKind] = field(default_factory=dict)
     match: MatchRules | None = None
+    symmetry: Symmetry | None = None
 
     @cached_property
     def blank(self) -> np.void:

@@ -7,7 +7,7 @@ from cards.game import Game
 from cards.kinds import PlayerKind
 from cards.matches import MatchRules
 from tressette.cards import CARDS, card_text
-from tressette.observation import BITS, BITS_WITH_ACCUSI
+from tressette.observation import BITS, BITS_WITH_ACCUSI, symmetry
 from tressette.players import POLICIES
 from tressette.records import in_match, record, replay
 from tressette.rewards import REWARDS
@@ -16,7 +16,7 @@ from tressette.search import alpha_beta, cheating, monte_carlo
 
 
 def _varying(options: Options) -> Mapping[str, Any]:
-    return {"bits": BITS_WITH_ACCUSI if options.accusi else BITS}
+    return {"bits": BITS_WITH_ACCUSI if options.accusi else BITS, "symmetry": symmetry(options.accusi)}
 
 
 GAME = Game(
@@ -37,6 +37,7 @@ GAME = Game(
         "alpha_beta": PlayerKind(alpha_beta.Options, alpha_beta.make),
         "cheating": PlayerKind(cheating.Options, cheating.make),
     },
+    symmetry=symmetry(accusi=False),
     varying=_varying,
     action_text=card_text,
     replay=replay,

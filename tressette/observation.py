@@ -12,20 +12,32 @@
 | 448-457   | trick number, one-hot                                            |
 | 458-461   | who leads the trick, one-hot by relative seat                    |
 | 462-537   | with `game.accusi`: declared by relative seat 0, 1, 2, 3         |
+| then, from 462 or 538 on:                                                    |
+| 0-159     | cards that relative seat 0, 1, 2, 3 led a trick with             |
+| 160-319   | cards that relative seat 0, 1, 2, 3 could not follow suit with   |
+| 320-359   | own cards that beat what lies on the table                       |
+| 360-363   | relative seat whose card takes the trick as it lies, one-hot     |
+| 364-375   | thirds on the table, thermometer                                 |
+| 376-415   | own cards that no card of others beats, the trick's included     |
+| 416-455   | the highest card of others in each suit, the trick's included    |
 
 Each seat's 19 bits of declarations are those of `tressette.accusi`. What a signal still owes (`owed` in the state) is
-not here: a network has the newest signals and the cards played.
+not here: a network has the newest signals and the cards played. The bits below 462, or 538, are those of older
+versions, whose networks look at no others (`network.inputs`). The last 136 follow from what stands before them: a
+network learns sooner with them (docs/strength.md).
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cards.bits import bit, put, put_thermometer
-from tressette.accusi import ACCUSI
-from tressette.cards import CARDS, SUITS
+from cards.bits import bit, highest, put, put_thermometer
+from cards.symmetry import Symmetry, layout
+from tressette.accusi import ACCUSI, NAPOLETANA, PER_RANK, SAME_RANK
+from tressette.cards import CARDS, DECK, RANKS, SUIT_MASK, SUITS, THIRDS
 
 HAND = 0
 TRICK = HAND + CARDS
@@ -37,17 +49,32 @@ OTHER_THIRDS = OWN_THIRDS + 32
 TRICK_NUMBER = OTHER_THIRDS + 32
 LEADER = TRICK_NUMBER + 10
 DECLARED = LEADER + 4
-BITS = DECLARED
-BITS_WITH_ACCUSI = DECLARED + 4 * ACCUSI
+# From the end of these on, which is another with accusi:
+LED = 0
+STRAYED = LED + 4 * CARDS
+BEATING = STRAYED + 4 * CARDS
+TAKING = BEATING + CARDS
+ON_TABLE = TAKING + 4
+UNBEATEN = ON_TABLE + 12
+HIGHEST = UNBEATEN + CARDS
+_MORE = HIGHEST + CARDS
+BITS = DECLARED + _MORE
+BITS_WITH_ACCUSI = DECLARED + 4 * ACCUSI + _MORE
 
 
 @njit
 def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
     """OR the observation of `seat` into the zeroed `words`."""
     put(words, HAND, state.hands[seat])
+    more = DECLARED + (4 * ACCUSI if state.with_accusi else 0)
+    gone = np.uint64(0)
     for relative in range(4):
         other = (seat + relative) & 3
-        put(words, PLAYED + CARDS * relative, state.played[other])
+        played = state.played[other]
+        gone |= played
+        put(words, PLAYED + CARDS * relative, played)
+        put(words, more + LED + CARDS * relative, played & state.led)
+        put(words, more + STRAYED + CARDS * relative, played & state.strayed)
         put(words, VOIDS + SUITS * relative, np.uint64((state.voids >> (SUITS * other)) & 15))
         if relative > 0 and state.trick[other] < CARDS:
             put(words, TRICK + CARDS * (relative - 1), bit(state.trick[other]))
@@ -59,6 +86,7 @@ def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
     put_thermometer(words, OTHER_THIRDS, state.thirds[(seat & 1) ^ 1])
     put(words, TRICK_NUMBER, bit(min(state.plays >> 2, 9)))
     put(words, LEADER, bit((state.leader - seat) & 3))
+    _put_standing(state, seat, DECK & ~gone, words, more)
 
 
 @njit
@@ -67,3 +95,51 @@ def _put_signals(state: Any, seat: int, words: NDArray[np.uint64], offset: int) 
         signal = state.signals[seat, suit]
         if signal > 0:
             put(words, offset + 3 * suit + signal - 1, np.uint64(1))
+
+
+@njit
+def _put_standing(state: Any, seat: int, left: np.uint64, words: NDArray[np.uint64], more: int) -> None:
+    """How the trick and the suits stand, of the cards `left` in all hands."""
+    hand = state.hands[seat]
+    others = left & ~hand
+    if state.trick[state.leader] < CARDS:
+        taker, thirds = np.int64(state.leader), 0
+        card = np.int64(state.trick[taker])
+        suit_end = RANKS * (card // RANKS + 1)
+        for other in range(4):
+            lying = np.int64(state.trick[other])
+            if lying < CARDS:
+                others |= bit(lying)
+                thirds += THIRDS[lying % RANKS]
+            if card < lying < suit_end:
+                taker, card = np.int64(other), lying
+        put(words, more + BEATING, hand & (bit(suit_end) - (bit(card) << np.uint64(1))))
+        put(words, more + TAKING, bit((taker - seat) & 3))
+        put_thermometer(words, more + ON_TABLE, thirds)
+    for suit in range(SUITS):
+        shift = np.uint64(RANKS * suit)
+        top = highest((others >> shift) & SUIT_MASK)
+        own = (hand >> shift) & SUIT_MASK & ~(bit(top + 1) - np.uint64(1))
+        put(words, more + UNBEATEN + RANKS * suit, own)
+        if top >= 0:
+            put(words, more + HIGHEST + RANKS * suit + top, np.uint64(1))
+
+
+@cache
+def symmetry(accusi: bool) -> Symmetry:
+    """The four suits, of which none is trumps."""
+    cards = np.arange(CARDS).reshape(SUITS, RANKS)
+    suits = np.arange(SUITS).reshape(SUITS, 1)
+    signals = np.arange(3 * SUITS).reshape(SUITS, 3)
+    # The last bit of each rank says that a seat has all four cards of it.
+    ranks = range(SAME_RANK, ACCUSI, PER_RANK)
+    declared = np.array([[first + suit for first in (NAPOLETANA, *ranks)] for suit in range(SUITS)])
+    groups = [(start, RANKS, cards) for start in range(HAND, VOIDS, CARDS)]
+    groups += [(VOIDS + SUITS * seat, 1, suits) for seat in range(4)]
+    groups += [(SIGNALS + 12 * seat, 3, signals) for seat in range(4)]
+    if accusi:
+        groups += [(DECLARED + ACCUSI * seat, declared.shape[1], declared) for seat in range(4)]
+    more = DECLARED + (4 * ACCUSI if accusi else 0)
+    sets = [*range(LED, TAKING, CARDS), UNBEATEN, HIGHEST]
+    groups += [(more + start, RANKS, cards) for start in sets]
+    return layout(groups, SUITS, BITS_WITH_ACCUSI if accusi else BITS)

@@ -37,6 +37,8 @@ STATE = np.dtype(
         ("random", np.uint64),  # the game's own generator (splitmix64)
         ("hands", np.uint64, SEATS),  # bit c: the seat holds card c
         ("played", np.uint64, SEATS),  # bit c: the seat has played card c, the current trick included
+        ("led", np.uint64),  # bit c: card c led a trick
+        ("strayed", np.uint64),  # bit c: card c was played by a seat that could not follow suit
         ("accusi", np.uint32, SEATS),  # what the seat has declared, see `tressette.accusi`; 0 before its first card
         ("voids", np.uint16),  # bit 4 * seat + suit: the seat is known to have no more of the suit
         ("owed", np.uint16),  # bit 4 * seat + suit: what its newest signal said it holds is not yet shown
@@ -89,6 +91,8 @@ def blank(options: Options) -> np.void:
 def begin(state: Any, leader: int) -> None:
     """Start the hand that lies in `state.hands`."""
     state.played[:] = np.uint64(0)
+    state.led = np.uint64(0)
+    state.strayed = np.uint64(0)
     state.accusi[:] = np.uint32(0)
     state.voids = np.uint16(0)
     state.owed = np.uint16(0)
@@ -170,12 +174,14 @@ def apply(state: Any, card: int) -> None:
     state.order[state.plays] = card
     state.plays += 1
     if seat == state.leader:
+        state.led |= bit(card)
         if state.with_signals:
             _signal(state, seat, suit)
     else:
         if state.owed != 0:
             _show(state, seat, card)
         if suit != state.trick[state.leader] // RANKS:
+            state.strayed |= bit(card)
             _mark_void(state, seat, state.trick[state.leader] // RANKS)
     state.turn = (seat + 1) & 3
     if state.plays & 3 == 0:

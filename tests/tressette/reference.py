@@ -171,6 +171,33 @@ class Hand:
         if self.with_accusi:
             for seat in order:
                 bits += [word in self.declared[seat] for word in ACCUSI]
+        return bits + self._more_observation(observer, order)
+
+    def _more_observation(self, observer: int, order: list[int]) -> list[bool]:
+        """What older versions did not show."""
+        tricks = [*self.tricks(), self.trick()]
+        bits = []
+        for seat in order:
+            led = [trick[0][1] for trick in tricks if trick and trick[0][0] == seat]
+            bits += [card in led for card in DECK]
+        for seat in order:
+            played = [(card, trick[0][1]) for trick in tricks for who, card in trick if who == seat]
+            strayed = [card for card, first in played if suit_of(card) != suit_of(first)]
+            bits += [card in strayed for card in DECK]
+        hand, lying = self.hands[observer], self.trick()
+        table = [card for _, card in lying]
+        for card in DECK:
+            bits.append(card in hand and bool(lying) and taker([*lying, (-1, card)]) == -1)
+        bits += [bool(lying) and taker(lying) == seat for seat in order]
+        bits += [k < sum(THIRDS.get(card[0], 0) for card in table) for k in range(12)]
+        gone = {card for _, card, _ in self.history} - set(table)
+        others = [card for card in DECK if card not in gone and card not in hand]
+        for card in DECK:
+            beaten = any(suit_of(other) == suit_of(card) and strength(other) > strength(card) for other in others)
+            bits.append(card in hand and not beaten)
+        for card in DECK:
+            higher = [o for o in others if suit_of(o) == suit_of(card) and strength(o) > strength(card)]
+            bits.append(card in others and not higher)
         return bits
 
     def _reward(self, seat: int, card: str) -> None:

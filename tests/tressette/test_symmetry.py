@@ -12,7 +12,7 @@ from cards.play import Decisions, RandomPlayer, play
 from cards.splitmix import stream
 from tressette.accusi import ACCUSI, PER_RANK, SAME_RANK
 from tressette.cards import CARDS, RANKS, SUITS
-from tressette.observation import BITS_WITH_ACCUSI, DECLARED, HAND, SIGNALS, VOIDS
+from tressette.observation import BITS_WITH_ACCUSI, DECLARED, HAND, HIGHEST, LED, SIGNALS, TAKING, UNBEATEN, VOIDS
 
 GAME = load_game("tressette", {"signals": True, "accusi": True})
 HANDS = 12
@@ -27,7 +27,8 @@ def old_cards(suits: tuple[int, ...]) -> NDArray[np.int64]:
 def old_bits(suits: tuple[int, ...]) -> NDArray[np.int64]:
     """The same for the bits of an observation."""
     bits = np.arange(BITS_WITH_ACCUSI)
-    for start in range(HAND, VOIDS, CARDS):
+    more = DECLARED + 4 * ACCUSI
+    for start in [*range(HAND, VOIDS, CARDS), *(more + k for k in (*range(LED, TAKING, CARDS), UNBEATEN, HIGHEST))]:
         bits[start : start + CARDS] = start + old_cards(suits)
     for seat in range(4):
         for new, old in enumerate(suits):
@@ -46,6 +47,16 @@ def renamed_deal(states: States, suits: tuple[int, ...]) -> States:
     for new, old in enumerate(old_cards(suits)):
         renamed["hands"] |= (states["hands"] >> np.uint64(old) & np.uint64(1)) << np.uint64(new)
     return renamed
+
+
+@pytest.mark.parametrize("suits", TURN_ROUND)
+def test_the_symmetry_that_networks_are_told(suits: tuple[int, ...]) -> None:
+    """A bit trades places with that of the same place of the other suit, and those of no suit stay."""
+    symmetry = GAME.symmetry
+    assert symmetry is not None
+    there = {pair: bit for bit, pair in enumerate(zip(symmetry.part.tolist(), symmetry.place.tolist(), strict=True))}
+    renamed = [suits[part] if part >= 0 else part for part in symmetry.part]
+    assert [there[pair] for pair in zip(renamed, symmetry.place.tolist(), strict=True)] == old_bits(suits).tolist()
 
 
 @pytest.mark.parametrize("suits", TURN_ROUND)

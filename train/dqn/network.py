@@ -29,12 +29,18 @@ class Trace(NamedTuple):
     seen: Tensor  # by the first layer
     hidden: list[Tensor]  # outputs of the hidden layers, in their number format
     features: Tensor  # the last of them in float32
+    means: list[Tensor]  # of the outputs over the parts of the game, where there are such
 
     def first(self, rows: int) -> Trace:
         """Of the first rows of the batch alone."""
-        return Trace(
-            self.values[:rows], self.seen[:rows], [output[:rows] for output in self.hidden], self.features[:rows]
-        )
+        batch = len(self.values)
+
+        def head(tensor: Tensor) -> Tensor:  # which may have a row for each part
+            return tensor[: rows * (len(tensor) // batch)]
+
+        lists = ([head(output) for output in outputs] for outputs in (self.hidden, self.means))
+        hidden, means = lists
+        return Trace(self.values[:rows], head(self.seen), hidden, head(self.features), means)
 
 
 class QNetwork(nn.Module):
@@ -50,6 +56,7 @@ class QNetwork(nn.Module):
 
     def __init__(self, bits: int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
         super().__init__()
+        self.actions = actions
         self.input = PackedLinear(bits, hidden[0])
         layers: list[nn.Module] = []
         for before, after in pairwise(hidden):
@@ -80,7 +87,7 @@ class QNetwork(nn.Module):
         for layer in self._hidden:
             hidden.append(linear(hidden[-1], layer.weight, layer.bias, relu=True))
         features = hidden[-1].float()
-        return Trace(self._output(features), seen, hidden, features)
+        return Trace(self._output(features), seen, hidden, features, [])
 
     def _output(self, features: Tensor) -> Tensor:
         advantage = linear(features, self.head.weight, self.head.bias)
@@ -97,36 +104,38 @@ class QNetwork(nn.Module):
         of_output = self._backward_output(trace.features, of_values, gradient).to(trace.hidden[-1].dtype)
         layers, into = self._hidden, gradient._hidden
         for k in reversed(range(len(layers))):
-            of_sum = _before_relu(of_output, trace.hidden[k + 1])
-            _write(into[k], trace.hidden[k], of_sum)
+            of_sum = before_relu(of_output, trace.hidden[k + 1])
+            write(into[k], trace.hidden[k], of_sum)
             of_output = multiply(of_sum, layers[k].weight)
-        of_sum = _before_relu(of_output, trace.hidden[0])
+        of_sum = before_relu(of_output, trace.hidden[0])
         self.input.gradient(trace.seen, of_sum, gradient.input.weight)
-        _write_sum(of_sum, gradient.input.bias)
+        write_sum(of_sum, gradient.input.bias)
 
     def _backward_output(self, features: Tensor, of_values: Tensor, gradient: QNetwork) -> Tensor:
         if self.value is None or gradient.value is None:
-            _write(gradient.head, features, of_values)
+            write(gradient.head, features, of_values)
             return multiply(of_values, self.head.weight)
         of_value = of_values.sum(dim=1, keepdim=True)
         of_advantage = of_values - of_value / of_values.shape[1]
-        _write(gradient.value, features, of_value)
-        _write(gradient.head, features, of_advantage)
+        write(gradient.value, features, of_value)
+        write(gradient.head, features, of_advantage)
         return torch.addmm(multiply(of_advantage, self.head.weight), of_value, self.value.weight)
 
 
-def _before_relu(of_output: Tensor, output: Tensor) -> Tensor:
+def before_relu(of_output: Tensor, output: Tensor) -> Tensor:
     """The gradient where the ReLU let something through, 0 elsewhere."""
     result: Tensor = torch.ops.aten.threshold_backward(of_output, output, 0)
     return result
 
 
-def _write(into: nn.Linear, x: Tensor, of_output: Tensor) -> None:
+def write(into: nn.Linear, x: Tensor, of_output: Tensor) -> None:
+    """Write the gradient of a layer's weight and bias, given its input and the gradient of its output."""
     multiply_into(into.weight, of_output.t(), x)
-    _write_sum(of_output, into.bias)
+    write_sum(of_output, into.bias)
 
 
-def _write_sum(of_output: Tensor, bias: Tensor) -> None:
+def write_sum(of_output: Tensor, bias: Tensor) -> None:
+    """Write the gradient of a bias, given that of the output."""
     if bias.dtype == of_output.dtype:
         torch.sum(of_output, 0, out=bias)
     else:
@@ -232,7 +241,7 @@ class NetworkPlayer:
         if len(packed) <= rows:
             result: NDArray[np.float32] = self._network(packed).cpu().numpy()
             return result
-        result = np.empty((len(packed), self._network.head.out_features), np.float32)
+        result = np.empty((len(packed), self._network.actions), np.float32)
         for first in range(0, len(packed), rows):
             result[first : first + rows] = self._network(packed[first : first + rows]).numpy()
         return result

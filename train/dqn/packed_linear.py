@@ -1,5 +1,7 @@
 """The first layer of a network, straight from packed observations, by either of two kernels.
 
+It sees the first `bits` bits of an observation, which may have more.
+
 `gather`: an observation has few bits set (45 of 462 in Tressette), so the product with its bits is the sum of the rows
 of the weight at those bits. Sums are float32; compiled loops for a CPU.
 `unpack`: the bits are written out in the number format that the chip multiplies fastest, and multiplied.
@@ -18,7 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cards.bits import WORD, lowest, popcount
+from cards.bits import WORD, bit, lowest, popcount
 from train.dqn.kernels import linear, multiply_into
 from train.dqn.torch_bits import unpack_tensor
 
@@ -52,7 +54,7 @@ class PackedLinear(nn.Module):
         if self._gathers and words.device.type == "cpu":
             out = torch.empty(len(words), self.bias.numel(), dtype=self._format)
             sums = _sums_in_bfloat16 if out.dtype == torch.bfloat16 else _sums
-            sums(_packed(words), self.weight.numpy(), self.bias.numpy(), _as_numpy(out))
+            sums(packed(words), self.bits, self.weight.numpy(), self.bias.numpy(), as_numpy(out))
             return words, out
         unpacked = unpack_tensor(words, self.bits, self._format)
         return unpacked, linear(unpacked, self.weight.t(), self.bias, relu=True)
@@ -61,26 +63,34 @@ class PackedLinear(nn.Module):
         """Write the gradient of the weight, given that of the output before its ReLU, `[batch, width]`."""
         if seen.dtype == torch.int64:
             add = _add_bfloat16 if of_sum.dtype == torch.bfloat16 else _add
-            add(_packed(seen), _as_numpy(of_sum), of_weight.zero_().numpy())
+            add(packed(seen), self.bits, as_numpy(of_sum), of_weight.zero_().numpy())
         else:
             multiply_into(of_weight, seen.t(), of_sum)
 
 
-def _packed(words: Tensor) -> NDArray[np.uint64]:
+def packed(words: Tensor) -> NDArray[np.uint64]:
+    """The words of a tensor, unsigned."""
     return words.numpy().view(np.uint64)
 
 
-def _as_numpy(values: Tensor) -> NDArray[Any]:
+def as_numpy(values: Tensor) -> NDArray[Any]:
     """NumPy knows no bfloat16: its bits as integers."""
     return values.view(torch.uint16).numpy() if values.dtype == torch.bfloat16 else values.numpy()
 
 
 @njit
-def _set_bits(words: NDArray[np.uint64], out: NDArray[np.int64]) -> int:
+def seen_word(words: NDArray[np.uint64], k: int, bits: int) -> np.uint64:
+    """Word `k` of a row, of which no more than the first `bits` bits are looked at."""
+    left = bits - WORD * k
+    return words[k] if left >= WORD else words[k] & (bit(left) - np.uint64(1))
+
+
+@njit
+def _set_bits(words: NDArray[np.uint64], bits: int, out: NDArray[np.int64]) -> int:
     """Write the indices of the set bits of a row, rising; returns how many there are."""
     count = 0
-    for k in range(words.size):
-        word = words[k]
+    for k in range((bits + WORD - 1) // WORD):
+        word = seen_word(words, k, bits)
         for _ in range(popcount(word)):
             out[count] = WORD * k + lowest(word)
             word &= word - np.uint64(1)
@@ -89,13 +99,14 @@ def _set_bits(words: NDArray[np.uint64], out: NDArray[np.int64]) -> int:
 
 
 @njit
-def _sum_row(
+def sum_row(
     found: NDArray[np.int64],
     count: int,
     weight: NDArray[np.float32],
     bias: NDArray[np.float32],
     total: NDArray[np.float32],
 ) -> None:
+    """Write the bias and the rows of the weight that were found, summed up."""
     width = bias.size
     for column in range(width):  # not total[:] = bias, which takes two seconds to compile
         total[column] = bias[column]
@@ -112,36 +123,53 @@ def _sum_row(
 
 @njit(nogil=True)
 def _sums(
-    words: NDArray[np.uint64], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
+    words: NDArray[np.uint64],
+    bits: int,
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    out: NDArray[np.float32],
 ) -> None:
     found = np.empty(WORD * words.shape[1], np.int64)
-    zero = np.float32(0)
     for row in range(words.shape[0]):
-        total = out[row]
-        _sum_row(found, _set_bits(words[row], found), weight, bias, total)
-        for column in range(bias.size):
-            total[column] = zero if total[column] < zero else total[column]  # what is no number stays none
+        sum_row(found, _set_bits(words[row], bits, found), weight, bias, out[row])
+        relu(out[row])
 
 
 @njit(nogil=True)
 def _sums_in_bfloat16(
-    words: NDArray[np.uint64], weight: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.uint16]
+    words: NDArray[np.uint64],
+    bits: int,
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    out: NDArray[np.uint16],
 ) -> None:
     found = np.empty(WORD * words.shape[1], np.int64)
     total = np.empty(bias.size, np.float32)
-    bits = total.view(np.uint32)
     for row in range(words.shape[0]):
-        _sum_row(found, _set_bits(words[row], found), weight, bias, total)
-        own = out[row]
-        for column in range(bias.size):
-            # To the nearest, of two the even one; below 0 it is 0, what is no number stays none.
-            last = (bits[column] >> np.uint32(16)) & np.uint32(1)
-            rounded = np.uint16((bits[column] + np.uint32(0x7FFF) + last) >> np.uint32(16))
-            own[column] = np.uint16(0) if total[column] < np.float32(0) else rounded
+        sum_row(found, _set_bits(words[row], bits, found), weight, bias, total)
+        relu_in_bfloat16(total, out[row])
 
 
 @njit
-def _add_row(found: NDArray[np.int64], count: int, own: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def relu_in_bfloat16(total: NDArray[np.float32], out: NDArray[np.uint16]) -> None:
+    """Write what is not below 0 in bfloat16: to the nearest, of two the even one; what is no number stays none."""
+    bits = total.view(np.uint32)
+    for column in range(total.size):
+        last = (bits[column] >> np.uint32(16)) & np.uint32(1)
+        rounded = np.uint16((bits[column] + np.uint32(0x7FFF) + last) >> np.uint32(16))
+        out[column] = np.uint16(0) if total[column] < np.float32(0) else rounded
+
+
+@njit
+def relu(total: NDArray[np.float32]) -> None:
+    """What is below 0 becomes 0; what is no number stays none."""
+    for column in range(total.size):
+        total[column] = np.float32(0) if total[column] < np.float32(0) else total[column]
+
+
+@njit
+def add_row(found: NDArray[np.int64], count: int, own: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Add a row to those that were found."""
     for k in range(count):
         total = out[found[k]]
         for column in range(own.size):
@@ -149,18 +177,18 @@ def _add_row(found: NDArray[np.int64], count: int, own: NDArray[np.float32], out
 
 
 @njit(nogil=True)
-def _add(words: NDArray[np.uint64], gradient: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def _add(words: NDArray[np.uint64], bits: int, gradient: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     found = np.empty(WORD * words.shape[1], np.int64)
     for row in range(words.shape[0]):
-        _add_row(found, _set_bits(words[row], found), gradient[row], out)
+        add_row(found, _set_bits(words[row], bits, found), gradient[row], out)
 
 
 @njit(nogil=True)
-def _add_bfloat16(words: NDArray[np.uint64], gradient: NDArray[np.uint16], out: NDArray[np.float32]) -> None:
+def _add_bfloat16(words: NDArray[np.uint64], bits: int, gradient: NDArray[np.uint16], out: NDArray[np.float32]) -> None:
     found = np.empty(WORD * words.shape[1], np.int64)
     own = np.empty(gradient.shape[1], np.float32)
-    bits = own.view(np.uint32)
+    short = own.view(np.uint32)
     for row in range(words.shape[0]):
         for column in range(own.size):
-            bits[column] = np.uint32(gradient[row, column]) << np.uint32(16)
-        _add_row(found, _set_bits(words[row], found), own, out)
+            short[column] = np.uint32(gradient[row, column]) << np.uint32(16)
+        add_row(found, _set_bits(words[row], bits, found), own, out)

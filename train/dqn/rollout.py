@@ -24,6 +24,7 @@ from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.precision import player_format
 from train.dqn.replay import ReplayBuffer, TransitionTensors
 from train.dqn.seating import player_names, seating
+from train.dqn.symmetric_network import SymmetricNetwork
 from train.dqn.transitions import Recorder, Transitions
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings
@@ -101,9 +102,13 @@ def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> R
 
 def build_network(game: Game, settings: TrainSettings) -> QNetwork:
     """A Q-network for the game with the run's shape; its initial weights follow from the run's seed."""
+    shape = settings.network
+    bits = shape.inputs or game.bits
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        return QNetwork(game.bits, game.actions, settings.network.hidden, settings.network.dueling)
+        if shape.symmetric and game.symmetry is not None:
+            return SymmetricNetwork(game.symmetry.first(bits), game.actions, shape.hidden, shape.dueling)
+        return QNetwork(bits, game.actions, shape.hidden, shape.dueling)
 
 
 def acting_network(game: Game, settings: TrainSettings, device: torch.device, measured: bool = False) -> QNetwork:

@@ -33,9 +33,11 @@ DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
 
 @dataclass
 class NetworkSettings:
-    """Shape of the Q-network."""
+    """Shape of the Q-network. Without `inputs` it sees all bits of an observation."""
 
     hidden: list[int] = field(default_factory=lambda: [256, 256, 256])
+    symmetric: bool = False
+    inputs: int | None = None
     dueling: bool = False
     first_layer: str = "auto"
 
@@ -43,6 +45,20 @@ class NetworkSettings:
         check_one_of("network.first_layer", self.first_layer, "auto", "gather", "unpack")
         fits = len(self.hidden) > 0 and all(0 < width <= 65536 for width in self.hidden)
         require(fits, "network.hidden", "one or more widths from 1 to 65536", self.hidden)
+        require(self.inputs is None or self.inputs > 0, "network.inputs", "more than 0, or null", self.inputs)
+
+    def check(self, game: Game) -> None:
+        """Raise SettingsError where the game has no such bits, or no parts that are alike."""
+        inputs = self.inputs or game.bits
+        require(inputs <= game.bits, "network.inputs", f"at most {game.bits}, as {game.name} has them", inputs)
+        if not self.symmetric:
+            return
+        if game.symmetry is None:
+            raise SettingsError(f"network.symmetric: {game.name} has no parts that are alike; say false")
+        try:
+            game.symmetry.first(inputs)
+        except ValueError as error:
+            raise SettingsError(f"network.inputs: {error}; say null, or network.symmetric=false") from None
 
 
 @dataclass
@@ -253,6 +269,7 @@ class TrainSettings(RunSettings):
         check_positive("", self, "log_every_episodes")
         check_not_negative("", self, "log_min_seconds")
         game = self.load_game()
+        self.network.check(game)
         self._check_behaviour(game)
         for opponent in self.evaluation.opponents:
             check_opponent(game, opponent)

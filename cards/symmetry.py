@@ -1,0 +1,59 @@
+"""Parts of a game that are alike: exchanging two of them, in all that is seen and done, leaves the game the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetry:
+    """What a game with parts that are alike, such as suits without trumps, says of each.
+
+    `part[k]` is the part that bit `k` of an observation speaks of, or -1 for a bit that speaks of none. `place[k]` is
+    its place among the bits of that part, or among those of none: bits that trade places when parts are exchanged have
+    the same. Action `a` is number `a % n` of part `a // n`, where each part has `n` actions.
+    """
+
+    parts: int
+    part: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+    def first(self, bits: int) -> Symmetry:
+        """The same for the first so many bits. Raises ValueError where they hold more of one part than of another."""
+        part, place = self.part[:bits], self.place[:bits]
+        for number in range(-1, self.parts):
+            there = np.sort(place[part == number])
+            size = there.size if number < 0 else (part == 0).sum()
+            if not np.array_equal(there, np.arange(size)):
+                raise ValueError(f"the first {bits} bits of an observation do not hold the same of every part")
+        return Symmetry(self.parts, part, place)
+
+    @property
+    def places(self) -> int:
+        """How many bits speak of each part."""
+        return int((self.part == 0).sum())
+
+    @property
+    def common(self) -> int:
+        """How many bits speak of none."""
+        return int((self.part < 0).sum())
+
+
+def layout(groups: list[tuple[int, int, NDArray[np.int64]]], parts: int, bits: int) -> Symmetry:
+    """The symmetry of a layout. Bits in no group speak of no part.
+
+    A group has `size` bits for each part, from `start` on, at the offsets `order`, `[parts, size]`.
+    """
+    part, place = np.full(bits, -1, np.int64), np.zeros(bits, np.int64)
+    at = 0
+    for start, size, order in groups:
+        for number in range(parts):
+            part[start + order[number]] = number
+            place[start + order[number]] = at + np.arange(size)
+        at += size
+    none = part < 0
+    place[none] = np.arange(none.sum())
+    return Symmetry(parts, part, place)

@@ -1,0 +1,156 @@
+"""The network of a game with parts that are alike, and networks that see less of an observation than there is."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from cards.bits import unpack
+from cards.splitmix import stream
+from cards.symmetry import Symmetry, layout
+from tests.chips import Chip
+from train.dqn.mixed import MixedNetwork
+from train.dqn.network import QNetwork
+from train.dqn.packed_linear import PackedLinear
+from train.dqn.symmetric_network import SymmetricNetwork
+from tressette import GAME
+from tressette.cards import RANKS, SUITS
+
+# Three parts with two bits each, in turn, after three bits of no part and before one.
+BITS, PARTS, ACTIONS = 70, 3, 6
+SYMMETRY = layout([(63, 2, np.array([[0, 3], [1, 4], [2, 5]]))], PARTS, BITS)
+
+
+def reference(
+    network: SymmetricNetwork, weights: dict[str, Tensor], words: Tensor, first: torch.dtype, short: torch.dtype
+) -> Tensor:
+    """The same in plain PyTorch, for autograd, with a first layer and others of such formats, in loops."""
+    bits = torch.from_numpy(unpack(words.numpy().view(np.uint64), BITS)).to(first)
+    none = [*range(63), 69]
+    parts = []
+    for part in range(PARTS):
+        x = torch.cat([bits[:, [63 + part, 66 + part]], bits[:, none]], dim=1)
+        parts.append((x @ weights["input.weight"].to(first) + weights["input.bias"].to(first)).relu().to(short))
+    for k in range(0, len(network.body), 2):
+        names = (f"body.{k}.weight", f"body.{k}.bias", f"body.{k + 1}.weight")
+        own, bias, mean = (weights[name].to(short) for name in names)
+        over_all = sum(parts[1:], parts[0]) / PARTS
+        parts = [(functional.linear(x, own, bias) + over_all @ mean.t()).relu() for x in parts]
+    features = [x.float() for x in parts]
+    advantage = torch.cat([functional.linear(x, weights["head.weight"], weights["head.bias"]) for x in features], 1)
+    if network.value is None:
+        return advantage
+    over_all = sum(features[1:], features[0]) / PARTS
+    value = functional.linear(over_all, weights["value.weight"], weights["value.bias"])
+    return value + advantage - advantage.mean(dim=1, keepdim=True)
+
+
+@pytest.mark.parametrize("hidden", [[5], [8, 6, 7]])
+@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize("gathers", [False, True])
+def test_backward_equals_autograd(hidden: list[int], dueling: bool, gathers: bool, chip: Chip) -> None:
+    torch.manual_seed(0)
+    network = SymmetricNetwork(SYMMETRY, ACTIONS, hidden, dueling)
+    words, of_values = torch.randint(-(2**62), 2**62, (30, 2)), torch.randn(30, ACTIONS)
+    weights = {name: tensor.clone().requires_grad_() for name, tensor in network.state_dict().items()}
+    short = getattr(torch, chip.format)
+    expected = reference(network, weights, words, torch.float32 if gathers else short, short)
+    expected.backward(of_values)  # type: ignore[no-untyped-call]
+    mixed = MixedNetwork(network, short, gathers)
+    gradient = mixed.twin()
+    gradient.flat.fill_(9.0)  # all of it is overwritten
+    gradient.round()
+    trace = mixed.working.trace(words)
+    share = 0.1 if short == torch.bfloat16 else 1e-5  # sums are rounded in another order
+    assert torch.allclose(trace.values, expected, atol=share)
+    mixed.working.backward(trace, of_values, gradient.working)
+    gradient.collect()
+    for name, tensor in gradient.masters.state_dict().items():
+        wanted = weights[name].grad
+        assert wanted is not None
+        assert torch.allclose(tensor, wanted, atol=share * float(wanted.abs().max())), name
+
+
+def test_by_hand() -> None:
+    """One bit and one action a part, two hidden units in a row, Q = 2 relu(3 x + 5 mean x - 4) + 1."""
+    network = SymmetricNetwork(layout([(0, 1, np.arange(2)[:, None])], 2, 2), 2, [1, 1], False)
+    for parameter, value in zip(network.parameters(), (1.0, 0.0, 3.0, -4.0, 5.0, 2.0, 1.0), strict=True):
+        parameter.fill_(value)
+    assert network(torch.tensor([[0], [1], [2], [3]])).tolist() == [[1.0, 1.0], [4.0, 1.0], [1.0, 4.0], [9.0, 9.0]]
+
+
+def test_renamed_suits_rename_the_values() -> None:
+    """With the suits of an observation exchanged, each card has the value that it had under its other name."""
+    torch.manual_seed(0)
+    symmetry = GAME.symmetry
+    assert symmetry is not None
+    network = SymmetricNetwork(symmetry, GAME.actions, [32, 24], False)
+    states, games = GAME.deal(stream(3, "test", 0, 50)), np.arange(50)
+    for _ in range(17):
+        lowest = GAME.legal(states) & -GAME.legal(states)
+        GAME.loops.apply(states, games, np.log2(lowest).astype(np.uint8))
+    seen = unpack(GAME.observe(states), GAME.bits).astype(bool)
+    suits = [2, 3, 1, 0]
+    there = {pair: bit for bit, pair in enumerate(zip(symmetry.part.tolist(), symmetry.place.tolist(), strict=True))}
+    part = [suits[part] if part >= 0 else part for part in symmetry.part]
+    renamed = seen[:, [there[pair] for pair in zip(part, symmetry.place.tolist(), strict=True)]]
+    cards = np.concatenate([RANKS * suit + np.arange(RANKS) for suit in suits])
+    values, others = (network(packed(bits)) for bits in (seen, renamed))
+    assert not torch.allclose(values, others)
+    assert torch.allclose(values[:, cards], others, atol=1e-5)
+
+
+def packed(bits: np.ndarray) -> Tensor:
+    padded = np.zeros((len(bits), 64 * GAME.words), np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    return torch.from_numpy(np.packbits(padded, axis=1, bitorder="little").view(np.int64))
+
+
+@pytest.mark.parametrize("gathers", [False, True])
+def test_fewer_inputs_than_bits(gathers: bool) -> None:
+    """A network that sees the first bits computes the same whatever the others are."""
+    words = torch.randint(-(2**62), 2**62, (20, 3))
+    fewer = words.clone()
+    fewer[:, 1] &= (1 << (BITS - 64)) - 1
+    fewer[:, 2] = 0
+    assert SYMMETRY.first(BITS).places == 2
+    for network in (QNetwork(BITS, ACTIONS, [8, 8], False), SymmetricNetwork(SYMMETRY, ACTIONS, [8, 8], False)):
+        network.to_format(torch.float32, gathers)
+        layer = network.input
+        assert torch.equal(network(words), network(fewer))
+        gradients = [torch.empty_like(layer.weight) for _ in range(2)]
+        for each, into in zip((words, fewer), gradients, strict=True):
+            seen, out = layer.trace(each)
+            layer.gradient(seen, out, into)
+        assert torch.equal(*gradients) and gradients[0].any()
+
+
+def test_both_kernels_of_the_first_layer_agree() -> None:
+    torch.manual_seed(0)
+    layer, words = SymmetricNetwork(SYMMETRY, ACTIONS, [8], False).input, torch.randint(-(2**62), 2**62, (20, 2))
+    of_sum, results = torch.randn(20 * PARTS, 8), []
+    for gathers in (False, True):
+        layer.to_format(torch.float32, gathers)
+        seen, out = layer.trace(words)
+        of_weight = torch.full_like(layer.weight, 9.0)
+        layer.gradient(seen, of_sum, of_weight)
+        results.append((out, of_weight))
+    for a, b in zip(*results, strict=True):
+        assert torch.allclose(a, b, atol=1e-5)
+
+
+def test_parts_of_which_one_has_more_than_another_are_refused() -> None:
+    with pytest.raises(ValueError, match="first 65 bits"):
+        SYMMETRY.first(65)
+    with pytest.raises(ValueError, match="first 68 bits"):
+        GAME_SYMMETRY.first(68)
+
+
+GAME_SYMMETRY = GAME.symmetry or Symmetry(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def test_all_bits_of_tressette_have_one_place() -> None:
+    whole = GAME_SYMMETRY.first(GAME.bits)
+    assert whole.parts == SUITS and SUITS * whole.places + whole.common == GAME.bits
+    assert isinstance(SymmetricNetwork(whole, GAME.actions, [4], False).input, PackedLinear)
