@@ -84,7 +84,7 @@ def measure(settings: TrainSettings) -> Measured:
     speeds = Speeds(playing, inserting, update)
     if device.type == "cuda" and kind in ("threads", "device"):
         speeds = _apart(settings, game, device, speeds)
-    operations = flops(game.bits, settings.network.hidden, game.actions)
+    operations = flops(learner.online)
     return Measured(kind, _load(settings, learner, transitions), speeds, link_bytes(), operations)
 
 

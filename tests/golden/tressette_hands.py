@@ -70,17 +70,19 @@ def _play(states: States, action: int, seen: NDArray[np.uint64]) -> Iterator[str
         yield ""
         yield f"trick {state['plays'] // 4 + 1}: thirds {_pair(state['thirds'])}, tricks {_pair(state['tricks'])}"
     yield f"  seat {seat} plays {card_text(action)} of {_cards(int(legal(state)))}"
-    bits = observation.BITS_WITH_ACCUSI if state["with_accusi"] else observation.BITS
-    yield from (f"      {line}" for line in knowledge(unpack(seen, bits)[0]))
+    accusi = bool(state["with_accusi"])
+    bits = observation.BITS_WITH_ACCUSI if accusi else observation.BITS
+    yield from (f"      {line}" for line in knowledge(unpack(seen, bits)[0], accusi))
     if state["plays"] % 4 == 3:
         closed = states.copy()
         closed[0]["trick"][seat] = action
         yield f"  seat {winning_seat(closed[0])} takes the trick"
 
 
-def knowledge(bits: NDArray[np.float32]) -> Iterator[str]:
+def knowledge(bits: NDArray[np.float32], accusi: bool) -> Iterator[str]:
     """What an observation says, in words; nothing of what is empty."""
     own = [int(bit) for bit in bits]
+    more = own[observation.DECLARED + (4 * ACCUSI if accusi else 0) :]
     yield f"hand {_listed(own[observation.HAND : observation.TRICK])}"
     for k, whose in enumerate(RELATIVE):
         played = own[observation.PLAYED + CARDS * k :][:CARDS]
@@ -91,7 +93,10 @@ def knowledge(bits: NDArray[np.float32]) -> Iterator[str]:
         words += [f"lies {_listed(lying)}"] if any(lying) else []
         words += [f"no {SUIT_NAMES[suit]}" for suit in range(SUITS) if voids[suit]]
         words += [f"{SIGNALS[i % 3]} in {SUIT_NAMES[i // 3]}" for i in range(12) if said[i]]
-        declared = own[observation.DECLARED + ACCUSI * k :][:ACCUSI]
+        led, strayed = (more[start + CARDS * k :][:CARDS] for start in (observation.LED, observation.STRAYED))
+        words += [f"led {_listed(led)}"] if any(led) else []
+        words += [f"could not follow with {_listed(strayed)}"] if any(strayed) else []
+        declared = own[observation.DECLARED + ACCUSI * k :][:ACCUSI] if accusi else []
         words += [f"declared {what}" for what, bit in zip(DECLARATIONS, declared, strict=False) if bit]
         if words:
             yield f"{whose}: {'; '.join(words)}"
@@ -99,6 +104,12 @@ def knowledge(bits: NDArray[np.float32]) -> Iterator[str]:
     trick = own[observation.TRICK_NUMBER : observation.LEADER].index(1) + 1
     leader = RELATIVE[own[observation.LEADER : observation.DECLARED].index(1)]
     yield f"thirds {_pair(thirds)} (own, other); trick {trick}; leader: {leader}"
+    taking = more[observation.TAKING : observation.ON_TABLE]
+    if any(taking):
+        beating, table = _listed(more[observation.BEATING :][:CARDS]), sum(more[observation.ON_TABLE :][:12])
+        yield f"takes the trick: {RELATIVE[taking.index(1)]}, with {table} thirds; beaten by own {beating}"
+    unbeaten, highest = (_listed(more[start:][:CARDS]) for start in (observation.UNBEATEN, observation.HIGHEST))
+    yield f"own cards that nobody beats {unbeaten}; highest of others {highest}"
 
 
 def _end(state: np.void) -> Iterator[str]:

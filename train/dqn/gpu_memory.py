@@ -59,5 +59,10 @@ def learner_bytes(game: Game, settings: TrainSettings) -> int:
 
 
 def _forward_bytes(game: Game, settings: TrainSettings) -> int:
-    """Of one row: each bit as two words while it is unpacked, and two numbers for each unit of the network."""
-    return 2 * 8 * WORD * game.words + 2 * 4 * sum(settings.network.hidden)
+    """Of one row: each bit as two words while it is unpacked, and two numbers for each unit of the network.
+
+    A symmetric network has its units once for every part, and for each of them its bits once more.
+    """
+    parts = game.symmetry.parts if settings.network.symmetric and game.symmetry is not None else 1
+    copies = parts if parts > 1 else 0
+    return 2 * 8 * WORD * game.words * (1 + copies) + 2 * 4 * parts * sum(settings.network.hidden)

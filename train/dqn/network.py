@@ -76,6 +76,10 @@ class QNetwork(nn.Module):
         self.body.to(dtype)
         return self
 
+    def products(self) -> int:
+        """Multiplications of one row's forward pass, with all bits unpacked."""
+        return sum(weight.numel() for weight in self.parameters() if weight.dim() == 2)
+
     def forward(self, words: Tensor) -> Tensor:
         """Values of all actions, legal or not, in float32."""
         return self.trace(words).values

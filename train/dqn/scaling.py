@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
+from train.dqn.network import QNetwork
 from train.settings.dqn import MOST_HEARTBEATS
 
 
@@ -219,6 +219,6 @@ def _stages_of_ray(load: Load, speeds: Speeds, ray: RayCosts, network: float) ->
     ]
 
 
-def flops(bits: int, hidden: Sequence[int], actions: int) -> float:
-    """Floating-point operations of one row's forward pass: two for every weight."""
-    return 2.0 * sum(before * after for before, after in pairwise([bits, *hidden, actions]))
+def flops(network: QNetwork) -> float:
+    """Floating-point operations of one row's forward pass: two for every weight, as often as it is used."""
+    return 2.0 * network.products()

@@ -37,6 +37,11 @@ class SymmetricNetwork(QNetwork):
         self.value = nn.Linear(hidden[-1], 1) if dueling else None
         self.requires_grad_(False)
 
+    def products(self) -> int:
+        """See `QNetwork`; what is the mean over the parts is multiplied once."""
+        of_means = sum(layer.weight.numel() for layer in [*self._mean, *([self.value] if self.value else [])])
+        return self.parts * (super().products() - of_means) + of_means
+
     def trace(self, words: Tensor) -> Trace:
         """See `QNetwork`."""
         seen, output = self.input.trace(words)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from train.dqn.network import QNetwork
 from train.dqn.scaling import Load, RayCosts, Speeds, Stage, flops, in_turn, predict, saturate, stages_of
 from train.settings.dqn import RolloutSettings
 
@@ -133,7 +134,7 @@ def test_games_on_the_gpu_take_turns_with_the_rest() -> None:
 
 def test_operations_of_a_forward_pass() -> None:
     """Two for each weight: 2 * (10 * 20 + 20 * 30 + 30 * 5)."""
-    assert flops(10, [20, 30], 5) == 1900
+    assert flops(QNetwork(10, 5, [20, 30], False)) == 1900
 
 
 positive = st.floats(1e-9, 1e-2)
