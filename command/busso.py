@@ -32,6 +32,7 @@ COMMANDS = {
     "tournament": Command("evaluate.tournament.__main__"),
     "play": Command("play.__main__"),
     "replay": Command("evaluate.replay"),
+    "ablation": Command("evaluate.ablation"),
     "solve": Command("evaluate.solve"),
     "curves": Command("evaluate.curves"),
     "report": Command("evaluate.report"),

@@ -19,6 +19,7 @@ _SKIPPED = ("defaults", "behaviour", "algo", "kind")  # `behaviour` has a paragr
 
 COMMANDS = (
     ("tournament", "python -m evaluate.tournament"),
+    ("ablation", "python -m evaluate.ablation"),
     ("solve", "python -m evaluate.solve"),
     ("play", "python -m play"),
     ("report", "python -m evaluate.report"),

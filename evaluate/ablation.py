@@ -1,0 +1,246 @@
+"""`python -m evaluate.ablation`: what each part of a recipe is worth, by training without it, with several seeds."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from math import isnan, sqrt
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import yaml
+
+from command.checks import MAX_DEALS, SettingsError, check_positive, check_range, require
+from command.compose import as_yaml, compose
+from command.errors import UserError
+from command.game import with_game_options
+from command.line import parse, run_command
+from train.run.resources import cpus
+from train.run.results import INTERVAL
+from train.settings.dqn import TrainSettings
+
+log = logging.getLogger("evaluate")
+
+# Two-sided 95% quantiles of Student's t with 1, 2, ... degrees of freedom; 1.96 is that of the normal distribution.
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+_LEFT_FREE = ("name", "seed", "runs", "episodes", "rollout", "evaluation.opponents", "evaluation.final_deals")
+
+
+@dataclass
+class AblationSettings:
+    """The settings of `python -m evaluate.ablation`; conf/ablation.yaml explains them."""
+
+    game: dict[str, Any]
+    episodes: int = 100_000
+    seeds: list[int] = field(default_factory=lambda: [1, 2, 3])
+    jobs: int | None = None
+    opponents: list[str] = field(default_factory=list)
+    deals: int = 4096
+    runs: str = "runs/ablation"
+    common: list[str] = field(default_factory=list)
+    rows: dict[str, list[str]] = field(default_factory=dict)
+    only: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("", self, "episodes")
+        check_range("deals", self.deals, 2, MAX_DEALS)
+        require(self.jobs is None or self.jobs > 0, "jobs", "more than 0, or null", self.jobs)
+        require(bool(self.seeds) and len(set(self.seeds)) == len(self.seeds), "seeds", "each once", self.seeds)
+        chosen = list(self.rows) if self.only is None else self.only
+        require(set(chosen) <= set(self.rows), "only", f"some of {', '.join(self.rows)}", self.only)
+        require(bool(chosen), "only", "at least one row", self.only)
+        self.rows = {name: self.rows[name] for name in chosen}
+        require(bool(self.opponents), "opponents", "at least one player", self.opponents)
+        for name, overrides in [("common", self.common), *((f"rows.{name}", row) for name, row in self.rows.items())]:
+            taken = [each for each in overrides if each.lstrip("+~").partition("=")[0] in _LEFT_FREE]
+            require(not taken, name, f"settings other than {', '.join(_LEFT_FREE)}, which the study sets", taken)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of the study."""
+
+    row: str
+    seed: int
+    overrides: list[str]
+    settings: TrainSettings
+
+
+class AblationError(UserError):
+    """Some runs failed."""
+
+    exit_code = 1
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = parse("python -m evaluate.ablation", "ablation", arguments)
+    settings = compose(AblationSettings, "ablation", with_game_options(options.overrides, "tressette"))
+    if options.print_config:
+        print(as_yaml(settings), end="")
+        return 0
+    planned = trials(settings)
+    failed = train(settings, planned)
+    results = {row: _of_row(row, planned) for row in settings.rows}
+    table = markdown(settings, results)
+    folder = Path(settings.runs)
+    folder.mkdir(parents=True, exist_ok=True)
+    name = settings.game["name"]
+    (folder / f"{name}.md").write_text(table)
+    written = {"settings": asdict(settings), "results": results}
+    (folder / f"{name}.json").write_text(json.dumps(written, indent=2) + "\n")
+    print(table, end="")
+    print(f"written to {folder / name}.md and .json", file=sys.stderr)
+    if failed:
+        raise AblationError(f"{len(failed)} of {len(planned)} runs failed; see {', '.join(map(str, failed))}")
+    return 0
+
+
+# ---------------------------------------------------------------------- the runs
+
+
+def trials(settings: AblationSettings) -> list[Trial]:
+    """All runs, seed by seed, so that a study that is stopped has whole seeds. Raises SettingsError for a bad row."""
+    game = [f"game={settings.game['name']}", *(f"game.{k}={_text(v)}" for k, v in settings.game.items() if k != "name")]
+    common = [
+        *game,
+        f"runs={settings.runs}",
+        f"episodes={settings.episodes}",
+        "rollout=local",
+        "evaluation.opponents=[" + ",".join(f"'{name}'" for name in settings.opponents) + "]",
+        f"evaluation.final_deals={settings.deals}",
+        f"evaluation.every_episodes={settings.episodes}",
+        *settings.common,
+    ]
+    found = []
+    for seed in settings.seeds:
+        for row, own in settings.rows.items():
+            # What a row says of the game comes after what all have.
+            overrides = [*common, *own, f"name='{row},seed={seed}'", f"seed={seed}"]
+            try:
+                found.append(Trial(row, seed, overrides, compose(TrainSettings, "train", overrides)))
+            except SettingsError as error:
+                raise SettingsError(f"rows.{row}: {error}") from None
+    return found
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value) if value is not None else "null"
+
+
+def train(settings: AblationSettings, planned: Sequence[Trial]) -> list[Path]:
+    """Train what is not trained yet, `jobs` runs at a time; returns the logs of those that failed."""
+    jobs = settings.jobs or cpus()
+    todo = [trial for trial in planned if not finished(trial)]
+    log.info("%d runs, %d of them finished; %d at a time", len(planned), len(planned) - len(todo), jobs)
+    failed = []
+    with ThreadPoolExecutor(jobs) as pool:
+        runs = zip(todo, pool.map(_train, todo), strict=True)
+        for done, (trial, path) in enumerate(runs, len(planned) - len(todo) + 1):
+            end = f" failed, see {path}" if path else ""
+            log.info("%d of %d: %s, seed %d%s", done, len(planned), trial.row, trial.seed, end)
+            failed += [path] if path else []
+    return failed
+
+
+def finished(trial: Trial) -> bool:
+    """Whether its results are there, of the same settings."""
+    folder = trial.settings.folder
+    try:
+        there = yaml.safe_load((folder / "config.yaml").read_text())
+    except (OSError, yaml.YAMLError):
+        return False
+    return (folder / "results.json").exists() and there == yaml.safe_load(as_yaml(trial.settings))
+
+
+def _train(trial: Trial) -> Path | None:
+    """One run, on one CPU; returns its log if it failed."""
+    folder = trial.settings.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "output.log"
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    with path.open("a") as output:
+        command = [sys.executable, "-m", "train", *trial.overrides]
+        code = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment, check=False).returncode
+    return path if code else None
+
+
+# ---------------------------------------------------------------------- the table
+
+
+def _of_row(row: str, planned: Sequence[Trial]) -> dict[int, dict[str, dict[str, Any]]]:
+    """The final results of a row by seed and opponent."""
+    found = {}
+    for trial in planned:
+        path = trial.settings.folder / "results.json"
+        if trial.row == row and path.exists():
+            found[trial.seed] = json.loads(path.read_text())
+    return found
+
+
+def over_seeds(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and half-width of its 95% interval over seeds, by Student's t; of a single one the width is not known."""
+    if len(values) < 2:
+        return mean(values), float("nan")
+    quantile = _STUDENT[len(values) - 2] if len(values) - 2 < len(_STUDENT) else 1.96
+    return mean(values), quantile * stdev(values) / sqrt(len(values))
+
+
+def markdown(settings: AblationSettings, results: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> str:
+    """The table: for each row the games won against each opponent, and how much more in the mean than the first row."""
+    first = next(iter(settings.rows))
+    header = ["row", "settings", *(f"`{name}`" for name in settings.opponents), f"mean, more than {first}", "seeds"]
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    for row, overrides in settings.rows.items():
+        said = " ".join(f"`{each}`" for each in overrides)
+        cells = [row, said, *_cells(settings, results[row]), _difference(settings, results[first], results[row])]
+        lines.append("| " + " | ".join([*cells, str(len(results[row]))]) + " |")
+    note = (
+        f"{settings.game['name']}, {settings.episodes:,} games each, {settings.deals:,} duplicate deals each. "
+        "Games won; after ± the 95% interval over seeds, by Student's t, for differences over pairs with one seed."
+    )
+    return "\n".join([*lines, "", note]) + "\n"
+
+
+def _cells(settings: AblationSettings, seeds: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    if not seeds:
+        return ["" for _ in settings.opponents]
+    return [_share(*over_seeds([_won(result, name) for result in seeds.values()])) for name in settings.opponents]
+
+
+def _difference(
+    settings: AblationSettings, first: Mapping[int, Mapping[str, Any]], row: Mapping[int, Mapping[str, Any]]
+) -> str:
+    both = [seed for seed in row if seed in first]
+    if first is row or not both:
+        return ""
+    names = settings.opponents
+    more = [mean(_won(row[seed], name) - _won(first[seed], name) for name in names) for seed in both]
+    return _share(*over_seeds(more), sign="+")
+
+
+def _won(result: Mapping[str, Any], opponent: str) -> float:
+    low, high = result[opponent]["win_rate" + INTERVAL]
+    assert low <= high
+    return float(result[opponent]["win_rate"][0])
+
+
+def _share(value: float, half: float, sign: str = "") -> str:
+    width = "" if isnan(half) else f" ± {100 * half:.1f}"
+    return f"{100 * value:{sign}.1f}{width}%"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
