@@ -21,7 +21,7 @@ from train.settings.dqn import TrainSettings
 CPU = torch.device("cpu")
 ROUNDS, CHECKPOINT_ROWS = 10, 1_000_000
 
-ROWS = 10_000_000  # of Tressette, 85 bytes each
+ROWS = 10_000_000  # of Tressette, 141 bytes each
 LIMIT = 1.1
 
 

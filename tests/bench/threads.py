@@ -42,7 +42,7 @@ def threads_on_gpu() -> None:
         print("threads_on_gpu: needs a GPU", file=sys.stderr)
         return
     more = {"device": torch.cuda.get_device_name(GPU), "cpus": resources.cpus()}
-    small = ["rollout=threads", "network.hidden=[256,256]"]
+    small = ["rollout=threads", "network.symmetric=false", "network.hidden=[256,256]"]
     played = max(_played_per_second(GPU, *small) for _ in range(ROUNDS))
     report("gpu_rollout", played / 1e6, "million decisions/s", target=10, **more)
     learned = max(_learned_per_second(GPU, *small, "experiment=gpu") for _ in range(ROUNDS))

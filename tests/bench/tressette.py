@@ -49,7 +49,7 @@ def random_play() -> None:
 
 
 def _settings(*overrides: str) -> TrainSettings:
-    return compose(TrainSettings, "train", ["rollout=local", "network.hidden=[256,256]", *overrides])
+    return compose(TrainSettings, "train", ["rollout=local", "network.symmetric=false", "network.hidden=[256,256]", *overrides])
 
 
 def rollout() -> None:
@@ -249,7 +249,7 @@ def replay_size() -> None:
         "replay_of_a_million",
         ReplayBuffer(1_000_000, GAME.words, CPU, 1).nbytes / 1e6,
         "MB",
-        target=100,
+        target=150,
         direction="at most",
     )
 

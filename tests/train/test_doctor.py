@@ -127,14 +127,14 @@ def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_that_a_run_wants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """1 GiB, and 1.3 times 10 million rows of 85 bytes; with priorities 4 bytes more, and 16 for 128 of them."""
+    """1 GiB, and 1.3 times 10 million rows of 141 bytes; with priorities 4 bytes more, and 16 for 128 of them."""
 
     def memory(*overrides: str) -> doctor.Finding:
         return doctor._memory(settings(tmp_path, "replay.capacity=10000000", *overrides))
 
-    monkeypatch.setattr(resources, "memory", lambda: 2100 << 20)
-    assert memory("device=cpu") == doctor.Finding("memory", "2.1 GiB for this job, about 2.0 GiB wanted")
+    monkeypatch.setattr(resources, "memory", lambda: 2800 << 20)
+    assert memory("device=cpu") == doctor.Finding("memory", "2.7 GiB for this job, about 2.7 GiB wanted")
     more = memory("device=cpu", "replay.prioritised=true")
-    assert more.says.endswith("about 2.1 GiB wanted") and more.verdict == "warning"
+    assert more.says.endswith("about 2.8 GiB wanted") and more.verdict == "warning"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert memory().says.endswith("about 1.2 GiB wanted")  # the buffer is on the GPU
+    assert memory().says.endswith("about 1.4 GiB wanted")  # the buffer is on the GPU

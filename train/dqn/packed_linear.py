@@ -2,7 +2,7 @@
 
 It sees the first `bits` bits of an observation, which may have more.
 
-`gather`: an observation has few bits set (45 of 462 in Tressette), so the product with its bits is the sum of the rows
+`gather`: an observation has few bits set (60 of 918 in Tressette), so the product with its bits is the sum of the rows
 of the weight at those bits. Sums are float32; compiled loops for a CPU.
 `unpack`: the bits are written out in the number format that the chip multiplies fastest, and multiplied.
 

@@ -23,7 +23,7 @@ class Load:
     nodes: int  # of equal size; the learner is on the first
     cpus: int  # of each node
     decisions: int  # of one rollout, which comes back as one message
-    bytes: float  # of a decision, on its way and in the buffer: 85 for Tressette
+    bytes: float  # of a decision, on its way and in the buffer: 141 for Tressette
     batch_size: int
     samples_per_insert: float
     publish_seconds: float  # between new weights
