@@ -22,6 +22,8 @@ COMMANDS = (
     ("solve", "python -m evaluate.solve"),
     ("play", "python -m play"),
     ("report", "python -m evaluate.report"),
+    ("exploit", "python -m evaluate.exploit"),
+    ("champion", "python -m evaluate.champion"),
 )
 TABLES = (("tabular", "tables of the small games"), ("batch_q", "tables of Corellian Spike, by batches of self-play"))
 

@@ -6,8 +6,9 @@ import pytest
 
 from command.checks import SettingsError
 from command.compose import compose
+from command.quoting import in_quotes
 from play.app.menu import GAMES
-from play.choices import APART, Choices, in_quotes, offered_players
+from play.choices import APART, Choices, offered_players
 from play.language import texts_of
 from play.settings import PlaySettings, seats_of
 

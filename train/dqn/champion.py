@@ -56,13 +56,17 @@ def write(
     """Write the networks, whole or not at all, with weights in one of FORMATS; makes the folder."""
     tensors = {f"{k}.{name}": value for k, weights in enumerate(networks) for name, value in weights.items()}
     tensors = {name: value.to("cpu", FORMATS[form]).contiguous().clone() for name, value in tensors.items()}
-    kept = {key: value for key, value in asdict(settings).items() if key not in _OF_THE_RUN}
-    header = {"format": _FORMAT, "version": __version__, "settings": kept, "about": dict(about)}
+    header = {"format": _FORMAT, "version": __version__, "settings": shaping(settings), "about": dict(about)}
     text = json.dumps(header | {"sha256": _digest(tensors)})
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_bytes(save(tensors, {_KEY: text}))
     temporary.replace(path)
+
+
+def shaping(settings: TrainSettings) -> dict[str, Any]:
+    """The settings that a file keeps: of the game and the network, and whatever else is not of the run alone."""
+    return {key: value for key, value in asdict(settings).items() if key not in _OF_THE_RUN}
 
 
 def read(path: Path) -> Champion:
@@ -89,8 +93,9 @@ def read(path: Path) -> Champion:
         if isinstance(error, CheckpointError):
             raise
         raise CheckpointError(f"{path}: holds no network of busso ({_line(error)})") from None
-    if not networks or (bad := not_finite(networks)):
-        raise CheckpointError(f"{path}: {bad or 'none'} of its weights is finite")
+    bad = not_finite(networks)
+    if not networks or bad is not None:
+        raise CheckpointError(f"{path}: {bad} is not finite" if bad else f"{path}: holds no weights")
     return Champion(settings, networks, header["about"], header["version"])
 
 
