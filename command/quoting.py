@@ -25,7 +25,7 @@ def quoted(override: str) -> str:
     """
     key, equals, value = override.partition("=")
     if "{" in value:
-        return f"{key}={_PLAYER_AS_KEY.sub(_escaped, value)}"  # Hydra takes no quotes around what stands before `:`
+        value = _PLAYER_AS_KEY.sub(_escaped, value)  # Hydra takes no quotes around what stands before `:`
     return f"{key}={','.join(map(_quoted_value, _joined(value)))}" if equals else override
 
 

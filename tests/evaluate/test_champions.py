@@ -1,7 +1,6 @@
 """Champions: made of runs by a command, named wherever players are, and as strong as their cards say."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,11 +48,9 @@ def made(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def as_champion(made: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def as_champion(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets Tressette have it."""
-    return lambda: monkeypatch.setattr(
-        champions, "champion_folder", lambda game: made if game == "tressette" else made / game
-    )
+    monkeypatch.setattr(champions, "champion_folder", lambda game: made if game == "tressette" else made / game)
 
 
 def test_which_games_have_one() -> None:
@@ -68,7 +65,6 @@ def test_it_is_as_strong_as_it_says(game: str, made: Path) -> None:
     folder = made if game == "made here" else champions.champion_folder(game)
     stated = json.loads((folder / "results.json").read_text())
     assert "random" in stated
-    wrong_by_much = 0
     found = champion.read(folder / FILE)
     rules = found.settings.load_game()
     quick = [name for name in stated if name == "random" or name in rules.policies]
@@ -77,8 +73,6 @@ def test_it_is_as_strong_as_it_says(game: str, made: Path) -> None:
             value, half_width = stated[name][key]
             within = 2 * mine.half_width + half_width
             assert abs(value - mine.mean) < within, (name, key, value, str(mine))
-            wrong_by_much += abs(value + 3 * within - mine.mean) < within
-    assert wrong_by_much == 0  # it would be seen
     card = (folder / "CARD.md").read_text()
     for name in stated:
         assert f"| `{name}` | {stated[name]['deals']:,} | {stated[name]['win_rate'][0]:.1%} |" in card
@@ -130,9 +124,8 @@ def test_what_is_refused(tmp_path: Path, given: list[str], says: str, capsys: py
 
 
 def test_it_is_a_player_wherever_players_are_named(
-    as_champion: Callable[[], None], made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    as_champion: None, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    as_champion()
     assert isinstance(load_player(GAME, CHAMPION, CPU), NetworkPlayer)
     assert isinstance(load_player(GAME, "search(champion):samples=4", CPU), SearchPlayer)
     assert fingerprint(GAME, CHAMPION) == fingerprint(GAME, str(made)) == fingerprint(GAME, "search(champion)") != ""
@@ -152,10 +145,9 @@ def test_it_is_a_player_wherever_players_are_named(
 def test_a_game_without_one_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(champions, "champion_folder", lambda game: tmp_path / game)
     for spec in (CHAMPION, "search(champion)"):
-        with pytest.raises(
-            SettingsError, match="players: tressette has no champion; python -m evaluate.champion run=RUN"
-        ):
+        with pytest.raises(SettingsError, match="players: tressette has no champion; ") as caught:
             load_player(GAME, spec, CPU)
+        assert f"to={tmp_path / 'tressette'}" in str(caught.value)
     assert CHAMPION not in offered_players(GAME, tmp_path) and fingerprint(GAME, CHAMPION) == ""
 
 

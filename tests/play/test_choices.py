@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cards import champions
 from command.checks import SettingsError
 from command.compose import compose
 from command.quoting import in_quotes
@@ -99,7 +100,8 @@ def test_a_file_of_any_name_arrives(name: str) -> None:
     assert settings_of(choices).record == name
 
 
-def test_players_that_are_offered(tmp_path: Path) -> None:
+def test_players_that_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(champions, "champion_folder", lambda game: tmp_path / "shipped" / game)
     game = Choices("tressette").game
     assert offered_players(game, tmp_path)[:3] == ("greedy", "study_heuristic", "random")
     for name in ("default", "champion"):

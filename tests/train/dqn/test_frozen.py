@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from cards import champions
 from cards.play import PolicyPlayer
 from command.checks import SettingsError
 from tests.train.dqn.test_loop import differences, run
@@ -74,7 +75,10 @@ def test_an_opponent_that_was_trained_on_is_another_one(
     assert f"the file of {copy}, which it learns with, is another one since" in line and "name=" in line
 
 
-def test_who_cannot_play_is_one_line_before_anything_starts(frozen: Path, tmp_path: Path) -> None:
+def test_who_cannot_play_is_one_line_before_anything_starts(
+    frozen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(champions, "champion_folder", lambda game: tmp_path / "shipped")
     own = small(tmp_path)
     best = frozen / "checkpoints" / "best.pt"
     damaged = tmp_path / "damaged.pt"
@@ -95,20 +99,12 @@ def test_who_cannot_play_is_one_line_before_anything_starts(frozen: Path, tmp_pa
             "evaluation.opponents: .* has no champion; ",
         ),
     ):
-        if given.endswith("[champion]") and _has_champion():
-            continue
         with pytest.raises(error, match=says):
             check_players(settings(tmp_path, given))
     with pytest.raises(SettingsError, match="plays tressette, not spike; say game=tressette"):
         check_players(settings(tmp_path, "game=spike", f"evaluation.opponents=[{frozen}]"))
     assert main([*own, f"evaluation.opponents=[{tmp_path}/nothing]"]) == 2
     assert not (tmp_path / "tressette").exists()
-
-
-def _has_champion() -> bool:
-    from cards.champions import champion_file
-
-    return champion_file("tressette") is not None
 
 
 def test_a_run_is_not_its_own_opponent(frozen: Path) -> None:
