@@ -57,7 +57,7 @@ def write(
     tensors = {f"{k}.{name}": value for k, weights in enumerate(networks) for name, value in weights.items()}
     tensors = {name: value.to("cpu", FORMATS[form]).contiguous().clone() for name, value in tensors.items()}
     header = {"format": _FORMAT, "version": __version__, "settings": shaping(settings), "about": dict(about)}
-    text = json.dumps(header | {"sha256": _digest(tensors)})
+    text = json.dumps(header | {"sha256": _digest(header, tensors)})
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_bytes(save(tensors, {_KEY: text}))
@@ -79,7 +79,7 @@ def read(path: Path) -> Champion:
             raise CheckpointError(
                 f"{path}: its format is {header['format']}, of a newer busso; this one reads {_FORMAT}"
             )
-        if _digest(tensors) != header["sha256"]:
+        if header.pop("sha256") != _digest(header, tensors):
             raise CheckpointError(f"{path}: damaged (its checksum does not match)")
         settings = settings_of_checkpoint(
             TrainSettings, header["settings"] | {"behaviour": _SELF_PLAY, "device": "cpu"}
@@ -107,9 +107,9 @@ def _by_network(tensors: Mapping[str, Tensor]) -> list[Weights]:
     return [networks[number] for number in sorted(networks)]
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    """Of names, formats, shapes and bytes: the format itself has no checksum, and would play with a flipped bit."""
-    digest = hashlib.sha256()
+def _digest(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """Of all that is in a file: the format itself has no checksum, and would play with a flipped bit."""
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(tensors):
         value = tensors[name]
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())

@@ -52,8 +52,8 @@ def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
     settings = settings_of(overrides)
     if not isinstance(settings, TrainSettings):
         return Chosen(settings)
-    settings = _against(overrides, settings)
     settings, recipe = (settings, ()) if _names_a_recipe(given) else _with_gpu_recipe(overrides, settings, machine)
+    settings = _against(overrides, settings)
     rollout, why = _rollout(settings, machine)
     return Chosen(replace(settings, rollout=rollout), (*recipe, *why))
 

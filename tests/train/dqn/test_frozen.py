@@ -1,7 +1,7 @@
 """Networks of files as players of training: in the seats, in evaluations, and refused in one line."""
 
 import csv
-import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def test_resumed_equals_uninterrupted_with_all_kinds_of_players(frozen: Path, tm
     assert differences(whole, run(tmp_path / "b", *given)) == []
     with (tmp_path / "a" / "tressette" / "small" / "metrics.csv").open() as file:
         (column,) = {name for row in csv.DictReader(file) for name in row if "win_rate_vs_" in name and "small" in name}
-    assert column.removeprefix("eval/win_rate_vs_").replace("_", "").isalnum()
+    assert re.fullmatch(r"[\w.-]+", column.removeprefix("eval/"), re.ASCII)
 
 
 def test_an_opponent_that_was_trained_on_is_another_one(
@@ -144,5 +144,3 @@ def test_games_on_a_gpu_know_policies_alone(tmp_path: Path) -> None:
 def test_names_come_first(frozen: Path) -> None:
     assert isinstance(player_of(GAME, "greedy", CPU, "players"), PolicyPlayer)
     assert isinstance(load_frozen(GAME, str(frozen), CPU), NetworkPlayer)
-    results = json.loads((frozen / "results.json").read_text()) if (frozen / "results.json").exists() else {}
-    assert set(results) <= {"random"}
