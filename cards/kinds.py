@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import re
 import typing
 from collections.abc import Callable, Mapping
@@ -71,12 +72,15 @@ def parse_spec(text: str) -> Spec | None:
 
 
 def same_spelling(text: str) -> str:
-    """What names a player, with `:` between its options; anything else as it is, without a slash at its end."""
+    """What names a player, with `:` between its options; a path in its shortest form, which is never one word."""
     try:
         spec = parse_spec(text)
+        if spec is not None:
+            return str(spec)
+        path = os.path.normpath(text) if text else ""
+        return path if parse_spec(path) is None else f"./{path}"
     except ValueError:
         return text
-    return text.rstrip("/") if spec is None else str(spec)
 
 
 def curve_name(text: str) -> str:

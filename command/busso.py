@@ -36,6 +36,8 @@ COMMANDS = {
     "solve": Command("evaluate.solve"),
     "curves": Command("evaluate.curves"),
     "report": Command("evaluate.report"),
+    "exploit": Command("evaluate.exploit"),
+    "champion": Command("evaluate.champion"),
     "sweep": Command("evaluate.sweep"),
     "sweep-task": Command("train.sweep"),
 }

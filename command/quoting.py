@@ -13,6 +13,9 @@ _PLAIN = re.compile(r"""[^'"\[\]{}$]+""")  # nothing in it has a meaning for Hyd
 # `name:key=value`, `name(path)`, or both, perhaps after `result:`; of a list also a path, which may have `=` in it.
 _PLAYER = re.compile(rf"(?:{_NAME}:)?{_NAME}(?:\([^()]*\))?(?::\w+=[^:]*)+|{_NAME}\([^()]*\)")
 
+# A player with options in a mapping, as in `{network: 0.5, monte_carlo:samples=20: 0.5}`.
+_PLAYER_AS_KEY = re.compile(rf"(?<=[{{,\s]){_NAME}(?::\w+=[^:,{{}}\s\\]+)+(?=\s*:)")
+
 
 def quoted(override: str) -> str:
     """An override with the names of players in it quoted; others as they are.
@@ -21,7 +24,13 @@ def quoted(override: str) -> str:
     `key=value` belongs to the one before, `[monte_carlo:samples=100,ms=5]`.
     """
     key, equals, value = override.partition("=")
+    if "{" in value:
+        value = _PLAYER_AS_KEY.sub(_escaped, value)  # Hydra takes no quotes around what stands before `:`
     return f"{key}={','.join(map(_quoted_value, _joined(value)))}" if equals else override
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return re.sub("[:=]", r"\\\g<0>", found[0])
 
 
 def _quoted_value(text: str) -> str:
@@ -81,3 +90,10 @@ def _elements(text: str) -> Iterator[str]:
             yield text[start:place]
             start = place + 1
     yield text[start:]
+
+
+def in_quotes(text: str) -> str:
+    """A value of the command line that is taken as it is, whatever stands in it."""
+    escaped = re.sub(r"(\\*)'", r"\1\1\\'", text)
+    ending = len(escaped) - len(escaped.rstrip("\\"))
+    return f"'{escaped}{chr(92) * ending}'"

@@ -23,13 +23,15 @@ COMMANDS = (
     ("solve", "python -m evaluate.solve"),
     ("play", "python -m play"),
     ("report", "python -m evaluate.report"),
+    ("exploit", "python -m evaluate.exploit"),
+    ("champion", "python -m evaluate.champion"),
 )
 TABLES = (("tabular", "tables of the small games"), ("batch_q", "tables of Corellian Spike, by batches of self-play"))
 
 
 BEHAVIOUR = (
     "`behaviour` says who sits in the seats while learning: phases of `{until: EPISODE, mix: {player: probability}}`, "
-    "the last with `until: null`; `network` is the network that learns."
+    "the last with `until: null`; `network` is the network that learns, others are named as in `evaluation.opponents`."
 )
 
 

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from cards.mdp import END, Layout, Mdp, legal
 from command.checks import SettingsError
-from evaluate.networks import load_network
 from evaluate.pictures import learning_curves, policy_heatmap, value_heatmap
-from evaluate.players import holds_table
 from evaluate.solution import Solved, title
+from train.dqn.frozen import holds_table, load_network
 from train.run import checkpoint
 from train.run.metrics import evaluation_scalar
 from train.settings.run import RunSettings

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from cards.champions import CHAMPION
 from cards.game import Game
 from cards.kinds import Spec, parse_spec, player_names
 from cards.play import Player, named_player
-from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
+from cards.tables import TablePlayer
 from command.checks import SettingsError
-from evaluate.networks import check_game, load_network
 from evaluate.search.load import load_search
-from train.run import checkpoint
+from train.dqn.frozen import check_game, file_of, load_frozen
 from train.run.checkpoint import CheckpointError
 from train.tabular.errors import learned_policy
 from train.tabular.trainer import load_model, table_of
@@ -31,8 +30,8 @@ def load_player(game: Game, spec: str, device: torch.device) -> Player:
 
     A name may have options, `monte_carlo:samples=100`, and a file, `search(runs/tressette/default):samples=100`.
     A run folder means its best network, else its newest, or the newest of its tables; a `.json` or `.npz` file is a
-    policy in a table. Raises SettingsError for an unknown name or a network of another game, CheckpointError
-    for a file that is missing or damaged.
+    policy in a table; `champion` is the network that travels with the game. Raises SettingsError for an unknown name
+    or a network of another game, CheckpointError for a file that is missing or damaged.
     """
     if spec in player_names(game):
         return named_player(game, spec)
@@ -46,13 +45,9 @@ def load_player(game: Game, spec: str, device: torch.device) -> Player:
         raise
     except ValueError as error:
         raise SettingsError(f"players: {str(error).removeprefix('players: ')}") from None
-    path = file_of(spec)
-    if path is None:
+    if spec != CHAMPION and file_of(game, spec) is None and not ("/" in spec or Path(spec).suffix or not spec):
         raise SettingsError(_no_player(game, spec))
-    if path.suffix in (".json", ".npz"):
-        return _table_player(game, path)
-    path, state = checkpoint.load_named(path)
-    return _learned_player(game, path, state) if holds_table(state) else load_network(game, path, state, device)[0]
+    return load_frozen(game, spec, device, of_table=_learned_player)
 
 
 def _from_file(game: Game, spec: Spec, device: torch.device) -> Player:
@@ -62,52 +57,9 @@ def _from_file(game: Game, spec: Spec, device: torch.device) -> Player:
 
 
 def _no_player(game: Game, spec: str) -> str:
-    if "/" in spec or Path(spec).suffix or not spec:
-        return f"players: {spec or repr(spec)} does not exist; train it first, or name a run folder or a checkpoint"
     others = "".join(f", {name}(RUN)" for name in KINDS)
-    known = ", ".join(player_names(game))
+    known = ", ".join([*player_names(game), CHAMPION])
     return f"players: {game.name} has no player {spec!r}; it has {known}{others}, or give a run folder"
-
-
-def file_of(spec: str) -> Path | None:
-    """The file or run folder that a player is loaded from; None for one that needs none, or is not there.
-
-    Of a folder with policies in tables it is the newest of these.
-    """
-    named = parse_spec(spec)
-    text = spec if named is None or named.argument is None else named.argument
-    path = Path(text)
-    tables = sorted(path.glob("policies/*.npz"), key=lambda table: (len(table.name), table.name))
-    if tables:
-        return tables[-1]
-    return path if text and (path.exists() or path.suffix in (".json", ".npz")) else None
-
-
-def fingerprint(game: Game, spec: str) -> str:
-    """What tells a player from another that has the same name: the sha256 of its file; "" for one without.
-
-    Raises CheckpointError when no checkpoint of its run is whole.
-    """
-    named = parse_spec(spec)
-    needs_none = named is not None and named.argument is None and named.name in player_names(game)
-    path = None if needs_none or spec in player_names(game) else file_of(spec)
-    if path is not None and path.is_dir():
-        path, _ = checkpoint.load_named(path)
-    return "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _table_player(game: Game, path: Path) -> TablePlayer:
-    try:
-        return TablePlayer(numbering_of(game).number, load_policy(path, game))
-    except PolicyFileError as error:
-        raise CheckpointError(str(error)) from None
-    except ValueError as error:
-        raise SettingsError(f"players: {path}: {error}") from None
-
-
-def holds_table(state: Mapping[str, Any]) -> bool:
-    """Whether a checkpoint is one of tabular learning of a small game."""
-    return "visits" in state
 
 
 def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlayer:

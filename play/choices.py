@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -10,13 +9,15 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 
+from cards import champions
+from cards.champions import CHAMPION
 from cards.game import Game, load_game
 from cards.kinds import player_names
 from command.checks import MAX_SEED, SettingsError
+from command.quoting import in_quotes
 from play.players import HUMAN, default_opponent
 
 RUNS = Path("runs")
-CHAMPION = "champion"  # a player or a run of this name is offered before all others
 APART = "apart"  # in place of an opponent: each seat has its own
 _SEARCHED = ("tressette",)  # games whose networks `search(RUN)` plays
 _NOTHING = "null"
@@ -198,11 +199,12 @@ class Choices:
 def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:
     """Who may be played against, by name: rule players, players that search, trained agents, and a person.
 
-    The one called `champion` comes first, if there is one, then the game's own rule player.
+    The one called `champion` comes first, if there is one, also a run of this name; then the game's own rule player.
     """
     named, found = player_names(game), _runs(runs / game.name)
-    first = [name for name in named if name == CHAMPION] + [run for run in found if Path(run).name == CHAMPION]
-    searches = [f"search({run})" for run in found if game.name in _SEARCHED]
+    shipped = [CHAMPION] if champions.champion_file(game.name) is not None else []
+    first = shipped + [run for run in found if Path(run).name == CHAMPION]
+    searches = [f"search({run})" for run in [*shipped, *found] if game.name in _SEARCHED]
     return tuple(dict.fromkeys([*first, default_opponent(game), *game.policies, *named, *found, *searches, HUMAN]))
 
 
@@ -215,13 +217,6 @@ def _runs(folder: Path) -> list[str]:
 
 def _has_tables(path: Path) -> bool:
     return any(path.glob("policies/*.npz"))
-
-
-def in_quotes(text: str) -> str:
-    """A value of the command line that is taken as it is, whatever stands in it."""
-    escaped = re.sub(r"(\\*)'", r"\1\1\\'", text)
-    ending = len(escaped) - len(escaped.rstrip("\\"))
-    return f"'{escaped}{chr(92) * ending}'"
 
 
 def _written(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cards.champions import CHAMPION
 from cards.game import Game
 from cards.kinds import parse_spec, player_names
 from cards.play import Decisions, Player, named_player
@@ -23,8 +24,8 @@ def seated_player(game: Game, spec: str) -> Player:
             return named_player(game, spec)
     except ValueError as error:
         raise SettingsError(f"players: {str(error).removeprefix('players: ')}") from None
-    if named is not None and named.argument is None and "/" not in spec and not _is_there(spec):
-        known = ", ".join([*player_names(game), "search(RUN)", HUMAN])
+    if named is not None and named.argument is None and "/" not in spec and spec != CHAMPION and not _is_there(spec):
+        known = ", ".join([*player_names(game), CHAMPION, "search(RUN)", HUMAN])
         raise SettingsError(f"players: {game.name} has no player {spec!r}; it has {known}, or give a run folder")
     import torch
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from command.compose import combinations, compose
 from command.quoting import quoted
 from evaluate.tournament.settings import TournamentSettings
+from train.settings.dqn import TrainSettings
 
 SEARCH = "search(runs/tressette/default):samples=100"
 TYPED = {
@@ -55,6 +56,13 @@ UNTOUCHED = [
 @pytest.mark.parametrize("override", UNTOUCHED)
 def test_what_hydra_understands_is_left_to_it(override: str) -> None:
     assert quoted(override) == override
+
+
+def test_players_with_options_in_a_mapping() -> None:
+    typed = "behaviour=[{until: null, mix: {network: 0.7, monte_carlo:samples=20:ms=5: 0.2, runs/a: 0.1}}]"
+    (phase,) = compose(TrainSettings, "train", [typed, "rollout=local"]).behaviour
+    assert phase.mix == {"network": 0.7, "monte_carlo:samples=20:ms=5": 0.2, "runs/a": 0.1}
+    assert quoted(quoted(typed)) == quoted(typed)
 
 
 def test_quoted_is_quoted_once() -> None:

@@ -19,6 +19,7 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from command.console import result_console
 from command.line import parse, run_command
+from train.dqn.frozen import check_players
 from train.dqn.gpu_memory import check_gpu_memory
 from train.dqn.rollout import LocalBackend, RolloutBackend
 from train.dqn.threads import ThreadsBackend
@@ -29,7 +30,7 @@ from train.run.metrics import logged
 from train.run.runner import Trainer, run
 from train.settings.algorithms import AnyRunSettings
 from train.settings.batch_q import BatchQSettings
-from train.settings.door import at_the_door
+from train.settings.door import Chosen, at_the_door
 from train.settings.dqn import TrainSettings
 from train.settings.tabular import TabularSettings
 from train.tabular.batch_q_trainer import BatchQTrainer
@@ -52,6 +53,14 @@ def _main(arguments: Sequence[str]) -> int:
     if options.print_config:
         print("".join(f"# {note}\n" for note in chosen.notes) + as_yaml(settings), end="")
         return 0
+    return train(chosen)
+
+
+def train(chosen: Chosen) -> int:
+    """Start or resume the run that these settings mean; returns the exit code. Raises UserError."""
+    settings = chosen.settings
+    if isinstance(settings, TrainSettings):
+        check_players(settings)
     with RunFolder(settings) as folder, logged(folder.path):
         for note in chosen.notes:
             log.info(note)
@@ -66,6 +75,7 @@ def examine(arguments: Sequence[str]) -> int:
     settings = at_the_door(options.overrides, this_machine()).settings
     if not isinstance(settings, TrainSettings):
         raise SettingsError(f"doctor: looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray")
+    check_players(settings)
     findings = doctor.examine(settings)
     starts = doctor.would_start(findings)
     for table in doctor.screen(findings, stages.measure(settings) if starts else None):

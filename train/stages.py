@@ -15,9 +15,10 @@ from rich.table import Table
 from cards.game import Game
 from cards.play import RandomPlayer, play
 from cards.splitmix import stream
+from train.dqn.acting import acting_network, build_network
 from train.dqn.first_layer import FirstLayer
 from train.dqn.learner import Learner
-from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network, build_network, build_replay
+from train.dqn.rollout import RolloutRequest, RolloutWorker, build_replay
 from train.dqn.scaling import NETWORK_BYTES, Load, Prediction, Speeds, Stage, flops, predict, stages_of
 from train.dqn.trainer import UPDATES_AT_ONCE
 from train.dqn.transitions import Recorder, Transitions

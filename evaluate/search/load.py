@@ -10,16 +10,15 @@ import torch
 from cards.game import Game
 from cards.kinds import Spec, read_options
 from command.checks import SettingsError
-from evaluate.networks import load_network
 from evaluate.search.player import SearchOptions, SearchPlayer
-from train.run import checkpoint
+from train.dqn.frozen import load_learned
 
 # Rewards whose sum is what a search counts, and whether that is who wins rather than by how much.
 _REWARDS = {"points": False, "win": True}
 
 
 def load_search(game: Game, path: Path, options: Mapping[str, str], device: torch.device) -> SearchPlayer:
-    """The search with the network of a run or a checkpoint.
+    """The search with the network of a run, a checkpoint or a champion.
 
     Raises ValueError for bad options, SettingsError for another game and for a network that has learned what a search
     cannot count, CheckpointError for a file that is missing or damaged or holds no network.
@@ -27,8 +26,7 @@ def load_search(game: Game, path: Path, options: Mapping[str, str], device: torc
     chosen = read_options(SearchOptions, Spec("search", str(path), options))
     if game.name != "tressette":
         raise SettingsError(f"players: search plays tressette, not {game.name}")
-    path, state = checkpoint.load_named(path)
-    network, settings = load_network(game, path, state, device)
+    path, network, settings = load_learned(game, str(path), device)
     reward = settings.reward_name(game)
     if reward not in _REWARDS:
         known = " or ".join(_REWARDS)

@@ -13,7 +13,7 @@ from cards.game import Game, States
 from cards.play import Actions, Decisions
 from evaluate.search.choice import keep_better_half, resample
 from evaluate.search.simulator import Simulator
-from train.dqn.network import NetworkPlayer
+from train.dqn.frozen import FrozenNetwork
 from tressette.rules import POINTS, TRICKS
 from tressette.search.sampler import sampled_states
 from tressette.search.worlds import one_of_each_run
@@ -83,7 +83,7 @@ class SearchPlayer:
     def __init__(
         self,
         game: Game,
-        network: NetworkPlayer,
+        network: FrozenNetwork,
         options: SearchOptions,
         device: torch.device,
         counts_wins: bool = False,

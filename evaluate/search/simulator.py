@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.game import Game, States
-from train.dqn.network import NetworkPlayer
+from train.dqn.frozen import FrozenNetwork
 from tressette.search.double_dummy import new_table
 from tressette.search.worlds import (
     past_choices,
@@ -26,7 +26,7 @@ _TABLE_BITS = 14  # 256 kB, which stays in a core's cache
 class Simulator:
     """Asks one network about many worlds at a time; `rows` counts the rows of its forward passes."""
 
-    def __init__(self, game: Game, network: NetworkPlayer, batch: int, tricks: int = 0) -> None:
+    def __init__(self, game: Game, network: FrozenNetwork, batch: int, tricks: int = 0) -> None:
         self._game = game
         self._network = network
         self._batch = batch  # worlds that are replayed or played out side by side

@@ -24,7 +24,6 @@ from command import __version__
 from command.compose import as_yaml, compose
 from command.console import result_console
 from command.line import parse, run_command
-from evaluate.players import file_of, fingerprint
 from evaluate.tournament import report
 from evaluate.tournament.crews import Alone, Crew, Growing, OnRay, Processes
 from evaluate.tournament.journal import Journal, about_of
@@ -32,6 +31,7 @@ from evaluate.tournament.report import Pairing
 from evaluate.tournament.schedule import Plan, Schedule
 from evaluate.tournament.settings import AUTO, RAY, TournamentSettings, pairs_of
 from evaluate.tournament.units import Worker
+from train.dqn.frozen import file_of, fingerprint
 from train.run import resources
 from train.run.device import choose_device
 
@@ -113,7 +113,9 @@ def crew_for(settings: TournamentSettings, worker: Worker, files: Mapping[str, s
     if settings.processes != AUTO:
         count = int(settings.processes)
         return Alone(worker) if count == 1 else Processes(settings, files, count)
-    on_gpu = choose_device(settings.device).type == "cuda" and any(map(file_of, settings.players))
+    on_gpu = choose_device(settings.device).type == "cuda" and any(
+        file_of(worker.game, player) for player in settings.players
+    )
     if cpus == 1 or on_gpu:  # one process fills a GPU as well as several, each of which takes memory there
         return Alone(worker)
     return Growing(worker, partial(Processes, settings, files, cpus), schedule.seconds_left)

@@ -20,8 +20,9 @@ from cards.play import Actions, Decisions, Player, play
 from cards.splitmix import stream
 from command.checks import SettingsError
 from command.game import load_configured_game
-from evaluate.players import fingerprint, load_player
+from evaluate.players import load_player
 from evaluate.tournament.settings import Pair, TournamentSettings
+from train.dqn.frozen import fingerprint
 from train.run.device import choose_device
 
 STREAM, WARM_UP = "tournament", "warm-up"
@@ -89,7 +90,7 @@ class Timed:
 class Worker:
     """Plays units. Each player is loaded once, when it is first needed, and plays a game before it is timed.
 
-    `files` are fingerprints by player, see `evaluate.players.fingerprint`: a run that is still being trained may have
+    `files` are fingerprints by player, see `train.dqn.frozen.fingerprint`: a run that is still being trained may have
     another best network by the time that a process loads it.
     """
 

@@ -16,12 +16,13 @@ from textual.widgets.option_list import Option
 
 from command.compose import compose
 from command.errors import UserError
+from command.quoting import in_quotes
 from play.app.chooser import ChooserScreen
 from play.app.form import Form
 from play.app.help import rules
 from play.app.keys import Key, KeyBar
 from play.app.saves import SavesList
-from play.choices import Choices, in_quotes
+from play.choices import Choices
 from play.language import LANGUAGES, Language
 from play.saved import SavedTable, saved_tables
 from play.settings import PlaySettings

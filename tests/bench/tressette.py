@@ -49,7 +49,9 @@ def random_play() -> None:
 
 
 def _settings(*overrides: str) -> TrainSettings:
-    return compose(TrainSettings, "train", ["rollout=local", "network.symmetric=false", "network.hidden=[256,256]", *overrides])
+    return compose(
+        TrainSettings, "train", ["rollout=local", "network.symmetric=false", "network.hidden=[256,256]", *overrides]
+    )
 
 
 def rollout() -> None:

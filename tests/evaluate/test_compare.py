@@ -12,11 +12,11 @@ from cards.mdp import legal, reachable
 from cards.play import Actions, Decisions, named_player, play
 from cards.splitmix import stream
 from evaluate.compare import measure, visits
-from evaluate.networks import load_network
 from evaluate.solution import Solved, solve
 from evaluate.solve import main
 from tests.train.runs import small
 from train.__main__ import main as train
+from train.dqn.frozen import load_network
 from train.run import checkpoint
 from train.tabular.algorithms import action_values, evaluate_policy, expected_reward, policy_iteration
 

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from cards import champions
 from command.checks import SettingsError
 from command.compose import compose
+from command.quoting import in_quotes
 from play.app.menu import GAMES
-from play.choices import APART, Choices, in_quotes, offered_players
+from play.choices import APART, Choices, offered_players
 from play.language import texts_of
 from play.settings import PlaySettings, seats_of
 
@@ -98,7 +100,8 @@ def test_a_file_of_any_name_arrives(name: str) -> None:
     assert settings_of(choices).record == name
 
 
-def test_players_that_are_offered(tmp_path: Path) -> None:
+def test_players_that_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(champions, "champion_folder", lambda game: tmp_path / "shipped" / game)
     game = Choices("tressette").game
     assert offered_players(game, tmp_path)[:3] == ("greedy", "study_heuristic", "random")
     for name in ("default", "champion"):

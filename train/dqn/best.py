@@ -15,7 +15,7 @@ import torch
 
 from cards.duplicate import Duel, meaning_of_won
 from command.console import result_console
-from train.dqn.rollout import Evaluator, Weights
+from train.dqn.rollout import Evaluator, Weights, evaluation_seating
 from train.run import checkpoint, results
 from train.run.folder import RunFolder
 from train.run.progress import results_table
@@ -71,7 +71,10 @@ def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device
     duels = Evaluator(settings, device).duels(found.state["acting"], "final", deals)
     game = settings.load_game()
     title = f"{settings.folder}, best network, duplicate deals"
-    result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
+    means = meaning_of_won(game, evaluation_seating(settings))
+    if settings.opponent in duels:
+        means += f"\na lower bound of how exploitable {settings.opponent} is: this learned what wins of it"
+    result_console().print(results_table(title, game.unit, duels, means))
     results.write(folder.path, results.of_duels(duels, game.unit))
 
 

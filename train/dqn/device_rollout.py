@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 from cards.duplicate import Duel, Outcome, Plays, duel, duel_of, seatings
 from cards.game import Game
 from cards.gpu import SIMULATED, NoDeviceError, on_host
-from cards.play import named_player
 from cards.splitmix import stream
 from command.checks import SettingsError
+from train.dqn.acting import acting_network
 from train.dqn.device_block import DeviceBlock
 from train.dqn.device_returns import DeviceRounds
+from train.dqn.frozen import player_of
 from train.dqn.network import NetworkPlayer
 from train.dqn.rollout import (
     LocalBackend,
     Rollout,
     RolloutRequest,
     Weights,
-    acting_network,
     episode_return,
     seeds_and_seats,
 )
-from train.dqn.seating import player_names
+from train.dqn.seating import seated_players
 from train.settings.dqn import GPU_GAMES, TrainSettings
 
 
@@ -46,7 +46,7 @@ class DeviceWorker:
             )
         self._settings = settings
         self._game = settings.load_game()
-        self._names = player_names(settings.behaviour)
+        self._names = seated_players(settings)
         self.network = acting_network(self._game, settings, device)
         self._version = -1
         self._block = self._new_block(settings.rollout.games_on_device())
@@ -60,7 +60,7 @@ class DeviceWorker:
     def play(self, request: RolloutRequest) -> Rollout:
         """See `RolloutWorker`."""
         settings, learner = self._settings, self._settings.learner
-        seeds, seats = seeds_and_seats(settings, self._names, request, self._game.seats)
+        seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         if request.count > self._block.count:  # of a run that was begun with more
             self._block = self._new_block(request.count)
         block, recorded = self._block, DeviceRounds()
@@ -88,6 +88,8 @@ class DeviceEvaluator:
         self._opponents = settings.evaluation.opponents
         # Others, such as search, are no policies that a GPU could play: the games against them are not played there.
         self._on_device = [name for name in self._opponents if name == "random" or name in self._game.policies]
+        key, others = "evaluation.opponents", [name for name in self._opponents if name not in self._on_device]
+        self._others = {name: player_of(self._game, name, device, key) for name in others}
         self._plays = len(seatings(self._game))
         self._network = acting_network(self._game, settings, device)
         count = min(GPU_GAMES, settings.evaluation.deals * self._plays)
@@ -105,7 +107,7 @@ class DeviceEvaluator:
                 duels[name] = duel_of(self._game, partial(self._played, number), seeds, batch=batch)
             else:
                 player = NetworkPlayer(self._network)
-                duels[name] = duel(self._game, player, named_player(self._game, name), seeds)
+                duels[name] = duel(self._game, player, self._others[name], seeds)
         return duels
 
     def _played(self, number: int, plays: Plays) -> Outcome:

@@ -12,19 +12,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cards.duplicate import Duel, duel
+from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
 from cards.game import Game
-from cards.play import Actions, Decisions, Player, named_player, play
+from cards.play import Actions, Decisions, Player, play
 from cards.splitmix import stream
 from command.errors import UserError
-from train.dqn import first_layer
+from train.dqn.acting import acting_network
 from train.dqn.device_player import DevicePlayer
 from train.dqn.device_recorder import DeviceRecorder
+from train.dqn.frozen import player_of
 from train.dqn.network import NetworkPlayer, QNetwork
-from train.dqn.precision import player_format
 from train.dqn.replay import ReplayBuffer, TransitionTensors
-from train.dqn.seating import player_names, seating
-from train.dqn.symmetric_network import SymmetricNetwork
+from train.dqn.seating import seated_players, seats_of
 from train.dqn.transitions import Recorder, Transitions
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings
@@ -86,41 +85,18 @@ def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], taken: N
 
 
 def seeds_and_seats(
-    settings: TrainSettings, names: Sequence[str], request: RolloutRequest, seats: int
+    settings: TrainSettings, game: Game, names: Sequence[str], request: RolloutRequest
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
     """The seed of each game of a request, and who sits where, as indices into `names`; the same for every worker."""
     name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
     seeds = stream(settings.seed, name, request.first, request.count)
-    return seeds, seating(settings.behaviour, names, request.first, seeds, seats)
+    return seeds, seats_of(settings, game, names, request.first, seeds)
 
 
 def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> ReplayBuffer:
     """An empty replay buffer as the run has it. Raises MemoryError when the device has no room for it."""
     replay = settings.replay
     return ReplayBuffer(replay.capacity, game.words, device, settings.seed, replay.exponent, replay.beta)
-
-
-def build_network(game: Game, settings: TrainSettings) -> QNetwork:
-    """A Q-network for the game with the run's shape; its initial weights follow from the run's seed."""
-    shape = settings.network
-    bits = shape.inputs or game.bits
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        if shape.symmetric and game.symmetry is not None:
-            return SymmetricNetwork(game.symmetry.first(bits), game.actions, shape.hidden, shape.dueling)
-        return QNetwork(bits, game.actions, shape.hidden, shape.dueling)
-
-
-def acting_network(game: Game, settings: TrainSettings, device: torch.device, measured: bool = False) -> QNetwork:
-    """A network to play with, in the fastest number format of this device.
-
-    `measured`: where `network.first_layer` does not name a kernel, the one that is faster now, else always the same.
-    """
-    network, dtype = build_network(game, settings).to(device), player_format(device)
-    gathers = first_layer.named(settings.network.first_layer, device)
-    if gathers is None:
-        gathers = not measured or first_layer.for_playing(game, network, dtype).gathers
-    return network.to_format(dtype, gathers).eval()
 
 
 def _nothing() -> None:
@@ -147,10 +123,11 @@ class RolloutWorker:
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         measured = settings.rollout.kind != "local"
         self.network = network or acting_network(self._game, settings, device, measured)
-        self._names = player_names(settings.behaviour)
+        self._names = seated_players(settings)
         self._player = DevicePlayer(self.network) if stays else NetworkPlayer(self.network)
         self._look = look
-        others = [named_player(self._game, name) for name in self._names[1:]]
+        key = "behaviour.mix" if settings.opponent is None else "opponent"
+        others = [player_of(self._game, name, device, key) for name in self._names[1:]]
         self._players: list[Player] = [self._player, *others]
         self.version = -1  # of the weights
         self.rounds = 0  # of moves, in all batches so far: whether a worker gets on
@@ -164,7 +141,7 @@ class RolloutWorker:
     def play(self, request: RolloutRequest) -> Rollout:
         """Play a request to the end. The same request with the same weights gives the same rollout."""
         settings, learner = self._settings, self._settings.learner
-        seeds, seats = seeds_and_seats(settings, self._names, request, self._game.seats)
+        seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         self._player.epsilon = request.epsilon
         own = seats == 0
         recorder = self._recorder()
@@ -175,7 +152,15 @@ class RolloutWorker:
             # What others play is never the network's greedy choice, even where it would have played the same.
             games = decisions.games
             greedy = own[games, decisions.seats] & self._player.greedy[games] if learner.n_step_cut else None
-            recorder.watch(decisions, actions, earned, greedy)
+            if settings.opponent is None:
+                recorder.watch(decisions, actions, earned, greedy)
+                return
+            # What the opponent decides is a part of the world of this side. Its own decisions were taken in another
+            # world, whose other seats learn: no step of theirs, however short, is one of a best response to it.
+            rows = np.flatnonzero(own[games, decisions.seats])
+            if rows.size:
+                some = decisions if rows.size == games.size else decisions.of(rows)
+                recorder.watch(some, actions[rows], earned, None if greedy is None else greedy[rows])
 
         states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
@@ -186,6 +171,15 @@ class RolloutWorker:
         if isinstance(self._player, DevicePlayer):
             return DeviceRecorder(self._game, self._player)
         return Recorder(self._game)
+
+
+def evaluation_seating(settings: TrainSettings) -> str:
+    """How the network and an opponent sit in evaluations; see `cards.duplicate.seatings`.
+
+    Who learns against one player sits alone among seats that are all that player's, as while it learns.
+    """
+    one = settings.opponent is not None and len(settings.load_game().teams) > 2
+    return ONE_AGAINST_MANY if one else ALTERNATE
 
 
 class Judge(Protocol):
@@ -217,21 +211,23 @@ class Worker(Protocol):
 
 
 class Evaluator:
-    """Plays the network on duplicate deals against players without one. `look` as of `RolloutWorker`."""
+    """Plays the network on duplicate deals against players that do not learn. `look` as of `RolloutWorker`."""
 
     def __init__(self, settings: TrainSettings, device: torch.device, look: Callable[[], None] = _nothing) -> None:
         self._settings = settings
         self._look = look
         self._game = settings.load_game()
         self._network = acting_network(self._game, settings, device)
+        key, opponents = "evaluation.opponents", settings.evaluation.opponents
+        self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
 
     def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
         """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
         self._network.load_state_dict(weights)
         player = _Watched(NetworkPlayer(self._network), self._look)
         seeds = stream(self._settings.seed, stream_name, 0, deals)
-        opponents = self._settings.evaluation.opponents
-        return {name: duel(self._game, player, named_player(self._game, name), seeds) for name in opponents}
+        seating = evaluation_seating(self._settings)
+        return {name: duel(self._game, player, other, seeds, seating) for name, other in self._opponents.items()}
 
 
 class BackendLostError(UserError):

@@ -7,15 +7,44 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.game import Game
 from cards.splitmix import derive
-from train.settings.dqn import PhaseSettings
+from train.settings.dqn import NETWORK, PhaseSettings, TrainSettings
 
-_SEATING = 0x5EA7
+_SEATING, _SIDE = 0x5EA7, 0x51DE
+
+
+def seated_players(settings: TrainSettings) -> list[str]:
+    """Everybody who plays in the games that are learned from; the network comes first."""
+    return player_names(settings.behaviour) if settings.opponent is None else [NETWORK, settings.opponent]
+
+
+def seats_of(
+    settings: TrainSettings, game: Game, names: Sequence[str], first_episode: int, seeds: NDArray[np.uint64]
+) -> NDArray[np.uint8]:
+    """Who sits where in each episode, `[episodes, seats]` of indices into `names`, which are `seated_players`."""
+    if settings.opponent is not None:
+        return one_side(game, seeds)
+    return seating(settings.behaviour, names, first_episode, seeds, game.seats)
+
+
+def one_side(game: Game, seeds: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """0 in the seats of one team of each game, and 1 in all others: `[games, seats]`.
+
+    Which team is drawn by the game's seed, each as likely, among those that have a seat which is taken.
+    """
+    first = [min(team) for team in game.teams]
+    there = game.taken(game.deal(seeds))[:, first].sum(axis=1).astype(np.uint64)
+    drawn = ((derive(seeds, _SIDE) >> np.uint64(32)) * there) >> np.uint64(32)  # as `cards.splitmix.below`
+    team_of = np.empty(game.seats, np.uint64)
+    for index, team in enumerate(game.teams):
+        team_of[list(team)] = index
+    return (team_of != drawn[:, None]).astype(np.uint8)
 
 
 def player_names(phases: Sequence[PhaseSettings]) -> list[str]:
     """Everybody who plays in some phase; the network comes first."""
-    names = ["network"]
+    names = [NETWORK]
     for phase in phases:
         names += [name for name in phase.mix if name not in names]
     return names

@@ -13,11 +13,13 @@ import torch
 
 from cards.duplicate import Duel
 from command.compose import as_yaml
+from train.dqn.acting import build_network
 from train.dqn.best import Best, report_best
 from train.dqn.counters import Counters
 from train.dqn.divergence import Watch
 from train.dqn.exploration import epsilon, linear
 from train.dqn.first_layer import FirstLayer
+from train.dqn.frozen import files_of_training
 from train.dqn.learner import Learner
 from train.dqn.pace import Pace
 from train.dqn.precision import described
@@ -27,7 +29,6 @@ from train.dqn.rollout import (
     RolloutBackend,
     RolloutRequest,
     Weights,
-    build_network,
     build_replay,
 )
 from train.run.budget import Budget
@@ -56,6 +57,7 @@ class Trainer:
         self.keep = settings.checkpoint.keep
         self.counters = Counters()
         self.budget = Budget(settings.episodes, settings.training_minutes)
+        self._files = files_of_training(settings)  # a run that is trained on is another player by the same name
         self._folder = folder
         self._device = device
         self._game = settings.load_game()
@@ -285,6 +287,7 @@ class Trainer:
             "evaluating": [[tag, weights] for tag, weights in self._evaluating.items()],
             "open_requests": [[request.first, request.count, request.attempt] for request in open_requests],
             "budget_minutes": self.budget.minutes,
+            "players": self._files,
             "passed": {what: cadence.passed for what, cadence in self.cadences.items()},
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
@@ -293,6 +296,9 @@ class Trainer:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state_dict`. Requests that were out are played again, as the same episodes."""
+        for name, file in state.get("players", {}).items():
+            if self._files.get(name, file) != file:
+                raise ValueError(f"the file of {name}, which it learns with, is another one since")
         self.counters = counters_of_checkpoint(Counters, state["counters"])
         self.budget.seconds_before = self.counters.seconds
         if self.settings.names_no_budget and state.get("budget_minutes"):  # the same command goes on to the same end

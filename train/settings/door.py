@@ -19,6 +19,7 @@ from train.settings.dqn import CPU_GAMES, MOST_DECISIONS, RolloutSettings, Train
 from train.settings.saved import changes
 
 GPU_RECIPE = "gpu"  # conf/experiment/gpu.yaml
+BEST_RESPONSE = "best_response"  # another
 NO_EXPERIMENT = "experiment=null"  # Hydra has no such words: it is what conf/train.yaml says
 GAME_OF_RECIPE = "tressette"  # with which it was found: large batches were tried in no other
 
@@ -52,8 +53,31 @@ def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
     if not isinstance(settings, TrainSettings):
         return Chosen(settings)
     settings, recipe = (settings, ()) if _names_a_recipe(given) else _with_gpu_recipe(overrides, settings, machine)
+    settings = _against(overrides, settings)
     rollout, why = _rollout(settings, machine)
     return Chosen(replace(settings, rollout=rollout), (*recipe, *why))
+
+
+def _against(overrides: Sequence[str], settings: TrainSettings) -> TrainSettings:
+    """The settings of a run that learns against one player: it is measured by what it wins of that player.
+
+    Another experiment may say otherwise, and so may the command line. Raises SettingsError for a `behaviour` besides.
+    """
+    against_one = f"experiment={BEST_RESPONSE}" in overrides
+    if settings.opponent is None:
+        if against_one:
+            raise SettingsError(f"opponent: experiment={BEST_RESPONSE} learns against one player; say opponent=PLAYER")
+        return settings
+    given = {each.lstrip("+~").partition("=")[0].partition("@")[0] for each in overrides}
+    if any(key.partition("[")[0].partition(".")[0] == "behaviour" for key in given):
+        raise SettingsError(
+            f"behaviour: says who sits where, and so does opponent={settings.opponent}, which sits in all seats of the "
+            "other sides; leave one out"
+        )
+    if "evaluation.opponents" in given or ("experiment" in given and not against_one):
+        return settings
+    best_by = settings.evaluation.best_by if "evaluation.best_by" in given else "result"
+    return replace(settings, evaluation=replace(settings.evaluation, opponents=[settings.opponent], best_by=best_by))
 
 
 def _with_gpu_recipe(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from itertools import pairwise
 
-from cards.game import Game
 from cards.kinds import same_spelling
 from command.checks import (
     MAX_DEALS,
@@ -19,8 +16,10 @@ from command.checks import (
     check_range,
     require,
 )
-from train.settings.run import CheckpointSettings, RunSettings, check_opponent, job_minutes
+from train.settings.players import check_phases, check_player, check_policies, check_sides
+from train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
+NETWORK = "network"  # among players: the one that learns
 DEFAULT_MINUTES = 9.0  # of a run without a budget
 ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
@@ -145,6 +144,11 @@ class PhaseSettings:
     until: int | None = None
     mix: dict[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        spelled = {same_spelling(player): share for player, share in self.mix.items()}
+        require(len(spelled) == len(self.mix), "behaviour.mix", "each player once", list(self.mix))
+        self.mix = spelled
+
 
 @dataclass
 class RolloutSettings:
@@ -203,7 +207,7 @@ class RolloutSettings:
 
 @dataclass
 class EvaluationSettings:
-    """Duplicate deals against players without a network: during training, and once more at the end."""
+    """Duplicate deals against players that do not learn: during training, and once more at the end."""
 
     every_episodes: int = 50_000
     min_seconds: float = 15.0
@@ -257,6 +261,7 @@ class TrainSettings(RunSettings):
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
     behaviour: list[PhaseSettings] = field(default_factory=list)
+    opponent: str | None = None
     rollout: RolloutSettings = field(default_factory=RolloutSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
@@ -270,9 +275,29 @@ class TrainSettings(RunSettings):
         check_not_negative("", self, "log_min_seconds")
         game = self.load_game()
         self.network.check(game)
-        self._check_behaviour(game)
-        for opponent in self.evaluation.opponents:
-            check_opponent(game, opponent)
+        check_phases(self.behaviour, self.episodes)
+        self.opponent = None if self.opponent is None else same_spelling(self.opponent)
+        for key, names in self.players.items():
+            for player in names:
+                check_player(game, key, player)
+        check_sides(game, self.opponent, self.rollout.kind)
+        if self.rollout.kind == "device":
+            check_policies(game, self.learns_with)
+
+    @property
+    def players(self) -> dict[str, list[str]]:
+        """Whom the network meets, by the setting that names them."""
+        mixed = dict.fromkeys(player for phase in self.behaviour for player in phase.mix if player != NETWORK)
+        return {
+            "behaviour.mix": [] if self.opponent is not None else list(mixed),
+            "opponent": [] if self.opponent is None else [self.opponent],
+            "evaluation.opponents": list(self.evaluation.opponents),
+        }
+
+    @property
+    def learns_with(self) -> list[str]:
+        """Whom it meets in the games that it learns from."""
+        return [*self.players["behaviour.mix"], *self.players["opponent"]]
 
     @property
     def names_no_budget(self) -> bool:
@@ -283,24 +308,3 @@ class TrainSettings(RunSettings):
     def training_minutes(self) -> float | None:
         """`minutes`; where no budget is given those that fit into the Slurm job, outside of one DEFAULT_MINUTES."""
         return job_minutes() or DEFAULT_MINUTES if self.names_no_budget else self.minutes
-
-    def _check_behaviour(self, game: Game) -> None:
-        require(bool(self.behaviour), "behaviour", "at least one phase", self.behaviour)
-        ends = [math.inf if phase.until is None else phase.until for phase in self.behaviour]
-        rising = all(a < b for a, b in pairwise(ends)) and ends[0] > 0 and ends[-1] == math.inf
-        require(rising, "behaviour", "phases by rising `until`, the last with until: null", ends)
-        last = max((phase.until for phase in self.behaviour if phase.until is not None), default=0)
-        fits = last == 0 or (self.episodes is not None and last < self.episodes)
-        require(fits, "behaviour", f"phases within the budget: say episodes=N, more than {last}", self.episodes)
-        for phase in self.behaviour:
-            fits = all(p >= 0 for p in phase.mix.values()) and math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
-            require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
-            for player in phase.mix:
-                if player != "network":
-                    _check_policy(game, player)
-
-
-def _check_policy(game: Game, name: str) -> None:
-    if name != "random" and name not in game.policies:
-        there = ", ".join(["random", *game.policies])
-        raise SettingsError(f"behaviour.mix: {game.name} has no player {name!r} to learn with; it has {there}")

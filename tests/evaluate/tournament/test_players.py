@@ -12,11 +12,12 @@ from cards.kinds import player_names
 from cards.play import Player, PolicyPlayer, named_player
 from command.checks import SettingsError
 from evaluate import players
-from evaluate.players import fingerprint, load_player
+from evaluate.players import load_player
 from evaluate.tournament.__main__ import main
 from evaluate.tournament.settings import TournamentSettings
 from tests.train.runs import small
 from train.__main__ import main as train
+from train.dqn.frozen import fingerprint
 from train.run import checkpoint
 from tressette import GAME
 

@@ -1,0 +1,155 @@
+"""Champions: made of runs by a command, named wherever players are, and as strong as their cards say."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from cards import champions
+from cards.champions import CHAMPION, FILE
+from command.checks import SettingsError
+from evaluate.champion import main, measure
+from evaluate.players import load_player
+from evaluate.search.player import SearchPlayer
+from evaluate.tournament.__main__ import main as tournament
+from play.choices import offered_players
+from play.players import seated_player
+from tests.train.runs import settings, small
+from train.__main__ import main as train
+from train.dqn import champion
+from train.dqn.frozen import check_players, fingerprint
+from train.dqn.mixture import MixturePlayer
+from train.dqn.network import NetworkPlayer
+from tressette import GAME
+
+CPU = torch.device("cpu")
+
+# The games that travel with a network; a folder GAME/champion comes with a line here.
+SHIPPED: tuple[str, ...] = ()
+ALL_GAMES = ("blackjack", "sette_mezzo", "spike", "tressette")
+MOST_BYTES = 4_000_000  # of all of them
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("champions")
+    assert train(small(runs, "evaluation.every_episodes=1000")) == 0
+    return runs / "tressette" / "small"
+
+
+@pytest.fixture(scope="module")
+def made(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a champion."""
+    folder = tmp_path_factory.mktemp("made") / "champion"
+    limits = "limits=It has learned for a second."
+    assert main([f"run={run}", f"to={folder}", "deals=256", "commit=abc", "players=[random,greedy]", limits]) == 0
+    return folder
+
+
+@pytest.fixture
+def as_champion(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets Tressette have it."""
+    monkeypatch.setattr(champions, "champion_folder", lambda game: made if game == "tressette" else made / game)
+
+
+def test_which_games_have_one() -> None:
+    assert tuple(game for game in ALL_GAMES if champions.champion_file(game) is not None) == SHIPPED
+    files = [champions.champion_file(game) for game in SHIPPED]
+    assert sum(file.stat().st_size for file in files if file is not None) <= MOST_BYTES
+
+
+@pytest.mark.parametrize("game", [*SHIPPED, "made here"])
+def test_it_is_as_strong_as_it_says(game: str, made: Path) -> None:
+    """The stated share of games won, and result, lie in intervals of fewer deals that no one has seen."""
+    folder = made if game == "made here" else champions.champion_folder(game)
+    stated = json.loads((folder / "results.json").read_text())
+    assert "random" in stated
+    found = champion.read(folder / FILE)
+    rules = found.settings.load_game()
+    quick = [name for name in stated if name == "random" or name in rules.policies]
+    for name, duel in measure(rules, folder / FILE, quick, 512, seed=2026).items():
+        for key, mine in (("win_rate", duel.win_rate), (rules.unit, duel.points)):
+            value, half_width = stated[name][key]
+            within = 2 * mine.half_width + half_width
+            assert abs(value - mine.mean) < within, (name, key, value, str(mine))
+    card = (folder / "CARD.md").read_text()
+    for name in stated:
+        assert f"| `{name}` | {stated[name]['deals']:,} | {stated[name]['win_rate'][0]:.1%} |" in card
+
+
+def test_the_card(made: Path, run: Path) -> None:
+    assert sorted(path.name for path in made.iterdir()) == ["CARD.md", FILE, "results.json"]
+    card = (made / "CARD.md").read_text()
+    assert "# The champion of tressette" in card and "signals=false" in card and "| commit | abc |" in card
+    assert "learner.batch_size=64" in card and "network.hidden=[32]" in card and "runs=" not in card
+    assert "| decisions | 10,240 |" in card and "* It has learned for a second." in card
+    assert f"python -m evaluate.champion to={made} deals=256" in card
+    assert champion.read(made / FILE).about["hours"] is None or "| hours | 0" in card
+    assert json.loads((made / "results.json").read_text()).keys() == {"random", "greedy"}
+
+
+def test_it_is_measured_again(made: Path, run: Path, tmp_path: Path) -> None:
+    """Without its run, and with the same file."""
+    (tmp_path / FILE).write_bytes((made / FILE).read_bytes())
+    assert main([f"to={tmp_path}", "deals=32", "players=[greedy]"]) == 0
+    assert (tmp_path / FILE).read_bytes() == (made / FILE).read_bytes()
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert found["greedy"]["deals"] == 32 and "| commit | abc |" in (tmp_path / "CARD.md").read_text()
+
+
+def test_several_runs_make_a_mixture(run: Path, tmp_path: Path) -> None:
+    newest = sorted((run / "checkpoints").glob("episode_*.pt"))[-1]
+    given = [f"run=[{run},{newest}]", "weights=float32", "deals=8", "players=[random]"]
+    assert main([*given, f"to={tmp_path / 'two'}"]) == 0
+    player = load_player(GAME, str(tmp_path / "two"), CPU)
+    assert isinstance(player, MixturePlayer) and len(player.members) == 2
+    assert "2 networks, one of which is drawn for each game" in (tmp_path / "two" / "CARD.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([], "to: the folder of the file and its card"),
+        (["to=TMP/x"], "TMP/x/network.safetensors: cannot be read"),
+        (["to=TMP/x", "run=TMP/nothing"], "TMP/nothing: cannot be read"),
+        (["to=TMP/x", "run=3"], "run: a run folder or checkpoint"),
+        (["to=TMP/x", "weights=int8"], "weights: one of float32, bfloat16"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, given: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([each.replace("TMP", str(tmp_path)) for each in given]) == 2
+    line = capsys.readouterr().err
+    assert says.replace("TMP", str(tmp_path)) in line and line.count("\n") == 1
+
+
+def test_it_is_a_player_wherever_players_are_named(
+    as_champion: None, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert isinstance(load_player(GAME, CHAMPION, CPU), NetworkPlayer)
+    assert isinstance(load_player(GAME, "search(champion):samples=4", CPU), SearchPlayer)
+    assert fingerprint(GAME, CHAMPION) == fingerprint(GAME, str(made)) == fingerprint(GAME, "search(champion)") != ""
+    assert isinstance(seated_player(GAME, CHAMPION), NetworkPlayer)
+    offered = offered_players(GAME, tmp_path)
+    assert offered[0] == CHAMPION and "search(champion)" in offered
+    results = [f"folder={tmp_path / 'cup'}", "deals=4", "processes=1"]
+    assert tournament(["players=[champion,random]", *results]) == 0
+    check_players(settings(tmp_path, "opponent=champion", "evaluation.opponents=[champion]"))
+    mixed = ["behaviour=[{until: null, mix: {network: 0.7, champion: 0.3}}]", "evaluation.opponents=[champion]"]
+    assert train(small(tmp_path, *mixed, "episodes=64")) == 0
+    assert (tmp_path / "tressette" / "small" / "results.json").read_text().count("champion") == 1
+    with pytest.raises(SettingsError, match=r"players: .* give the same game options"):
+        load_player(GAME.configure({"signals": True}), CHAMPION, CPU)
+
+
+def test_a_game_without_one_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(champions, "champion_folder", lambda game: tmp_path / game)
+    for spec in (CHAMPION, "search(champion)"):
+        with pytest.raises(SettingsError, match="players: tressette has no champion; ") as caught:
+            load_player(GAME, spec, CPU)
+        assert f"to={tmp_path / 'tressette'}" in str(caught.value)
+    assert CHAMPION not in offered_players(GAME, tmp_path) and fingerprint(GAME, CHAMPION) == ""
+
+
+def test_the_folder_of_a_game_is_in_its_package() -> None:
+    assert champions.champion_folder("tressette") == Path(__file__).parents[2] / "tressette" / "champion"

@@ -1,0 +1,27 @@
+"""A best response to a player of Kuhn poker, whose worth is worked out by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from train.__main__ import main
+
+HERE = Path(__file__).parent
+SHORT = ("rollout=local", "minutes=null", "episodes=30000", "evaluation.deals=64", "log_every_episodes=10000")
+
+# `honest` bets and calls with the king alone. Whoever begins bets the jack (the queen folds, the king calls: -1/2),
+# passes the queen (0) and wins 1 with the king: 1/6. Whoever is second bets whenever honest passes, which then folds: 0
+# with jack and queen, 1 with the king: 1/3. On average 1/4 a game, so 1/2 more than honest.
+OF_HONEST = 0.5
+
+
+@pytest.mark.timeout(240)
+def test_it_wins_what_can_be_won(tmp_path: Path) -> None:
+    elsewhere = f"hydra.searchpath=[{HERE / 'conf'}]"
+    given = ["experiment=best_response", "opponent=honest", *SHORT, f"runs={tmp_path}", "name=b"]
+    assert main([elsewhere, "game=kuhn_poker", *given]) == 0
+    results = json.loads((tmp_path / "kuhn_poker" / "b" / "results.json").read_text())
+    mean, half_width = results["honest"]["chips"]
+    assert results.keys() == {"honest"} and results["honest"]["deals"] == 4096
+    assert mean + 2 * half_width > 0.9 * OF_HONEST and mean - 2 * half_width < OF_HONEST

@@ -1,0 +1,169 @@
+"""Files of networks that travel: written, read, damaged; and mixtures of several."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from cards.champions import FILE
+from cards.play import Actions, Decisions, play
+from cards.splitmix import stream
+from command.checks import SettingsError
+from tests.train.runs import settings
+from train.dqn import champion
+from train.dqn.acting import build_network
+from train.dqn.frozen import load_champion, load_frozen
+from train.dqn.mixture import MixturePlayer, draws
+from train.dqn.network import NetworkPlayer
+from train.run.checkpoint import CheckpointError
+from train.settings.dqn import TrainSettings
+from tressette import GAME
+
+CPU = torch.device("cpu")
+
+
+def networks(chosen: TrainSettings, count: int) -> list[champion.Weights]:
+    """As many networks, each with weights of its own, which bfloat16 holds exactly."""
+    found = []
+    for _ in range(count):
+        weights = build_network(GAME, chosen).state_dict()
+        found.append({name: torch.randn_like(value).bfloat16().float() for name, value in weights.items()})
+    return found
+
+
+@pytest.fixture
+def chosen(tmp_path: Path) -> TrainSettings:
+    return settings(tmp_path / "secret", "game.signals=true", f"evaluation.opponents=[{tmp_path}/secret/x]")
+
+
+@pytest.mark.parametrize("form", champion.FORMATS)
+def test_what_is_read_is_what_was_written(tmp_path: Path, chosen: TrainSettings, form: str) -> None:
+    path, (weights,) = tmp_path / "new" / FILE, networks(chosen, 1)
+    champion.write(path, chosen, [weights], {"hours": 2}, form)
+    found = champion.read(path)
+    assert found.about == {"hours": 2} and found.version
+    assert found.settings.game == chosen.game and found.settings.network == chosen.network
+    (read,) = found.networks
+    assert all(read[name].dtype == torch.float32 and torch.equal(read[name], weights[name]) for name in weights)
+    assert read.keys() == weights.keys() and b"secret" not in path.read_bytes()
+    size = sum(value.numel() for value in weights.values()) * (4 if form == "float32" else 2)
+    assert size < path.stat().st_size < size + 4000
+    assert [each.name for each in path.parent.iterdir()] == [FILE]
+
+
+def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> None:
+    path, (weights,) = tmp_path / FILE, networks(chosen, 1)
+    champion.write(path, chosen, [weights], {})
+    game = chosen.load_game()
+    player, _ = load_champion(game, path, CPU)
+    assert isinstance(player, NetworkPlayer)
+    network = build_network(game, chosen)
+    network.load_state_dict(weights)
+    words = np.arange(3 * game.words, dtype=np.uint64).reshape(3, -1)
+    expected = NetworkPlayer(network.to_format(torch.float32)).values(words)
+    assert np.allclose(player.values(words), expected, rtol=0.05, atol=0.5)  # players round to their device's format
+    assert isinstance(load_frozen(game, str(tmp_path), CPU), NetworkPlayer)  # by its folder
+    with pytest.raises(SettingsError, match=r"seats: .* was trained with .*signals=True.*; give the same game options"):
+        load_champion(GAME, path, CPU, "seats")
+
+
+def test_a_bit_that_flips_anywhere_is_seen(tmp_path: Path, chosen: TrainSettings) -> None:
+    path = tmp_path / FILE
+    champion.write(path, chosen, networks(chosen, 1), {})
+    whole = path.read_bytes()
+    for place in (0, 9, 200, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        one_line(path)
+    for piece in (b"", whole[:100], whole[:-1], b"{}" + whole):
+        path.write_bytes(piece)
+        one_line(path)
+
+
+def one_line(path: Path) -> str:
+    with pytest.raises(CheckpointError) as caught:
+        champion.read(path)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        (None, "holds no network of busso"),
+        ({}, "holds no network of busso"),
+        ({"format": 2}, "its format is 2, of a newer busso"),
+        ({"format": 1, "sha256": "0"}, "damaged (its checksum does not match)"),
+    ],
+)
+def test_files_of_others(tmp_path: Path, header: dict[str, Any] | None, says: str) -> None:
+    path = tmp_path / FILE
+    save_file({"w": torch.zeros(2)}, path, None if header is None else {"busso": json.dumps(header)})
+    assert says in one_line(path)
+
+
+def test_weights_that_are_no_numbers_do_not_play(tmp_path: Path, chosen: TrainSettings) -> None:
+    path, (weights,) = tmp_path / FILE, networks(chosen, 1)
+    weights["head.bias"][0] = torch.nan
+    champion.write(path, chosen, [weights], {})
+    assert "head.bias is not finite" in one_line(path)
+
+
+def test_weights_of_another_shape_are_one_line(tmp_path: Path, chosen: TrainSettings) -> None:
+    path, (weights,) = tmp_path / FILE, networks(chosen, 1)
+    champion.write(path, chosen, [{name: value[:1] for name, value in weights.items()}], {})
+    with pytest.raises(CheckpointError, match="its weights do not fit the network of its settings"):
+        load_champion(chosen.load_game(), path, CPU)
+
+
+def test_a_mixture_draws_one_network_for_each_game(tmp_path: Path, chosen: TrainSettings) -> None:
+    """All decisions of a game are those of the network that was drawn for it."""
+    path, weights = tmp_path / FILE, networks(chosen, 3)
+    champion.write(path, chosen, weights, {})
+    game = chosen.load_game()
+    player, _ = load_champion(game, path, CPU)
+    assert isinstance(player, MixturePlayer) and len(player.members) == 3
+    seeds = stream(1, "mixture", 0, 60)
+    rounds: list[tuple[Decisions, Actions]] = []
+    seats = np.zeros((60, 4), np.uint8)
+    play(game, seeds, [player], seats, watch=lambda d, a, _: rounds.append((_seen(d), a.copy())), observed=True)
+    assert set(player.drawn) == {0, 1, 2}
+    differ = 0
+    for decisions, actions in rounds:
+        each = np.stack([member.act(decisions) for member in player.members])
+        drawn = player.drawn[decisions.games]
+        assert np.array_equal(actions, each[drawn, np.arange(drawn.size)])
+        differ += int((each != each[0]).any())
+    assert differ > 5
+
+
+def _seen(decisions: Decisions) -> Decisions:
+    """With what was seen then: the states go on."""
+    assert decisions.observation is not None
+    return decisions
+
+
+def test_draws_are_even_and_follow_from_the_seed() -> None:
+    seeds = stream(1, "draws", 0, 9000)
+    drawn = draws(seeds, 3)
+    assert np.bincount(drawn) / 9000 == pytest.approx([1 / 3] * 3, abs=0.02)
+    assert np.array_equal(drawn[100:110], draws(seeds[100:110], 3)) and (draws(seeds, 1) == 0).all()
+
+
+def test_a_mixture_values_positions_by_the_mean() -> None:
+    class Fixed(NetworkPlayer):
+        def __init__(self, value: float) -> None:
+            self.value = value
+
+        def values(self, words: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+            return np.full((len(words), 2), self.value, np.float32)
+
+    values = MixturePlayer([Fixed(1.0), Fixed(4.0)]).values(np.zeros((3, 1), np.uint64))
+    assert values.dtype == np.float32 and (values == 2.5).all() and values.shape == (3, 2)
+
+
+def test_a_file_that_is_missing(tmp_path: Path) -> None:
+    one_line(tmp_path / FILE)

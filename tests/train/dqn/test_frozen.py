@@ -1,0 +1,146 @@
+"""Networks of files as players of training: in the seats, in evaluations, and refused in one line."""
+
+import csv
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from cards import champions
+from cards.play import PolicyPlayer
+from command.checks import SettingsError
+from tests.train.dqn.test_loop import differences, run
+from tests.train.runs import settings, small
+from train.__main__ import main
+from train.dqn.frozen import check_players, load_frozen, player_of
+from train.dqn.network import NetworkPlayer
+from train.dqn.rollout import RolloutRequest, RolloutWorker
+from train.run import checkpoint
+from train.run.checkpoint import CheckpointError
+from tressette import GAME
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run."""
+    runs = tmp_path_factory.mktemp("frozen")
+    run(runs, "evaluation.every_episodes=1000")
+    return runs / "tressette" / "small"
+
+
+def mix(**shares: Any) -> str:
+    return f"behaviour=[{{until: null, mix: {{{', '.join(f'{name}: {share}' for name, share in shares.items())}}}}}]"
+
+
+def test_a_network_of_a_file_plays_as_it_would_itself(frozen: Path, tmp_path: Path) -> None:
+    """In all seats it makes the games that a learning network with its weights makes without exploration."""
+    request = RolloutRequest(0, 20, 0.0)
+    alone = RolloutWorker(settings(tmp_path, mix(**{str(frozen): 1.0})), CPU).play(request)
+    learning = RolloutWorker(settings(tmp_path), CPU)
+    learning.load(1, checkpoint.load(frozen / "checkpoints" / "best.pt")["acting"])
+    for a, b in zip(alone.transitions, learning.play(request).transitions, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_resumed_equals_uninterrupted_with_all_kinds_of_players(frozen: Path, tmp_path: Path) -> None:
+    players = mix(network=0.6, **{str(frozen): 0.2, "monte_carlo:samples=1": 0.1, "greedy": 0.1})
+    given = [players, f"evaluation.opponents=[{frozen},random]", "episodes=128"]
+    whole = run(tmp_path / "a", *given)
+    assert list(whole["players"]) == [str(frozen)] and len(whole["players"][str(frozen)]) == 64
+    run(tmp_path / "b", *given, stop_after=64)
+    assert differences(whole, run(tmp_path / "b", *given)) == []
+    with (tmp_path / "a" / "tressette" / "small" / "metrics.csv").open() as file:
+        (column,) = {name for row in csv.DictReader(file) for name in row if "win_rate_vs_" in name and "small" in name}
+    assert re.fullmatch(r"[\w.-]+", column.removeprefix("eval/"), re.ASCII)
+
+
+def test_an_opponent_that_was_trained_on_is_another_one(
+    frozen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run goes on with those that it began with, or not at all."""
+    copy = tmp_path / "copy"
+    shutil.copytree(frozen, copy)
+    players = mix(network=0.5, **{str(copy): 0.5})
+    run(tmp_path, players, "name=b", "episodes=64")
+    best = copy / "checkpoints" / "best.pt"
+    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0})
+    assert main(small(tmp_path, players, "name=b", "episodes=96")) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert f"the file of {copy}, which it learns with, is another one since" in line and "name=" in line
+
+
+def test_who_cannot_play_is_one_line_before_anything_starts(
+    frozen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(champions, "champion_folder", lambda game: tmp_path / "shipped")
+    own = small(tmp_path)
+    best = frozen / "checkpoints" / "best.pt"
+    damaged = tmp_path / "damaged.pt"
+    damaged.write_bytes(best.read_bytes()[:-1])
+    for given, error, says in (
+        (
+            f"evaluation.opponents=[{tmp_path}/nothing]",
+            SettingsError,
+            "evaluation.opponents: .*/nothing does not",
+        ),
+        (mix(network=0.5, **{f"{tmp_path}/x.pt": 0.5}), SettingsError, "behaviour.mix: .*/x.pt does not exist"),
+        (f"opponent={tmp_path}/x", SettingsError, "opponent: .*/x does not exist"),
+        (f"evaluation.opponents=[{frozen},{best}]", SettingsError, "evaluation.opponents: .* are the same player"),
+        (f"evaluation.opponents=[{damaged}]", CheckpointError, "damaged"),
+        (
+            "evaluation.opponents=[champion]",
+            SettingsError,
+            "evaluation.opponents: .* has no champion; ",
+        ),
+    ):
+        with pytest.raises(error, match=says):
+            check_players(settings(tmp_path, given))
+    with pytest.raises(SettingsError, match="plays tressette, not spike; say game=tressette"):
+        check_players(settings(tmp_path, "game=spike", f"evaluation.opponents=[{frozen}]"))
+    assert main([*own, f"evaluation.opponents=[{tmp_path}/nothing]"]) == 2
+    assert not (tmp_path / "tressette").exists()
+
+
+def test_a_run_is_not_its_own_opponent(frozen: Path) -> None:
+    runs = frozen.parent.parent
+    for name in (str(frozen), f"{frozen}/checkpoints/best.pt"):
+        for given in (f"evaluation.opponents=[{name}]", mix(network=0.5, **{name: 0.5})):
+            with pytest.raises(SettingsError, match="is the run itself; a network learns against itself as `network`"):
+                check_players(settings(runs, given))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("evaluation.opponents=[runs/x,runs/x/]", "evaluation.opponents: each player once"),
+        ("evaluation.opponents=[./runs//x,runs/x]", "evaluation.opponents: each player once"),
+        (mix(**{"runs/x": 0.5, "runs/x/": 0.5}), "behaviour.mix: each player once"),
+        ("evaluation.opponents=[nobody]", "has no player 'nobody'; it has random, .*, champion, or give a run folder"),
+        (mix(**{"search(runs/x)": 1.0}), "behaviour"),
+    ],
+)
+def test_spellings(tmp_path: Path, given: str, says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        settings(tmp_path, given)
+
+
+def test_games_on_a_gpu_know_policies_alone(tmp_path: Path) -> None:
+    on_device = [each for each in small(tmp_path) if not each.startswith("rollout")] + ["rollout=device"]
+    from train.settings.algorithms import settings_of
+
+    for player in ("runs/x", "champion", "monte_carlo:samples=1"):
+        with pytest.raises(SettingsError, match=f"behaviour.mix: rollout=device .*, and not {player}; say "):
+            settings_of([*on_device, mix(network=0.5, **{player: 0.5})])
+    with pytest.raises(SettingsError, match="opponent: rollout=device learns from all seats"):
+        settings_of([*on_device, "opponent=greedy"])
+
+
+def test_names_come_first(frozen: Path) -> None:
+    assert isinstance(player_of(GAME, "greedy", CPU, "players"), PolicyPlayer)
+    assert isinstance(load_frozen(GAME, str(frozen), CPU), NetworkPlayer)

@@ -1,0 +1,143 @@
+"""`opponent=PLAYER`: one side learns against a player in all other seats."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY
+from cards.game import load_game
+from cards.play import named_player, play
+from cards.splitmix import stream
+from command.checks import SettingsError
+from tests.train.dqn.test_loop import differences, run
+from tests.train.runs import settings, small
+from train.dqn.network import NetworkPlayer
+from train.dqn.rollout import Evaluator, RolloutRequest, RolloutWorker, evaluation_seating
+from train.dqn.seating import one_side
+from train.dqn.transitions import Recorder
+from train.settings.door import Machine, at_the_door
+from train.settings.dqn import TrainSettings
+
+CPU = torch.device("cpu")
+HERE = Machine(gpu=False, cpus=2)
+SPIKE = ("game=spike", "game.hands=2")
+
+
+def test_one_side_of_tressette_is_a_team() -> None:
+    seats = one_side(load_game("tressette"), stream(1, "sides", 0, 4000))
+    rows, counts = np.unique(seats, axis=0, return_counts=True)
+    assert rows.tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
+    assert abs(counts[0] - 2000) < 4 * np.sqrt(1000)
+
+
+def test_one_side_of_spike_is_a_seat_that_is_taken() -> None:
+    game = load_game("spike", {"seats": 4, "min_seats": 2})
+    seeds = stream(1, "sides", 0, 6000)
+    seats, taken = one_side(game, seeds), game.taken(game.deal(seeds))
+    assert ((seats == 0).sum(axis=1) == 1).all() and taken[seats == 0].all()
+    for players in (2, 3, 4):
+        mine = seats[taken.sum(axis=1) == players].argmin(axis=1)
+        share = np.bincount(mine, minlength=4) / mine.size
+        assert share == pytest.approx([1 / players] * players + [0] * (4 - players), abs=0.05)
+
+
+def test_the_side_follows_from_the_seed_alone() -> None:
+    game, seeds = load_game("tressette"), stream(1, "sides", 0, 100)
+    assert np.array_equal(one_side(game, seeds)[40:60], one_side(game, seeds[40:60]))
+
+
+@pytest.mark.parametrize("rules", [SPIKE, ("game=spike", "game.seats=3", "game.hands=2"), ("game=tressette",)])
+def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: tuple[str, ...]) -> None:
+    """Against a second way: all is recorded, and then what the other seats decided is left out."""
+    chosen = settings(tmp_path, *rules, "opponent=random", "learner.n_step=2", "learner.precision=float32")
+    worker, request, game = RolloutWorker(chosen, CPU), RolloutRequest(5, 30, 0.2), chosen.load_game()
+    found = worker.play(request).transitions
+    seeds = stream(chosen.seed, "episodes", 5, 30)
+    seats = one_side(game, seeds)
+    everybody, who = Recorder(game), []
+    network = NetworkPlayer(worker.network, 0.2)
+
+    def watch(decisions, actions, totals):  # type: ignore[no-untyped-def]
+        everybody.watch(decisions, actions, totals)
+        who.append(seats[decisions.games, decisions.seats])
+
+    reward = game.rewards[chosen.reward_name(game)]
+    players = [network, named_player(game, "random")]
+    _, totals = play(game, seeds, players, seats, reward, watch, observed=True)
+    every = everybody.transitions(totals, chosen.learner.gamma, 2)
+    rows = np.flatnonzero(np.concatenate(who) == 0)
+    assert 0 < rows.size < len(every.action) and len(found.action) == rows.size
+    for name in ("observation", "legal", "action", "n_step_return", "discount"):
+        assert np.array_equal(getattr(found, name), getattr(every, name)[rows]), name
+    ends = every.successor[rows] == 0
+    assert np.array_equal(found.successor == 0, ends)
+    then = np.arange(rows.size)[~ends] + found.successor[~ends]
+    assert np.array_equal(rows[then], rows[~ends] + every.successor[rows[~ends]])
+
+
+def test_resumed_equals_uninterrupted_against_a_network(tmp_path: Path) -> None:
+    run(tmp_path / "f", "evaluation.every_episodes=1000", "episodes=64")
+    frozen = tmp_path / "f" / "tressette" / "small"
+    given = [f"opponent={frozen}", f"evaluation.opponents=[{frozen}]", "evaluation.best_by=result", "episodes=128"]
+    whole = run(tmp_path / "a", *given)
+    assert whole["counters"]["env_steps"] == 128 * 20  # ten cards of two seats
+    assert list(whole["players"]) == [str(frozen)]
+    run(tmp_path / "b", *given, stop_after=64)
+    assert differences(whole, run(tmp_path / "b", *given)) == []
+
+
+def door(*overrides: str) -> TrainSettings:
+    chosen = at_the_door(overrides, HERE).settings
+    assert isinstance(chosen, TrainSettings)
+    return chosen
+
+
+def test_it_is_measured_by_what_it_wins_of_that_player() -> None:
+    for given in ([], ["experiment=best_response"]):
+        chosen = door("game=spike", "opponent=runs/x/", *given)
+        assert (chosen.opponent, chosen.evaluation.opponents) == ("runs/x", ["runs/x"])
+        assert chosen.evaluation.best_by == "result" and chosen.learns_with == ["runs/x"]
+    assert chosen.episodes == 500_000
+    other = door("game=spike", "opponent=cautious", "evaluation.opponents=[random]", "evaluation.best_by=win_rate")
+    assert (other.evaluation.opponents, other.evaluation.best_by) == (["random"], "win_rate")
+    assert door("game=spike").opponent is None
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["game=spike", "experiment=best_response"], "opponent: experiment=best_response .*; say opponent=PLAYER"),
+        (
+            ["game=spike", "opponent=cautious", "behaviour=[{until: null, mix: {network: 1.0}}]"],
+            "behaviour: says who sits where, and so does opponent=cautious",
+        ),
+        (["game=blackjack", "opponent=random"], "opponent: blackjack has one side"),
+        (["game=spike", "opponent=greedy"], "opponent: spike has no player 'greedy'"),
+    ],
+)
+def test_what_is_refused(given: list[str], says: str) -> None:
+    with pytest.raises(SettingsError, match=says) as caught:
+        door(*given)
+    assert "\n" not in str(caught.value)
+
+
+def test_it_sits_alone_in_evaluations_of_many_seats(tmp_path: Path) -> None:
+    def seating(*given: str) -> str:
+        return evaluation_seating(settings(tmp_path, *given))
+
+    assert seating("game=spike", "game.seats=3", "opponent=cautious") == ONE_AGAINST_MANY
+    assert seating("game=spike", "game.seats=3") == seating("game=spike", "opponent=cautious") == ALTERNATE
+    assert seating("opponent=greedy") == ALTERNATE  # two teams
+    chosen = settings(tmp_path, *SPIKE, "game.seats=3", "opponent=random", "evaluation.opponents=[random]")
+    weights = RolloutWorker(chosen, CPU).network.state_dict()
+    assert Evaluator(chosen, CPU).duels(weights, "evaluation", 4)["random"].even == pytest.approx(1 / 3)
+
+
+def test_the_report_says_what_the_figure_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from train.__main__ import main
+
+    without = [each for each in small(tmp_path) if not each.startswith("evaluation.opponents")]
+    assert main([*without, "episodes=64", "opponent=greedy"]) == 0
+    assert "a lower bound of how exploitable greedy is" in " ".join(capsys.readouterr().out.split())

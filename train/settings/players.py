@@ -1,0 +1,63 @@
+"""Players that a run is told to meet, by what a person calls them; files are looked at later, before the run starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from cards.champions import CHAMPION
+from cards.game import Game
+from cards.kinds import options_of_player, parse_spec
+from command.checks import SettingsError, require
+
+if TYPE_CHECKING:
+    from train.settings.dqn import PhaseSettings
+
+
+def check_player(game: Game, key: str, text: str) -> None:
+    """Raise SettingsError naming `key`, unless the game has this player with these options, or it may be a file.
+
+    What is a path is no name: `./x` is the folder x. Whether it is there is asked where a run starts, not where the
+    settings of an old one are read.
+    """
+    try:
+        if text == CHAMPION or (text and parse_spec(text) is None):
+            return
+        options_of_player(game, text)
+    except ValueError as error:
+        raise SettingsError(f"{key}: {error}, {CHAMPION}, or give a run folder or a checkpoint file") from None
+
+
+def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
+    """Raise SettingsError for phases of `behaviour` that are no plan of a whole run of so many episodes."""
+    require(bool(phases), "behaviour", "at least one phase", phases)
+    ends = [math.inf if phase.until is None else phase.until for phase in phases]
+    rising = all(a < b for a, b in pairwise(ends)) and ends[0] > 0 and ends[-1] == math.inf
+    require(rising, "behaviour", "phases by rising `until`, the last with until: null", ends)
+    last = max((phase.until for phase in phases if phase.until is not None), default=0)
+    fits = last == 0 or (episodes is not None and last < episodes)
+    require(fits, "behaviour", f"phases within the budget: say episodes=N, more than {last}", episodes)
+    for phase in phases:
+        fits = all(p >= 0 for p in phase.mix.values()) and math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
+        require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
+
+
+def check_sides(game: Game, opponent: str | None, rollout: str) -> None:
+    """Raise SettingsError where `opponent` cannot sit on all sides but one, or rollouts do not know of sides."""
+    if opponent is not None and len(game.teams) < 2:
+        raise SettingsError(f"opponent: {game.name} has one side, so nobody sits against it; leave it out")
+    if opponent is not None and rollout == "device":
+        raise SettingsError("opponent: rollout=device learns from all seats, not from one side; say rollout=threads")
+
+
+def check_policies(game: Game, players: Sequence[str]) -> None:
+    """Raise SettingsError for players that think, or have a network: rollouts on a GPU play compiled policies alone."""
+    policies = ["random", *game.policies]
+    for player in players:
+        if player not in policies:
+            raise SettingsError(
+                f"behaviour.mix: rollout=device plays {', '.join(policies)} beside the network, and not {player}; say "
+                "rollout=threads"
+            )
