@@ -48,9 +48,8 @@ def device_rollout() -> None:
     """Self-play of Tressette with a network of 2 x 256, from the deal to transitions, exploring as a run does."""
     if not _there_is_a_device("device_rollout"):
         return
-    settings = compose(
-        TrainSettings, "train", ["rollout=device", "network.symmetric=false", "network.hidden=[256,256]"]
-    )
+    plain = ["network.symmetric=false", "network.hidden=[256,256]"]
+    settings = compose(TrainSettings, "train", ["rollout=device", *plain])
     worker = DeviceWorker(settings, torch.device("cuda"))
     games = settings.rollout.games_on_device()
     rows = len(worker.play(RolloutRequest(0, games, 0.05)).transitions.action)

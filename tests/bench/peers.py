@@ -165,12 +165,8 @@ class SingleFileDqn:
 def _trainer() -> Iterator[Callable[[int], int]]:
     """The whole Trainer with the same network, batch and ratio: plays and learns from at least so many decisions."""
     with tempfile.TemporaryDirectory() as runs:
-        shape = [
-            "network.symmetric=false",
-            f"network.hidden=[{HIDDEN},{HIDDEN}]",
-            f"learner.batch_size={BATCH}",
-            f"replay.capacity={CAPACITY}",
-        ]
+        shape = ["network.symmetric=false", f"network.hidden=[{HIDDEN},{HIDDEN}]"]
+        shape += [f"learner.batch_size={BATCH}", f"replay.capacity={CAPACITY}"]
         ratio = f"learner.samples_per_insert={BATCH // DECISIONS_PER_UPDATE}"
         usual = [f"learner.lr={LEARNING_RATE}", "learner.lr_end=0", f"learner.learning_starts={STARTS}", f"runs={runs}"]
         never = ["evaluation.every_episodes=1000000000", "checkpoint.every_episodes=1000000000", "minutes=600"]

@@ -49,9 +49,8 @@ def random_play() -> None:
 
 
 def _settings(*overrides: str) -> TrainSettings:
-    return compose(
-        TrainSettings, "train", ["rollout=local", "network.symmetric=false", "network.hidden=[256,256]", *overrides]
-    )
+    plain = ["network.symmetric=false", "network.hidden=[256,256]"]
+    return compose(TrainSettings, "train", ["rollout=local", *plain, *overrides])
 
 
 def rollout() -> None:

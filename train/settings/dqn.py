@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cards.game import Game
 from cards.kinds import same_spelling
 from command.checks import (
     MAX_DEALS,
