@@ -1,0 +1,32 @@
+"""Averages of past best responses become ever less exploitable, the last of them does not: exactly, in miniature."""
+
+import numpy as np
+import pytest
+
+from tests.reduced_spike.fictitious_play import Pair, mean, respond
+from tests.reduced_spike.sequence_form import SequenceForm
+from tests.reduced_spike.test_exact_response import certain, small_form
+
+
+def start(form: SequenceForm) -> Pair:
+    first, second = (form.plan(seat, form.choices(seat, certain("cautious"))) for seat in (0, 1))
+    return first, second
+
+
+def test_the_average_of_fictitious_play_falls_and_its_last_policy_does_not() -> None:
+    form = small_form()
+    rows = respond(form, start(form), 20, to_all=True)
+    assert rows[0]["all"] == rows[0]["last 1"]
+    assert rows[-1]["all"] < 0.4 * rows[0]["all"] < min(row["last 1"] for row in rows)
+    assert rows[-1]["all"] < rows[-1]["last 8"] < rows[-1]["last 2"] < rows[-1]["last 1"]
+
+
+def test_a_drawn_policy_wins_the_mean() -> None:
+    """Who sits down as either of two, drawn for the game, wins the mean of what the two win, against anybody."""
+    form = small_form()
+    one = start(form)
+    other = (form.best(0, one[1])[1], form.best(1, one[0])[1])
+    both = mean([one, other])
+    for seat, plans in ((0, (one[0], other[0], both[0])), (1, (one[1], other[1], both[1]))):
+        values = [form.value(plan, one[1]) if seat == 0 else form.value(one[0], plan) for plan in plans]
+        assert values[2] == pytest.approx(np.mean(values[:2]), abs=1e-9)
