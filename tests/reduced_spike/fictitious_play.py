@@ -3,6 +3,7 @@
 On the reduced Spike, or Kuhn poker, with exact best responses from the sequence form. PYTHONPATH=tests/reduced_spike.
 In each round both seats find the best response to the other's past: to the average of all of it (fictitious play,
 Brown, 1951; its average approaches an equilibrium: Robinson, 1951), or to the newest policy alone, as pure self-play does.
+One game in fifty the other plays at random, as players that learn explore: so there is a best response in every situation.
 What is measured is NashConv, the sum of what the two best responses against a pair of policies win.
 """
 
@@ -12,15 +13,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from evaluate.exact_response import Uniform
 from tests.reduced_spike.sequence_form import Floats, SequenceForm
 
 Pair = tuple[Floats, Floats]
 LAST = (1, 2, 4, 8)
+EXPLORED = 0.02  # of the games
 
 
 def mean(pairs: Sequence[Pair]) -> Pair:
     """One of the pairs is drawn at the beginning of each game: as plans, their mean."""
     first, second = (sum(plans[1:], plans[0].astype(np.float64)) / len(pairs) for plans in zip(*pairs, strict=True))
+    return first, second
+
+
+def explored(form: SequenceForm, pair: Pair) -> Pair:
+    """The pair, that plays at random in a few of its games."""
+    random = Uniform(form.width)
+    first, second = (
+        (1 - EXPLORED) * plan + EXPLORED * form.plan(seat, form.choices(seat, random)) for seat, plan in enumerate(pair)
+    )
     return first, second
 
 
@@ -34,7 +46,7 @@ def respond(form: SequenceForm, start: Pair, rounds: int, to_all: bool) -> list[
         everything = (sums[0] / count, sums[1] / count)
         row = {f"last {k}": form.nash_conv(*mean(past[-k:])) for k in LAST}
         rows.append(row | {"all": form.nash_conv(*everything)})
-        against = everything if to_all else past[-1]
+        against = explored(form, everything if to_all else past[-1])
         newest = (form.best(0, against[1])[1], form.best(1, against[0])[1])
         sums = (sums[0] + newest[0], sums[1] + newest[1])
         # One byte for each of millions of sequences: a best response plays each of them or does not.

@@ -46,7 +46,7 @@ class SequenceForm:
 
     def __init__(self, game: Game, deals: States) -> None:
         assert game.seats == 2 and game.total == 0
-        self._game, self._width = game, game.actions
+        self._game, self.width = game, game.actions
         seats = [Seat(game.words), Seat(game.words)]
         ends: list[tuple[NDArray[np.int64], Floats]] = []
         for first in range(0, deals.size, CHUNK):
@@ -55,7 +55,7 @@ class SequenceForm:
         self.legal = [np.concatenate(seat.legal) for seat in seats]
         self._parents = [np.concatenate(seat.parent) for seat in seats]
         self._levels = [self._by_depth(parents) for parents in self._parents]
-        self.sizes = [1 + parents.size * self._width for parents in self._parents]
+        self.sizes = [1 + parents.size * self.width for parents in self._parents]
         pairs = np.concatenate([pair for pair, _ in ends])
         won = np.concatenate([values for _, values in ends])
         keys, at = np.unique(pairs[:, 0] * self.sizes[1] + pairs[:, 1], return_inverse=True)
@@ -77,15 +77,15 @@ class SequenceForm:
                 rows = np.flatnonzero(turn == seat)
                 if rows.size:
                     sets[rows] = seats[seat].number(decisions.of(rows), done[rows, seat])
-            row, action = np.nonzero(legal_table(decisions.legal, self._width))
+            row, action = np.nonzero(legal_table(decisions.legal, self.width))
             states, done, turn = states[row], done[row], turn[row]
             game.apply(states, action.astype(np.uint8))
-            done[np.arange(row.size), turn] = 1 + sets[row] * self._width + action
+            done[np.arange(row.size), turn] = 1 + sets[row] * self.width + action
 
     def _by_depth(self, parents: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """The sets by how many decisions of the seat came before."""
         levels = [np.flatnonzero(parents == 0)]
-        before = (parents - 1) // self._width
+        before = (parents - 1) // self.width
         while levels[-1].size:
             levels.append(np.flatnonzero((parents > 0) & np.isin(before, levels[-1])))
         return levels[:-1]
@@ -99,7 +99,7 @@ class SequenceForm:
         """The probability with which the seat itself plays each of its sequences, given that of every action."""
         plan = np.zeros(self.sizes[seat])
         plan[0] = 1.0
-        table = plan[1:].reshape(-1, self._width)
+        table = plan[1:].reshape(-1, self.width)
         for sets in self._levels[seat]:
             table[sets] = choices[sets] * plan[self._parents[seat][sets]][:, None]
         return plan
@@ -116,8 +116,8 @@ class SequenceForm:
     def _best_choices(self, seat: int, other: Floats) -> tuple[float, Floats]:
         won = self._won if seat == 0 else -self._won
         worth = np.bincount(self._pairs[seat], won * other[self._pairs[1 - seat]], minlength=self.sizes[seat])
-        table = worth[1:].reshape(-1, self._width)
-        allowed = legal_table(self.legal[seat], self._width)
+        table = worth[1:].reshape(-1, self.width)
+        allowed = legal_table(self.legal[seat], self.width)
         choices = np.zeros(table.shape)
         for sets in reversed(self._levels[seat]):
             values = np.where(allowed[sets], table[sets], -np.inf)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -22,11 +25,11 @@ BATCH = 512  # games between two times of learning
 
 def small_settings(game: Game, seed: int = 1) -> TrainSettings:
     return TrainSettings(
-        game={"name": game.name, "credits": game.options.credits},
+        game={"name": game.name},
         seed=seed,
         device="cpu",
         network=NetworkSettings(hidden=[128, 128]),
-        learner=LearnerSettings(batch_size=256, n_step=2, samples_per_insert=4.0, learning_starts=2000),
+        learner=LearnerSettings(batch_size=256, n_step=2, samples_per_insert=8.0, learning_starts=2000),
         replay=ReplaySettings(capacity=100_000),
         behaviour=[PhaseSettings(None, {"network": 1.0})],
     )
@@ -34,30 +37,42 @@ def small_settings(game: Game, seed: int = 1) -> TrainSettings:
 
 def trained_response(game: Game, opponent: Player, games: int = 40_000, seed: int = 1) -> NetworkPlayer:
     """The network after so many games in either seat in turn, from its own seat's decisions alone."""
+    *_, trained = snapshots(game, opponent, games, seed, 1)
+    return trained
+
+
+def snapshots(game: Game, opponent: Player | None, games: int, seed: int, count: int) -> Iterator[NetworkPlayer]:
+    """The network after each of `count` equal parts of the training, as players that do not explore.
+
+    Without an opponent it plays itself, and learns from both seats.
+    """
     settings = small_settings(game, seed)
     learner = Learner(build_network(game, settings), build_replay(game, settings, CPU), settings.learner, CPU, 9)
     network = acting_network(game, settings, CPU)
     player = NetworkPlayer(network)
     per_update = settings.learner.batch_size / settings.learner.samples_per_insert
-    for first in range(0, games, BATCH):
-        spent = first / games
+    batches = games // BATCH
+    for batch in range(batches):
+        spent = batch / batches
         player.epsilon = epsilon(spent, 1.0, 0.05, 0.3)
-        _play_one_batch(game, player, opponent, first, settings, learner)
+        _play_one_batch(game, player, opponent, batch * BATCH, settings, learner)
         if learner.replay.inserted >= settings.learner.learning_starts:
             learner.lr = linear(settings.learner.lr, settings.learner.lr_end, spent)
             learner.update_many(int(learner.replay.inserted / per_update) - learner.updates)
             network.load_state_dict(learner.acting_weights())
-    player.epsilon = 0.0
-    return player
+        if (batch + 1) * count // batches > batch * count // batches:
+            yield NetworkPlayer(copy.deepcopy(network))
 
 
 def _play_one_batch(
-    game: Game, player: NetworkPlayer, opponent: Player, first: int, settings: TrainSettings, learner: Learner
+    game: Game, player: Player, opponent: Player | None, first: int, settings: TrainSettings, learner: Learner
 ) -> None:
     """Play a batch of games into the replay buffer."""
     seeds = stream(settings.seed, "episodes", first, BATCH)
     seating = np.zeros((BATCH, 2), np.uint8)
-    seating[np.arange(BATCH), np.arange(BATCH) % 2] = 1
+    if opponent is not None:
+        seating[np.arange(BATCH), np.arange(BATCH) % 2] = 1
+    players = [player] if opponent is None else [player, opponent]
     recorder = Recorder(game)
 
     def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
@@ -65,5 +80,5 @@ def _play_one_batch(
         recorder.watch(decisions.of(own), actions[own], earned)
 
     reward = game.rewards[settings.reward_name(game)]
-    _, totals = play(game, seeds, [player, opponent], seating, reward, watch, observed=True)
+    _, totals = play(game, seeds, players, seating, reward, watch, observed=True)
     learner.replay.add(recorder.transitions(totals, settings.learner.gamma, settings.learner.n_step))
