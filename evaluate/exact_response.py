@@ -4,7 +4,7 @@ A seat's information set is what it has seen and done at its own decisions so fa
 observations and actions (perfect recall). No policy that sees no more than its observations, with or without a memory,
 wins more than the best response against the same players on the same deals. The method walks through all states that
 agree with an information set at once: the others move as they do, the seat tries every action on copies, and the
-greatest SUM over the states of a set is what the set is worth. Each state counts with the chance of the others' choices.
+greatest SUM over the states of a set is what the set is worth, each with the chance of the others' choices.
 """
 
 from __future__ import annotations
@@ -116,9 +116,7 @@ class BestResponse:
     player: ResponsePlayer
 
 
-def best_response(
-    game: Game, deals: States, seat: int, others: Chances, most_rows: int = MOST_ROWS
-) -> BestResponse:
+def best_response(game: Game, deals: States, seat: int, others: Chances, most_rows: int = MOST_ROWS) -> BestResponse:
     """The best response of `seat` to the `others` on all other seats, where all `deals` are equally likely.
 
     `deals` are the states in which games begin. Memory follows `most_rows`, not their number. Raises ValueError when

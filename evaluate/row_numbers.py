@@ -47,10 +47,10 @@ class RowNumbers:
 
 @njit
 def _same(one: Any, other: Any) -> bool:
-    for k in range(one.size):
-        if one[k] != other[k]:
-            return False
-    return True
+    k = 0
+    while k < one.size and one[k] == other[k]:
+        k += 1
+    return k == one.size
 
 
 @njit(nogil=True)

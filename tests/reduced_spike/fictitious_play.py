@@ -1,10 +1,10 @@
 """`python -m tests.reduced_spike.fictitious_play`: how exploitable are policies that best respond to past ones?
 
-On the reduced Spike, or Kuhn poker, with exact best responses from the sequence form. PYTHONPATH=tests/reduced_spike.
-In each round both seats find the best response to the other's past: to the average of all of it (fictitious play,
-Brown, 1951; its average approaches an equilibrium: Robinson, 1951), or to the newest policy alone, as pure self-play does.
-One game in fifty the other plays at random, as players that learn explore: so there is a best response in every situation.
-What is measured is NashConv, the sum of what the two best responses against a pair of policies win.
+On the reduced Spike, with exact best responses from the sequence form. Needs PYTHONPATH=tests/reduced_spike. In each
+round both seats find the best response to the other's past: to the average of all of it (fictitious play, Brown, 1951;
+its average approaches an equilibrium: Robinson, 1951), or to the newest policy alone, as pure self-play does. One game
+in fifty the other plays at random, as players that learn explore: so there is a best response in every situation. What
+is measured is NashConv, the sum of what the two best responses against a pair of policies win.
 """
 
 from __future__ import annotations

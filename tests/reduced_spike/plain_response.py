@@ -34,9 +34,7 @@ def _worth(game: Game, agreeing: list[tuple[States, float]], seat: int, others: 
     return earned
 
 
-def _until_its_turn(
-    game: Game, state: States, weight: float, seat: int, others: Chances
-) -> list[tuple[States, float]]:
+def _until_its_turn(game: Game, state: States, weight: float, seat: int, others: Chances) -> list[tuple[States, float]]:
     if game.over(state)[0] or state["turn"][0] == seat:
         return [(state, weight)]
     (chances,) = others.chances(Decisions(game, state, np.arange(1)))

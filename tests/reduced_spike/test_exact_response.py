@@ -1,4 +1,4 @@
-"""Exact best responses on the reduced Spike: three implementations agree, it wins what it says, and nobody wins more."""
+"""Exact best responses on the reduced Spike: three implementations agree, they win what they say, nobody wins more."""
 
 from functools import cache
 
