@@ -75,9 +75,9 @@ def main() -> None:
     cautious = Certain(named_player(game, "cautious"), game.actions)
     start = tuple(form.plan(seat, form.choices(seat, cautious)) for seat in (0, 1))
     for to_all, what in ((True, "the average of all before"), (False, "the newest alone")):
-        rows = respond(form, (start[0], start[1]), 20, to_all)
+        rows = respond(form, (start[0], start[1]), 40, to_all)
         print(f"NashConv in credits a game; each policy is a best response to {what}\n")
-        print(table(rows, (1, 2, 3, 4, 6, 8, 12, 16, 20)), "\n")
+        print(table(rows, (1, 2, 3, 4, 6, 8, 12, 16, 20, 30, 40)), "\n")
 
 
 if __name__ == "__main__":
