@@ -1,0 +1,84 @@
+"""A DQN that learns against one frozen player on the reduced Spike, by the plain classes of a run."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cards.game import Game
+from cards.play import Actions, Decisions, Player, play
+from cards.splitmix import stream
+from train.dqn.exploration import epsilon, linear
+from train.dqn.learner import Learner
+from train.dqn.network import NetworkPlayer
+from train.dqn.rollout import acting_network, build_network, build_replay
+from train.dqn.transitions import Recorder
+from train.settings.dqn import LearnerSettings, NetworkSettings, PhaseSettings, ReplaySettings, TrainSettings
+
+CPU = torch.device("cpu")
+BATCH = 512  # games between two times of learning
+
+
+def small_settings(game: Game, seed: int = 1) -> TrainSettings:
+    return TrainSettings(
+        game={"name": game.name},
+        seed=seed,
+        device="cpu",
+        network=NetworkSettings(hidden=[128, 128]),
+        learner=LearnerSettings(batch_size=256, n_step=2, samples_per_insert=8.0, learning_starts=2000),
+        replay=ReplaySettings(capacity=100_000),
+        behaviour=[PhaseSettings(None, {"network": 1.0})],
+    )
+
+
+def trained_response(game: Game, opponent: Player, games: int = 40_000, seed: int = 1) -> NetworkPlayer:
+    """The network after so many games in either seat in turn, from its own seat's decisions alone."""
+    *_, trained = snapshots(game, opponent, games, seed, 1)
+    return trained
+
+
+def snapshots(game: Game, opponent: Player | None, games: int, seed: int, count: int) -> Iterator[NetworkPlayer]:
+    """The network after each of `count` equal parts of the training, as players that do not explore.
+
+    Without an opponent it plays itself, and learns from both seats.
+    """
+    settings = small_settings(game, seed)
+    learner = Learner(build_network(game, settings), build_replay(game, settings, CPU), settings.learner, CPU, 9)
+    network = acting_network(game, settings, CPU)
+    player = NetworkPlayer(network)
+    per_update = settings.learner.batch_size / settings.learner.samples_per_insert
+    batches = games // BATCH
+    for batch in range(batches):
+        spent = batch / batches
+        player.epsilon = epsilon(spent, 1.0, 0.05, 0.3)
+        _play_one_batch(game, player, opponent, batch * BATCH, settings, learner)
+        if learner.replay.inserted >= settings.learner.learning_starts:
+            learner.lr = linear(settings.learner.lr, settings.learner.lr_end, spent)
+            learner.update_many(int(learner.replay.inserted / per_update) - learner.updates)
+            network.load_state_dict(learner.acting_weights())
+        if (batch + 1) * count // batches > batch * count // batches:
+            yield NetworkPlayer(copy.deepcopy(network))
+
+
+def _play_one_batch(
+    game: Game, player: Player, opponent: Player | None, first: int, settings: TrainSettings, learner: Learner
+) -> None:
+    """Play a batch of games into the replay buffer."""
+    seeds = stream(settings.seed, "episodes", first, BATCH)
+    seating = np.zeros((BATCH, 2), np.uint8)
+    if opponent is not None:
+        seating[np.arange(BATCH), np.arange(BATCH) % 2] = 1
+    players = [player] if opponent is None else [player, opponent]
+    recorder = Recorder(game)
+
+    def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
+        own = seating[decisions.games, decisions.seats] == 0
+        recorder.watch(decisions.of(own), actions[own], earned)
+
+    reward = game.rewards[settings.reward_name(game)]
+    _, totals = play(game, seeds, players, seating, reward, watch, observed=True)
+    learner.replay.add(recorder.transitions(totals, settings.learner.gamma, settings.learner.n_step))
