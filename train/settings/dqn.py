@@ -27,8 +27,10 @@ LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a 
 MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, see `train.dqn.scaling`
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
 GPU_BLOCKS = 8  # of threads, at most, where rollout.blocks is null: more make weights older and take memory
+NETWORK, LEAGUE = "network", "league"  # in `behaviour.mix`: the one that learns, and its past selves
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
+MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory and in every checkpoint
 
 
 @dataclass
@@ -128,6 +130,20 @@ class PhaseSettings:
 
     until: int | None = None
     mix: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class LeagueSettings:
+    """Past selves of the network, of which one plays in each rollout; see `train.dqn.league`."""
+
+    every_episodes: int = 20_000
+    size: int = 16
+    recent: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_positive("league", self, "every_episodes")
+        check_range("league.size", self.size, 2, MAX_MEMBERS)
+        check_fraction("league", self, "recent")
 
 
 @dataclass
@@ -241,6 +257,7 @@ class TrainSettings(RunSettings):
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
     behaviour: list[PhaseSettings] = field(default_factory=list)
+    league: LeagueSettings = field(default_factory=LeagueSettings)
     rollout: RolloutSettings = field(default_factory=RolloutSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
@@ -279,11 +296,15 @@ class TrainSettings(RunSettings):
             fits = all(p >= 0 for p in phase.mix.values()) and math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
             require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
             for player in phase.mix:
-                if player != "network":
+                if player not in (NETWORK, LEAGUE):
                     _check_policy(game, player)
+            if LEAGUE in phase.mix and self.rollout.kind == "device":
+                raise SettingsError(
+                    "behaviour.mix: rollout=device has no league, one network alone plays there; say rollout=threads"
+                )
 
 
 def _check_policy(game: Game, name: str) -> None:
     if name != "random" and name not in game.policies:
-        there = ", ".join(["random", *game.policies])
+        there = ", ".join([LEAGUE, "random", *game.policies])
         raise SettingsError(f"behaviour.mix: {game.name} has no player {name!r} to learn with; it has {there}")
