@@ -31,7 +31,8 @@ TABLES = (("tabular", "tables of the small games"), ("batch_q", "tables of Corel
 
 BEHAVIOUR = (
     "`behaviour` says who sits in the seats while learning: phases of `{until: EPISODE, mix: {player: probability}}`, "
-    "the last with `until: null`; `network` is the network that learns, others are named as in `evaluation.opponents`."
+    "the last with `until: null`; `network` is the network that learns, `league` a past self of it (`league.*`), "
+    "others are named as in `evaluation.opponents`."
 )
 
 

@@ -31,7 +31,9 @@ class WorkerActor:
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         return next(self._rounds)
 
-    def play(self, request: RequestFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
+    def play(
+        self, request: RequestFields, version: int, weights: list[Any], member: list[Any]
+    ) -> tuple[dict[str, Any], Arrays]:
         """As `train.dqn.cluster.actors.WorkerActor`, the weights included."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         newest, reference = self._newest

@@ -57,8 +57,8 @@ class DeviceWorker:
             self.network.load_state_dict(weights)
             self._version = version
 
-    def play(self, request: RolloutRequest) -> Rollout:
-        """See `RolloutWorker`."""
+    def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
+        """See `RolloutWorker`. There is no league here, which the settings see to."""
         settings, learner = self._settings, self._settings.learner
         seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         if request.count > self._block.count:  # of a run that was begun with more

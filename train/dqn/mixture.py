@@ -41,8 +41,7 @@ class MixturePlayer:
 
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
         """The mean of all networks' values, `[rows, actions]`, for who asks about positions and not about a game."""
-        total = sum(member.values(words) for member in self.members)
-        mean: NDArray[np.float32] = total / np.float32(len(self.members))
+        mean: NDArray[np.float32] = np.mean([member.values(words) for member in self.members], axis=0, dtype=np.float32)
         return mean
 
 

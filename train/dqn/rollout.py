@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +22,13 @@ from train.dqn.acting import acting_network
 from train.dqn.device_player import DevicePlayer
 from train.dqn.device_recorder import DeviceRecorder
 from train.dqn.frozen import player_of
+from train.dqn.league import Score, score
 from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.replay import ReplayBuffer, TransitionTensors
 from train.dqn.seating import seated_players, seats_of
 from train.dqn.transitions import Recorder, Transitions
 from train.run.signals import EXIT_REQUEUE
-from train.settings.dqn import TrainSettings
+from train.settings.dqn import LEAGUE, TrainSettings
 
 Weights = dict[str, Tensor]
 _ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
@@ -36,13 +38,15 @@ _ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
 class RolloutRequest:
     """One rollout: play the episodes `first .. first + count - 1` of the run with this exploration.
 
-    Each `attempt` at them deals other games: what ended one worker shall not end the next.
+    Each `attempt` at them deals other games: what ended one worker shall not end the next. In the seats of the league
+    sits this `member`, by number; None: the network itself.
     """
 
     first: int
     count: int
     epsilon: float
     attempt: int = 0
+    member: int | None = None
 
     def pieces(self, most: int) -> list[RolloutRequest]:
         """The same episodes, at most so many at a time: a small backend may go on with what a larger one began."""
@@ -69,6 +73,7 @@ class Rollout:
     transitions: Transitions | TransitionTensors
     weights_version: int
     episode_return: EpisodeReturn
+    league: Score | None = None  # against the member of the request
 
 
 def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], taken: NDArray[np.bool_]) -> EpisodeReturn:
@@ -90,7 +95,10 @@ def seeds_and_seats(
     """The seed of each game of a request, and who sits where, as indices into `names`; the same for every worker."""
     name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
     seeds = stream(settings.seed, name, request.first, request.count)
-    return seeds, seats_of(settings, game, names, request.first, seeds)
+    sitting = seats_of(settings, game, names, request.first, seeds)
+    if request.member is None and LEAGUE in names:
+        sitting[sitting == names.index(LEAGUE)] = 0
+    return seeds, sitting
 
 
 def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> ReplayBuffer:
@@ -119,16 +127,17 @@ class RolloutWorker:
         network: QNetwork | None = None,
     ) -> None:
         self._settings = settings
+        self._device = device
         self._game = settings.load_game()
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         measured = settings.rollout.kind != "local"
         self.network = network or acting_network(self._game, settings, device, measured)
         self._names = seated_players(settings)
-        self._player = DevicePlayer(self.network) if stays else NetworkPlayer(self.network)
+        self._player = _player_of(self.network, stays)
         self._look = look
-        key = "behaviour.mix" if settings.opponent is None else "opponent"
-        others = [player_of(self._game, name, device, key) for name in self._names[1:]]
-        self._players: list[Player] = [self._player, *others]
+        self._member = copy.deepcopy(self.network) if LEAGUE in self._names else None
+        self._member_number: int | None = None
+        self._players: list[Player] = [self._player, *(self._other(name, stays) for name in self._names[1:])]
         self.version = -1  # of the weights
         self.rounds = 0  # of moves, in all batches so far: whether a worker gets on
 
@@ -138,8 +147,20 @@ class RolloutWorker:
             self.network.load_state_dict(weights)
             self.version = version
 
-    def play(self, request: RolloutRequest) -> Rollout:
-        """Play a request to the end. The same request with the same weights gives the same rollout."""
+    def _other(self, name: str, stays: bool) -> Player:
+        if name == LEAGUE and self._member is not None:
+            return _player_of(self._member, stays)
+        key = "behaviour.mix" if self._settings.opponent is None else "opponent"
+        return player_of(self._game, name, self._device, key)
+
+    def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
+        """Play a request to the end; `member` has the weights of the member that it names.
+
+        The same request with the same weights gives the same rollout.
+        """
+        if self._member is not None and member is not None and request.member != self._member_number:
+            self._member.load_state_dict(member)
+            self._member_number = request.member
         settings, learner = self._settings, self._settings.learner
         seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         self._player.epsilon = request.epsilon
@@ -164,8 +185,11 @@ class RolloutWorker:
 
         states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
-        earned = episode_return(totals, own, self._game.taken(states))
-        return Rollout(request, transitions, self.version, earned)
+        taken = self._game.taken(states)
+        met = None
+        if request.member is not None:
+            met = score(totals, own & taken, (seats == self._names.index(LEAGUE)) & taken)
+        return Rollout(request, transitions, self.version, episode_return(totals, own, taken), met)
 
     def _recorder(self) -> Recorder | DeviceRecorder:
         if isinstance(self._player, DevicePlayer):
@@ -180,6 +204,10 @@ def evaluation_seating(settings: TrainSettings) -> str:
     """
     one = settings.opponent is not None and len(settings.load_game().teams) > 2
     return ONE_AGAINST_MANY if one else ALTERNATE
+
+
+def _player_of(network: QNetwork, stays: bool) -> NetworkPlayer | DevicePlayer:
+    return DevicePlayer(network) if stays else NetworkPlayer(network)
 
 
 class Judge(Protocol):
@@ -206,8 +234,8 @@ class Worker(Protocol):
     def load(self, version: int, weights: Weights) -> None:
         """Play with these weights from now on."""
 
-    def play(self, request: RolloutRequest) -> Rollout:
-        """Play a request to the end."""
+    def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
+        """Play a request to the end; `member` has the weights of the member of the league that it names."""
 
 
 class Evaluator:
@@ -251,6 +279,9 @@ class RolloutBackend(Protocol):
     def publish(self, version: int, weights: Weights) -> None:
         """Requests submitted from now on are played with these weights."""
 
+    def enrol(self, members: dict[int, Weights]) -> None:
+        """Requests submitted from now on name one of these members of the league, or none. Nobody may change them."""
+
     def workers(self) -> int:
         """How many play beside the learner."""
 
@@ -292,6 +323,7 @@ class LocalBackend:
         self._worker = worker or RolloutWorker(settings, device)
         self._evaluator = evaluator or Evaluator(settings, device)
         self._deals, self._games = settings.evaluation.deals, settings.rollout.games_on(gpu=False)
+        self._members: dict[int, Weights] = {}
         self._done: list[Rollout] = []
         self._evaluations: list[tuple[int, dict[str, Duel]]] = []
 
@@ -302,6 +334,10 @@ class LocalBackend:
     def publish(self, version: int, weights: Weights) -> None:
         """See `RolloutBackend`."""
         self._worker.load(version, weights)
+
+    def enrol(self, members: dict[int, Weights]) -> None:
+        """See `RolloutBackend`."""
+        self._members = members
 
     def workers(self) -> int:
         """See `RolloutBackend`."""
@@ -317,7 +353,8 @@ class LocalBackend:
 
     def submit(self, request: RolloutRequest) -> None:
         """See `RolloutBackend`."""
-        self._done.append(self._worker.play(request))
+        member = None if request.member is None else self._members[request.member]
+        self._done.append(self._worker.play(request, member))
 
     def ready(self, wait: bool) -> list[Rollout]:
         """See `RolloutBackend`."""

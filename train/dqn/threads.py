@@ -70,7 +70,8 @@ class ThreadsBackend:
         self._evaluations: deque[tuple[int, dict[str, Duel]]] = deque()
         self._failure: BaseException | None = None
         self._ending = threading.Event()
-        self._requests: queue.SimpleQueue[RolloutRequest | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[tuple[RolloutRequest, _HandedOver | None] | None] = queue.SimpleQueue()
+        self._members: dict[int, _HandedOver] = {}
         self._to_evaluate: queue.SimpleQueue[_HandedOver | None] = queue.SimpleQueue()
         self._newest: _HandedOver | None = None
         self._out = self._evaluating = 0
@@ -105,11 +106,11 @@ class ThreadsBackend:
     def _play(self, worker: RolloutWorker) -> None:
         with self._compiling:  # the first thread compiles for all
             worker.play(RolloutRequest(0, 1, 0.0))
-        while (request := self._requests.get()) is not None:
-            newest = self._newest
+        while (order := self._requests.get()) is not None:
+            (request, member), newest = order, self._newest
             if newest is not None and newest.version != worker.version:
                 worker.load(newest.version, newest.receive())
-            rollout = worker.play(request)
+            rollout = worker.play(request, None if member is None else member.receive())
             if self._on_gpu:
                 torch.cuda.current_stream(self._device).synchronize()  # from now on any stream may read them
             with self._changed:
@@ -138,6 +139,11 @@ class ThreadsBackend:
         """See `RolloutBackend`. The weights are not copied: nobody may change them from now on."""
         self._newest = self._handed_over(version, weights)
 
+    def enrol(self, members: dict[int, Weights]) -> None:
+        """See `RolloutBackend`."""
+        there = self._members
+        self._members = {n: there.get(n) or self._handed_over(n, weights) for n, weights in members.items()}
+
     def workers(self) -> int:
         """How many blocks are played at a time."""
         return self._count
@@ -154,7 +160,7 @@ class ThreadsBackend:
     def submit(self, request: RolloutRequest) -> None:
         """See `RolloutBackend`."""
         self._out += 1
-        self._requests.put(request)
+        self._requests.put((request, None if request.member is None else self._members[request.member]))
 
     def ready(self, wait: bool) -> list[Rollout]:
         """See `RolloutBackend`. Raises what a thread raised, once all that was done before is given out."""

@@ -20,6 +20,8 @@ from train.dqn.divergence import Watch
 from train.dqn.exploration import epsilon, linear
 from train.dqn.first_layer import FirstLayer
 from train.dqn.frozen import files_of_training
+from train.dqn.league import SCALARS as LEAGUE_SCALARS
+from train.dqn.league import League, has_league
 from train.dqn.learner import Learner
 from train.dqn.pace import Pace
 from train.dqn.precision import described
@@ -34,7 +36,7 @@ from train.dqn.rollout import (
 from train.run.budget import Budget
 from train.run.cadence import Cadence, restore
 from train.run.folder import RunFolder
-from train.run.metrics import Metrics, evaluation_scalar
+from train.run.metrics import SCALARS, Metrics, evaluation_scalar
 from train.run.rates import Rates
 from train.run.runner import Progress, Runner
 from train.settings.dqn import TrainSettings
@@ -69,10 +71,12 @@ class Trainer:
         self._unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
         self._in_flight: dict[int, RolloutRequest] = {}
         self._evaluating: dict[int, Weights] = {}
+        self._league = League(settings.league, settings.seed) if has_league(settings) else None
         self._watch = Watch(folder.checkpoints, folder.writer)
         self._published = -1
         evaluation, saving = settings.evaluation, settings.checkpoint
         self.cadences = {
+            "league": Cadence(settings.league.every_episodes, 0.0),
             "log": Cadence(settings.log_every_episodes, settings.log_min_seconds),
             "evaluation": Cadence(evaluation.every_episodes, evaluation.min_seconds),
             "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
@@ -92,7 +96,8 @@ class Trainer:
     def open_metrics(self, folder: Path) -> Metrics:
         """The curves of the run; evaluations that were under way are made again."""
         opponents, again = self.settings.evaluation.opponents, list(self._evaluating)
-        return Metrics(folder, opponents, as_yaml(self.settings), self.counters.env_steps, again)
+        scalars = SCALARS if self._league is None else (*SCALARS, *LEAGUE_SCALARS)
+        return Metrics(folder, opponents, as_yaml(self.settings), self.counters.env_steps, again, scalars)
 
     def begin(self, runner: Runner) -> None:
         """Wait for the rollout workers, evaluate again what was being evaluated, and compile."""
@@ -105,6 +110,8 @@ class Trainer:
             for tag, weights in list(self._evaluating.items()):
                 self._start_evaluation(tag, weights)
             self._first_layer.settle()
+            if self._league is not None:
+                self.rollouts.enrol(self._league.weights)
             if not self.learner.updates:
                 self._request_rollouts()
                 self.learner.warm_up(self._game.words)
@@ -146,6 +153,9 @@ class Trainer:
         return self.counters.idle_starts + 1 if self._standing() == self._began else 0
 
     def _play_and_update(self) -> None:
+        if self._league is not None and self.cadences["league"].take(self.counters.episodes):
+            self._league.join(self.counters.episodes, self.learner.acting_weights())
+            self.rollouts.enrol(self._league.weights)
         self._request_rollouts()
         for rollout in self.rollouts.ready(wait=self._updates_due() == 0):
             self._insert(rollout)
@@ -187,15 +197,20 @@ class Trainer:
         if self._unplayed:
             request, *rest = self._unplayed[0].pieces(self.rollouts.games())
             self._unplayed[:1] = rest
-            return replace(request, epsilon=self._epsilon())
+            return replace(request, epsilon=self._epsilon(), member=self._member(request.first))
         left = self.budget.episodes_left(counters.next_episode)
         games = self.rollouts.games()
         count = games if left is None else min(games, left)
         if not count:
             return None
-        request = RolloutRequest(counters.next_episode, count, self._epsilon())
+        first = counters.next_episode
+        request = RolloutRequest(first, count, self._epsilon(), member=self._member(first))
         counters.next_episode += count
         return request
+
+    def _member(self, first: int) -> int | None:
+        """Who of the league plays in a rollout that begins with this episode."""
+        return None if self._league is None else self._league.draw(first)
 
     def _epsilon(self) -> float:
         explore = self.settings.exploration
@@ -212,6 +227,8 @@ class Trainer:
             return
         self.replay.add(rollout.transitions)
         self.counters.count(rollout, self.learner.updates)
+        if self._league is not None:
+            self._league.count(rollout.request.member, rollout.league)
 
     def _updates_due(self) -> int:
         return self._pace.due(self.counters.env_steps, self.replay.size, self.learner.updates)
@@ -234,6 +251,7 @@ class Trainer:
             "replay/size": self.replay.size,
             "replay/samples_per_insert": learner.updates * learner.settings.batch_size / max(1, counters.env_steps),
         }
+        row |= self._league.log_row() if self._league is not None else {}
         row |= self._rates.per_second(counters.env_steps, learner.updates) | self._watch.means(learner.metrics())
         self._rates = Rates(counters.env_steps, learner.updates)
         return row
@@ -291,6 +309,7 @@ class Trainer:
             "passed": {what: cadence.passed for what, cadence in self.cadences.items()},
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
+            "league": None if self._league is None else self._league.state_dict(),
         }
         return self._watch.state(state | self._first_layer.state_dict())
 
@@ -311,4 +330,6 @@ class Trainer:
         self._first_layer.resume(state)
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
+        if self._league is not None:
+            self._league.load_state_dict(state["league"])
         self._began = self._standing()

@@ -20,15 +20,16 @@ from command.checks import (
 from train.settings.players import check_phases, check_player, check_policies, check_sides
 from train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
-NETWORK = "network"  # among players: the one that learns
 DEFAULT_MINUTES = 9.0  # of a run without a budget
 ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
 MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, see `train.dqn.scaling`
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
 GPU_BLOCKS = 8  # of threads, at most, where rollout.blocks is null: more make weights older and take memory
+NETWORK, LEAGUE = "network", "league"  # in `behaviour.mix`: the one that learns, and its past selves
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
+MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory and in every checkpoint
 
 
 @dataclass
@@ -152,6 +153,20 @@ class PhaseSettings:
 
 
 @dataclass
+class LeagueSettings:
+    """Past selves of the network, of which one plays in each rollout; see `train.dqn.league`."""
+
+    every_episodes: int = 20_000
+    size: int = 16
+    recent: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_positive("league", self, "every_episodes")
+        check_range("league.size", self.size, 2, MAX_MEMBERS)
+        check_fraction("league", self, "recent")
+
+
+@dataclass
 class RolloutSettings:
     """Who plays the games. `games` are played in one rollout.
 
@@ -263,6 +278,7 @@ class TrainSettings(RunSettings):
     exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
     behaviour: list[PhaseSettings] = field(default_factory=list)
     opponent: str | None = None
+    league: LeagueSettings = field(default_factory=LeagueSettings)
     rollout: RolloutSettings = field(default_factory=RolloutSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
@@ -283,14 +299,22 @@ class TrainSettings(RunSettings):
                 check_player(game, key, player)
         check_sides(game, self.opponent, self.rollout.kind)
         if self.rollout.kind == "device":
+            self._check_no_league()
             check_policies(game, self.learns_with)
+
+    def _check_no_league(self) -> None:
+        if self.opponent is None and any(LEAGUE in phase.mix for phase in self.behaviour):
+            raise SettingsError(
+                "behaviour.mix: rollout=device has no league, one network alone plays there; say rollout=threads"
+            )
 
     @property
     def players(self) -> dict[str, list[str]]:
         """Whom the network meets, by the setting that names them."""
-        mixed = dict.fromkeys(player for phase in self.behaviour for player in phase.mix if player != NETWORK)
+        mixed = dict.fromkeys(player for phase in self.behaviour for player in phase.mix)
+        named = [player for player in mixed if player not in (NETWORK, LEAGUE)]
         return {
-            "behaviour.mix": [] if self.opponent is not None else list(mixed),
+            "behaviour.mix": [] if self.opponent is not None else named,
             "opponent": [] if self.opponent is None else [self.opponent],
             "evaluation.opponents": list(self.evaluation.opponents),
         }

@@ -51,6 +51,12 @@ VARIANTS = {
         "game.reward=study",
         "behaviour=[{until: 50, mix: {study_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
     ],
+    "league": [
+        "learner.ema_decay=0.9",
+        "behaviour=[{until: null, mix: {network: 0.5, league: 0.4, random: 0.1}}]",
+        "league.every_episodes=40",
+        "league.size=3",
+    ],
     "full_return": [
         "learner.n_step=10",
         "learner.n_step_cut=false",

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,25 @@ def test_the_same_games_whatever_the_number_of_threads(tmp_path: Path) -> None:
         finally:
             rollouts.close()
         assert all(same(found[request.first], expected[request.first]) for request in REQUESTS), count
+
+
+def test_the_league_of_threads_is_that_of_a_local_worker(tmp_path: Path) -> None:
+    mix = "behaviour=[{until: null, mix: {network: 0.6, league: 0.4}}]"
+    chosen = settings(tmp_path, mix)
+    given = weights(chosen)
+    members = {n: weights(settings(tmp_path, f"seed={n}")) for n in (3, 4)}
+    requests = [replace(request, member=3 + k % 2) for k, request in enumerate(REQUESTS)]
+    local = LocalBackend(chosen, CPU)
+    rollouts = ThreadsBackend(threads(tmp_path, 2, mix), CPU)
+    try:
+        for backend in (local, rollouts):
+            backend.publish(7, given)
+            backend.enrol(members)
+        expected, found = played(local, requests), played(rollouts, requests)
+    finally:
+        rollouts.close()
+    for first, rollout in expected.items():
+        assert same(found[first], rollout) and found[first].league == rollout.league
 
 
 def test_a_request_is_played_with_the_newest_weights_at_its_start(tmp_path: Path) -> None:

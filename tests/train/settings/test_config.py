@@ -113,6 +113,9 @@ BAD = {
     "behaviour=[{until: 5, mix: {network: 1.0}}]": "behaviour",
     "behaviour=[{until: null, mix: {network: 0.5}}]": "behaviour.mix",
     "behaviour=[{until: null, mix: {nobody: 1.0}}]": "behaviour.mix",
+    "league.size=1": "league.size",
+    "league.recent=1.5": "league.recent",
+    "league.every_episodes=0": "league.every_episodes",
     "learner.lr": "learner.lr",
     "=": "override",
 }

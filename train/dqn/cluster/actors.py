@@ -56,8 +56,13 @@ class WorkerActor:
         self._hear_of(version, weights)
         return self._worker.rounds
 
-    def play(self, request: RequestFields, version: int, weights: list[Any]) -> tuple[dict[str, Any], Arrays]:
-        """Play a request with these weights, or newer ones that it heard of since the request was submitted."""
+    def play(
+        self, request: RequestFields, version: int, weights: list[Any], member: list[Any]
+    ) -> tuple[dict[str, Any], Arrays]:
+        """Play a request with these weights, or newer ones that it heard of since the request was submitted.
+
+        `member`, empty or one, are the weights of the member of the league that the request names.
+        """
         from train.dqn.rollout import RolloutRequest
 
         self._hear_of(version, weights)
@@ -65,7 +70,7 @@ class WorkerActor:
         if newest > self._loaded:
             self._worker.load(newest, _tensors(ray.get(reference[0])))
             self._loaded = newest
-        rollout = self._worker.play(RolloutRequest(*request))
+        rollout = self._worker.play(RolloutRequest(*request), _tensors(ray.get(member[0])) if member else None)
         about = {name: value for name, value in vars(rollout).items() if name != "transitions"}
         arrays: Any = rollout.transitions  # of NumPy: this worker keeps nothing on a device
         return about | {"request": request}, list(arrays)

@@ -116,6 +116,9 @@ class Broker:
     def _on_publish(self, version: int, weights: dict[str, Any]) -> None:
         self._pool.publish(version, weights)
 
+    def _on_enrol(self, numbers: list[int], new: dict[int, dict[str, Any]]) -> None:
+        self._pool.enrol(numbers, new)
+
     def _on_submit(self, *request: Any) -> None:
         self._pool.submit(request)
 

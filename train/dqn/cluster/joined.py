@@ -49,6 +49,11 @@ class JoinedBackend:
             if rollouts.wants_weights():
                 rollouts.publish(version, weights)
 
+    def enrol(self, members: dict[int, Weights]) -> None:
+        """See `RolloutBackend`."""
+        for rollouts in (self._here, self._there):
+            rollouts.enrol(members)
+
     def workers(self) -> int:
         """See `RolloutBackend`."""
         return self._here.workers() + self._there.workers()

@@ -1,9 +1,10 @@
 """What the learner and the process that speaks Ray say to each other, and the memory that both see. No Ray here.
 
 A message is a tuple that begins with its name. To the broker go an `Order` first, then "publish" (version, weights),
-"submit" (the fields of a request), "evaluate" (tag, weights) and "free" (slot). From it come "hello" (who plays),
-"workers" (how many have started), "rollout" (what is said of it, slot, layout), "evaluated" (tag, duels), "warning"
-(text), "alive", and at last perhaps "failed" (what, text, exit code). Weights are arrays by name.
+"enrol" (numbers of the league's members, weights of the new ones), "submit" (the fields of a request), "evaluate" (tag,
+weights) and "free" (slot). From it come "hello" (who plays), "workers" (how many have started), "rollout" (what is said
+of it, slot, layout), "evaluated" (tag, duels), "warning" (text), "alive", and at last perhaps "failed" (what, text,
+exit code). Weights are arrays by name.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _ALIGNMENT = 64
 
 Arrays = list[NDArray[Any]]
 WeightArrays = dict[str, NDArray[Any]]
-RequestFields = tuple[int, int, float, int]  # of `train.dqn.rollout.RolloutRequest`
+RequestFields = tuple[int, int, float, int, int | None]  # of `train.dqn.rollout.RolloutRequest`
 Layout = list[tuple[str, tuple[int, ...], int]]  # of each array: dtype, shape, first byte
 
 

@@ -90,6 +90,7 @@ class WorkerPool:
         self._worker_class = remote(actors.WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
         self._evaluator_class = remote(actors.EvaluatorActor).options(num_cpus=0)
         self._newest: tuple[int, list[Any]] = (-1, [])  # version and reference, in a list so that Ray does not fetch it
+        self._members: dict[int, list[Any]] = {}  # of the league: references, in the same way
         self._loads = _Loads()
         self._ready = 0
         self._lost: list[RequestFields] = []  # to be played again
@@ -138,6 +139,13 @@ class WorkerPool:
         """Put the weights into the object store, once for all workers. Older ones go when nobody holds them."""
         self._newest = (version, [ray.put(weights)])
 
+    def enrol(self, numbers: list[int], new: dict[int, WeightArrays]) -> None:
+        """These are the members of the league. One that has left is kept as long as a request that is out names it."""
+        self._members |= {number: [ray.put(weights)] for number, weights in new.items()}
+        out = [request for worker in self._workers for request in worker.requests.values()]
+        named = {*numbers, *(request[-1] for request in [*out, *self._lost])}
+        self._members = {number: weights for number, weights in self._members.items() if number in named}
+
     def submit(self, request: RequestFields) -> None:
         """Give a request to the worker with the fewest; it waits if the last of them has just died."""
         worker = self._loads.with_fewest_requests()
@@ -147,7 +155,9 @@ class WorkerPool:
         self._loads.leave(worker)
         worker.requests[request[0]] = request
         self._loads.enter(worker)
-        self._then(worker.actor.play.remote(request, *self._newest), partial(self._played, worker, request))
+        member = [] if request[-1] is None else self._members[request[-1]]
+        reference = worker.actor.play.remote(request, *self._newest, member)
+        self._then(reference, partial(self._played, worker, request))
 
     def _played(self, worker: _Member, request: RequestFields, answer: Future[Any]) -> None:
         if worker.requests.get(request[0]) is not request:
@@ -180,8 +190,8 @@ class WorkerPool:
                 self._check(member, now)
             self._fit_to_cluster()
         while self._lost and self._ready:
-            first, count, epsilon, attempt = self._lost.pop(0)
-            self.submit((first, count, epsilon, attempt + 1))
+            first, count, epsilon, attempt, of_league = self._lost.pop(0)
+            self.submit((first, count, epsilon, attempt + 1, of_league))
 
     def _ask(self, member: _Member) -> None:
         member.asked = True

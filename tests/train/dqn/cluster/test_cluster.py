@@ -153,6 +153,31 @@ def test_workers_play_what_a_local_worker_plays(chosen: TrainSettings, rollouts:
             assert (a == b).all()
 
 
+def test_workers_play_the_league(tmp_path: Path) -> None:
+    """Also a member that has left the league since it was asked for."""
+    mix = "behaviour=[{until: null, mix: {network: 0.6, league: 0.4}}]"
+    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32", mix)
+    members = {n: weights_of(settings(tmp_path, f"seed={n + 1}")) for n in (1, 2)}
+    local = LocalBackend(settings(tmp_path, mix), torch.device("cpu"))
+    local.enrol(members)
+    with closing(RayBackend(chosen)) as rollouts:
+        for backend in (local, rollouts):
+            backend.publish(0, weights_of(chosen))
+        rollouts.enrol({1: members[1]})
+        until(rollouts, lambda: rollouts.workers() == 1)
+        rollouts.submit(RolloutRequest(0, 32, 0.5, member=1))
+        rollouts.enrol(members)
+        rollouts.submit(RolloutRequest(32, 32, 0.5, member=2))
+        rollouts.enrol({})
+        done = all_of(rollouts, 2)
+    for rollout in done:
+        local.submit(rollout.request)
+        (own,) = local.ready(wait=True)
+        assert rollout.league == own.league and own.league is not None and own.league.games > 0
+        for a, b in zip(own.transitions, rollout.transitions, strict=True):
+            assert (a == b).all()
+
+
 def test_new_weights_reach_a_worker_before_its_next_batch(chosen: TrainSettings, rollouts: RayBackend) -> None:
     """Two requests wait at each worker; the second is played with weights that came after it was submitted."""
     for k in range(4):
