@@ -16,8 +16,8 @@ from command.checks import SettingsError
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.frozen import check_players, load_frozen, player_of
-from train.dqn.network import NetworkPlayer
+from train.dqn.frozen import check_players, load_frozen, load_network, player_of
+from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.rollout import RolloutRequest, RolloutWorker
 from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
@@ -46,6 +46,20 @@ def test_a_network_of_a_file_plays_as_it_would_itself(frozen: Path, tmp_path: Pa
     learning.load(1, checkpoint.load(frozen / "checkpoints" / "best.pt")["acting"])
     for a, b in zip(alone.transitions, learning.play(request).transitions, strict=True):
         assert np.array_equal(a, b)
+
+
+def test_a_network_of_an_older_version_sees_the_bits_that_it_knew(frozen: Path) -> None:
+    """Its settings say nothing of inputs, and its first layer has as many rows as observations had bits."""
+    older, path = QNetwork(462, GAME.actions, [8], False), frozen / "checkpoints" / "best.pt"
+    state = checkpoint.load(path)
+    state["settings"]["network"] = {"hidden": [8], "dueling": False}
+    player, _ = load_network(GAME, path, state | {"acting": older.state_dict()}, CPU)
+    states = GAME.deal(np.arange(50, dtype=np.uint64))
+    words = GAME.observe(states)
+    short = words[:, :8].copy()
+    short[:, 7] &= np.uint64((1 << 462 - 7 * 64) - 1)
+    expected = older(torch.from_numpy(short.view(np.int64))).numpy()
+    assert np.allclose(player.values(words), expected, atol=0.02)  # a player's hidden layers may be in bfloat16
 
 
 def test_resumed_equals_uninterrupted_with_all_kinds_of_players(frozen: Path, tmp_path: Path) -> None:
