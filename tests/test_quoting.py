@@ -59,9 +59,9 @@ def test_what_hydra_understands_is_left_to_it(override: str) -> None:
 
 
 def test_players_with_options_in_a_mapping() -> None:
-    typed = "behaviour=[{until: null, mix: {network: 0.7, monte_carlo:samples=20:ms=5: 0.2, runs/a: 0.1}}]"
+    typed = "behaviour=[{until: null, mix: {network: 0.7, alpha_beta:samples=20:ms=5: 0.2, runs/a: 0.1}}]"
     (phase,) = compose(TrainSettings, "train", [typed, "rollout=local"]).behaviour
-    assert phase.mix == {"network": 0.7, "monte_carlo:samples=20:ms=5": 0.2, "runs/a": 0.1}
+    assert phase.mix == {"network": 0.7, "alpha_beta:samples=20:ms=5": 0.2, "runs/a": 0.1}
     assert quoted(quoted(typed)) == quoted(typed)
 
 

@@ -41,7 +41,8 @@ class MixturePlayer:
 
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
         """The mean of all networks' values, `[rows, actions]`, for who asks about positions and not about a game."""
-        mean: NDArray[np.float32] = np.mean([member.values(words) for member in self.members], axis=0, dtype=np.float32)
+        values = np.stack([member.values(words) for member in self.members])
+        mean: NDArray[np.float32] = values.mean(axis=0, dtype=np.float32)
         return mean
 
 

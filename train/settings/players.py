@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cards.champions import CHAMPION
 from cards.game import Game
-from cards.kinds import options_of_player, parse_spec
+from cards.kinds import options_of_player, parse_spec, player_names
 from command.checks import SettingsError, require
 
 if TYPE_CHECKING:
@@ -27,7 +27,13 @@ def check_player(game: Game, key: str, text: str) -> None:
             return
         options_of_player(game, text)
     except ValueError as error:
-        raise SettingsError(f"{key}: {error}, {CHAMPION}, or give a run folder or a checkpoint file") from None
+        more = "" if is_known(game, text) else f", {CHAMPION}, or give a run folder or a checkpoint file"
+        raise SettingsError(f"{key}: {error}{more}") from None
+
+
+def is_known(game: Game, text: str) -> bool:
+    """Whether the game has a player of this name, whatever its options are."""
+    return text.partition(":")[0] in player_names(game)
 
 
 def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
