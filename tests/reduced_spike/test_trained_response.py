@@ -1,4 +1,4 @@
-"""A trained best response is a lower bound of the exact one, on the reduced Spike; how near it comes is measured here."""
+"""A trained best response is a lower bound of the exact one, on the reduced Spike; how near it comes is seen here."""
 
 from pathlib import Path
 
