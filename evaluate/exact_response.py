@@ -158,9 +158,8 @@ class _Search:
         states, weight, sequence = self._others_move(states, weight, sequence)
         over = self._game.over(states)
         earned = self._game.returns(states, np.flatnonzero(over))[:, self._seat]
-        worth = np.bincount(sequence[over] - first, weight[over] * earned, minlength=count).astype(
-            np.float64, copy=False
-        )
+        worth = np.zeros(count)  # not from bincount, which makes whole numbers of no rows
+        np.add.at(worth, sequence[over] - first, weight[over] * earned)
         states, weight, sequence = states[~over], weight[~over], sequence[~over]
         if states.size:
             parents, values = self._choose(states, weight, sequence)

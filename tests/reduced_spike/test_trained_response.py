@@ -1,8 +1,9 @@
-"""A trained best response is a lower bound of the exact one, on the reduced Spike; how near it comes is measured."""
+"""A trained best response is a lower bound of the exact one, on the reduced Spike; how near it comes is seen here."""
 
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from cards.game import load_game
 from cards.play import Player, named_player
@@ -41,3 +42,12 @@ def test_the_commands_know_it() -> None:
     settings = compose(TrainSettings, "train", [f"hydra.searchpath=[{HERE / 'conf'}]", "game=reduced_spike"])
     assert settings.load_game().options == GAME.options and settings.network.hidden == [128, 128]
     assert settings.evaluation.opponents == ["random", "initial", "cautious"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "games", "share"), [("initial", 20_480, 0.85), ("cautious", 61_440, 0.65)])
+def test_most_of_the_exact_response_is_found(name: str, games: int, share: float) -> None:
+    """Seen: 93% against `initial`, who never folds; 78% against `cautious` after three times the games."""
+    opponent = named_player(GAME, name)
+    found, best = trained(opponent, games), exact(opponent)
+    assert np.all(found <= best) and found.mean() > share * best.mean()

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from cards.game import Game
 from cards.play import Actions, Decisions, Player, play
 from cards.splitmix import stream
+from train.dqn.acting import acting_network, build_network
 from train.dqn.exploration import epsilon, linear
 from train.dqn.learner import Learner
 from train.dqn.network import NetworkPlayer
-from train.dqn.rollout import acting_network, build_network, build_replay
+from train.dqn.rollout import build_replay
 from train.dqn.transitions import Recorder
 from train.settings.dqn import LearnerSettings, NetworkSettings, PhaseSettings, ReplaySettings, TrainSettings
 
