@@ -22,7 +22,8 @@ from cards.splitmix import GAMMA, mix, stream
 from cards.tables import numbering_of
 from command.compose import compose
 from tests.bench.timing import report, seconds
-from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network
+from train.dqn.acting import acting_network
+from train.dqn.rollout import RolloutRequest, RolloutWorker
 from train.settings.dqn import TrainSettings
 from train.tabular.batch_q import mark_tried, play_batch, sweep, untried_values
 

@@ -14,8 +14,9 @@ import torch
 
 from command.compose import compose
 from tests.train.processes import named
+from train.dqn.acting import acting_network
 from train.dqn.cluster.rollouts import RayBackend
-from train.dqn.rollout import LocalBackend, RolloutRequest, Weights, acting_network
+from train.dqn.rollout import LocalBackend, RolloutRequest, Weights
 from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")

@@ -13,7 +13,7 @@ from command.compose import compose
 from tests.bench.backends import decisions_per_second
 from tests.bench.timing import report
 from train.__main__ import make_backend
-from train.dqn.rollout import acting_network
+from train.dqn.acting import acting_network
 from train.dqn.trainer import Trainer
 from train.run import resources
 from train.run.folder import RunFolder

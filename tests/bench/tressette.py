@@ -22,6 +22,7 @@ from command.compose import compose
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
 from train.dqn import first_layer
+from train.dqn.acting import acting_network
 from train.dqn.flat_adam import FlatAdam
 from train.dqn.kernels import linear, multiply, multiply_into, prefers_one_dnn
 from train.dqn.learner import Learner, clip_, loss_and_slope
@@ -29,7 +30,7 @@ from train.dqn.mixed import MixedNetwork
 from train.dqn.network import QNetwork
 from train.dqn.precision import fastest_format, learner_format
 from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import RolloutRequest, RolloutWorker, acting_network
+from train.dqn.rollout import RolloutRequest, RolloutWorker
 from train.dqn.transitions import Recorder, Transitions
 from train.settings.dqn import LearnerSettings, TrainSettings
 from tressette import GAME
