@@ -8,7 +8,7 @@ import pytest
 from train.__main__ import main
 
 HERE = Path(__file__).parent
-SHORT = ("rollout=local", "minutes=null", "episodes=30000", "evaluation.deals=64", "log_every_episodes=10000")
+SHORT = ("rollout=local", "minutes=null", "episodes=20000", "learner.samples_per_insert=16", "evaluation.deals=64")
 
 # `honest` bets and calls with the king alone. Whoever begins bets the jack (the queen folds, the king calls: -1/2),
 # passes the queen (0) and wins 1 with the king: 1/6. Whoever is second bets whenever honest passes, which then folds: 0
