@@ -19,9 +19,9 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from command.console import result_console
 from command.line import parse, run_command
+from train.dqn.backend import LocalBackend, RolloutBackend
 from train.dqn.frozen import check_players
 from train.dqn.gpu_memory import check_gpu_memory
-from train.dqn.rollout import LocalBackend, RolloutBackend
 from train.dqn.threads import ThreadsBackend
 from train.dqn.trainer import Trainer as DqnTrainer
 from train.run.device import choose_device, gpu_names, other_gpus, this_machine

@@ -22,8 +22,9 @@ from tests.bench.stub_cluster import GAMES, stub_cluster
 from tests.bench.timing import report
 from tests.train.processes import named
 from train.dqn.acting import acting_network
+from train.dqn.backend import LocalBackend
 from train.dqn.cluster.rollouts import RayBackend
-from train.dqn.rollout import LocalBackend, RolloutRequest
+from train.dqn.rollout import RolloutRequest
 from train.run import resources
 from train.settings.dqn import TrainSettings
 

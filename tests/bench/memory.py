@@ -12,7 +12,8 @@ import torch
 from command.compose import compose
 from tests.bench.timing import report, seconds
 from tests.train.memory import over_buffer
-from train.dqn.rollout import LocalBackend, RolloutRequest
+from train.dqn.backend import LocalBackend
+from train.dqn.rollout import RolloutRequest
 from train.dqn.trainer import Trainer
 from train.run.checkpoint import BackgroundWriter
 from train.run.folder import RunFolder

@@ -22,7 +22,7 @@ from torch import nn
 from cards.bits import unpack
 from command.compose import compose
 from tests.bench.timing import report
-from train.dqn.rollout import LocalBackend
+from train.dqn.backend import LocalBackend
 from train.dqn.trainer import Trainer
 from train.run.folder import RunFolder
 from train.settings.dqn import TrainSettings

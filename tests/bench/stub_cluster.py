@@ -15,8 +15,9 @@ import torch
 from command.compose import compose
 from tests.train.processes import named
 from train.dqn.acting import acting_network
+from train.dqn.backend import LocalBackend
 from train.dqn.cluster.rollouts import RayBackend
-from train.dqn.rollout import LocalBackend, RolloutRequest, Weights
+from train.dqn.rollout import RolloutRequest, Weights
 from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from tests.train.runs import settings
-from train.dqn.rollout import LocalBackend
+from train.dqn.backend import LocalBackend
 from train.dqn.trainer import Trainer
 from train.dqn.transitions import Transitions
 from train.run.folder import RunFolder

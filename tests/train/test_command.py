@@ -14,7 +14,9 @@ from cards.duplicate import Duel
 from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.rollout import Evaluator, LocalBackend, Weights
+from train.dqn.backend import LocalBackend
+from train.dqn.evaluator import Evaluator
+from train.dqn.rollout import Weights
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.checkpoint import path_for

@@ -15,7 +15,8 @@ import torch
 
 from cards.duplicate import Duel, meaning_of_won
 from command.console import result_console
-from train.dqn.rollout import Evaluator, Weights, evaluation_seating
+from train.dqn.evaluator import Evaluator, evaluation_seating
+from train.dqn.rollout import Weights
 from train.run import checkpoint, results
 from train.run.folder import RunFolder
 from train.run.progress import results_table

@@ -16,18 +16,12 @@ from cards.gpu import SIMULATED, NoDeviceError, on_host
 from cards.splitmix import stream
 from command.checks import SettingsError
 from train.dqn.acting import acting_network
+from train.dqn.backend import LocalBackend
 from train.dqn.device_block import DeviceBlock
 from train.dqn.device_returns import DeviceRounds
 from train.dqn.frozen import player_of
 from train.dqn.network import NetworkPlayer
-from train.dqn.rollout import (
-    LocalBackend,
-    Rollout,
-    RolloutRequest,
-    Weights,
-    episode_return,
-    seeds_and_seats,
-)
+from train.dqn.rollout import Rollout, RolloutRequest, Weights, episode_return, seeds_and_seats
 from train.dqn.seating import seated_players
 from train.settings.dqn import GPU_GAMES, TrainSettings
 

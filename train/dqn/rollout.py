@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
 from cards.game import Game
 from cards.play import Actions, Decisions, Player, play
 from cards.splitmix import stream
-from command.errors import UserError
 from train.dqn.acting import acting_network
 from train.dqn.device_player import DevicePlayer
 from train.dqn.device_recorder import DeviceRecorder
@@ -27,7 +25,6 @@ from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.replay import ReplayBuffer, TransitionTensors
 from train.dqn.seating import seated_players, seats_of
 from train.dqn.transitions import Recorder, Transitions
-from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import LEAGUE, TrainSettings
 
 Weights = dict[str, Tensor]
@@ -107,8 +104,8 @@ def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> R
     return ReplayBuffer(replay.capacity, game.words, device, settings.seed, replay.exponent, replay.beta)
 
 
-def _nothing() -> None:
-    pass
+def nothing() -> None:
+    """What is called where nobody looks."""
 
 
 class RolloutWorker:
@@ -123,7 +120,7 @@ class RolloutWorker:
         settings: TrainSettings,
         device: torch.device,
         stays: bool = False,
-        look: Callable[[], None] = _nothing,
+        look: Callable[[], None] = nothing,
         network: QNetwork | None = None,
     ) -> None:
         self._settings = settings
@@ -197,182 +194,5 @@ class RolloutWorker:
         return Recorder(self._game)
 
 
-def evaluation_seating(settings: TrainSettings) -> str:
-    """How the network and an opponent sit in evaluations; see `cards.duplicate.seatings`.
-
-    Who learns against one player sits alone among seats that are all that player's, as while it learns.
-    """
-    one = settings.opponent is not None and len(settings.load_game().teams) > 2
-    return ONE_AGAINST_MANY if one else ALTERNATE
-
-
 def _player_of(network: QNetwork, stays: bool) -> NetworkPlayer | DevicePlayer:
     return DevicePlayer(network) if stays else NetworkPlayer(network)
-
-
-class Judge(Protocol):
-    """Who plays evaluations: `Evaluator`, or one on a device."""
-
-    def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
-        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
-
-
-class _Watched:
-    """A player before each of whose decisions something is called."""
-
-    def __init__(self, player: Player, look: Callable[[], None]) -> None:
-        self.begin, self._act, self._look = player.begin, player.act, look
-
-    def act(self, decisions: Decisions) -> Actions:
-        self._look()
-        return self._act(decisions)
-
-
-class Worker(Protocol):
-    """Who plays requests: `RolloutWorker`, or one on a device."""
-
-    def load(self, version: int, weights: Weights) -> None:
-        """Play with these weights from now on."""
-
-    def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
-        """Play a request to the end; `member` has the weights of the member of the league that it names."""
-
-
-class Evaluator:
-    """Plays the network on duplicate deals against players that do not learn. `look` as of `RolloutWorker`."""
-
-    def __init__(self, settings: TrainSettings, device: torch.device, look: Callable[[], None] = _nothing) -> None:
-        self._settings = settings
-        self._look = look
-        self._game = settings.load_game()
-        self._network = acting_network(self._game, settings, device)
-        key, opponents = "evaluation.opponents", settings.evaluation.opponents
-        self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
-
-    def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
-        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
-        self._network.load_state_dict(weights)
-        player = _Watched(NetworkPlayer(self._network), self._look)
-        seeds = stream(self._settings.seed, stream_name, 0, deals)
-        seating = evaluation_seating(self._settings)
-        return {name: duel(self._game, player, other, seeds, seating) for name, other in self._opponents.items()}
-
-
-class BackendLostError(UserError):
-    """Nobody is there any more to play; the message says why, and the run goes on from its checkpoint."""
-
-    exit_code = EXIT_REQUEUE
-
-    def hopeless(self) -> BackendLostError:
-        """The same for a run whose starts get nowhere: a job script does not start it again."""
-        error = BackendLostError(f"{self}; but this start got nowhere, nor would the next")
-        error.exit_code = 1
-        return error
-
-
-class RolloutBackend(Protocol):
-    """Where requests are played: in this process (`LocalBackend`) or by Ray workers (`train.dqn.cluster`)."""
-
-    def wants_weights(self) -> bool:
-        """Whether newer weights may be published now."""
-
-    def publish(self, version: int, weights: Weights) -> None:
-        """Requests submitted from now on are played with these weights."""
-
-    def enrol(self, members: dict[int, Weights]) -> None:
-        """Requests submitted from now on name one of these members of the league, or none. Nobody may change them."""
-
-    def workers(self) -> int:
-        """How many play beside the learner."""
-
-    def games(self) -> int:
-        """How many games the next request should have."""
-
-    def free_slots(self) -> int:
-        """How many more requests may be submitted now."""
-
-    def submit(self, request: RolloutRequest) -> None:
-        """Have a request played."""
-
-    def ready(self, wait: bool) -> list[Rollout]:
-        """The rollouts that are done, each once; with `wait`, at least one, or none after a second."""
-
-    def evaluate(self, tag: int, weights: Weights) -> None:
-        """Start an evaluation of these weights; `tag` comes back with its result."""
-
-    def evaluated(self, wait: bool) -> Iterable[tuple[int, dict[str, Duel]]]:
-        """The evaluations that are done, each once; with `wait`, at least one, or none after a second."""
-
-    def describe(self, stop_requested: Callable[[], bool]) -> str:
-        """One line on who plays; what it waits for ends with a stop request."""
-
-    def close(self) -> None:
-        """Give back processes and memory."""
-
-
-class LocalBackend:
-    """Plays every request at once in the learner's process: no Ray, and the same bits for the same seed."""
-
-    def __init__(
-        self,
-        settings: TrainSettings,
-        device: torch.device,
-        worker: Worker | None = None,
-        evaluator: Judge | None = None,
-    ) -> None:
-        self._worker = worker or RolloutWorker(settings, device)
-        self._evaluator = evaluator or Evaluator(settings, device)
-        self._deals, self._games = settings.evaluation.deals, settings.rollout.games_on(gpu=False)
-        self._members: dict[int, Weights] = {}
-        self._done: list[Rollout] = []
-        self._evaluations: list[tuple[int, dict[str, Duel]]] = []
-
-    def wants_weights(self) -> bool:
-        """See `RolloutBackend`. Every request is played with the newest."""
-        return True
-
-    def publish(self, version: int, weights: Weights) -> None:
-        """See `RolloutBackend`."""
-        self._worker.load(version, weights)
-
-    def enrol(self, members: dict[int, Weights]) -> None:
-        """See `RolloutBackend`."""
-        self._members = members
-
-    def workers(self) -> int:
-        """See `RolloutBackend`."""
-        return 0
-
-    def games(self) -> int:
-        """See `RolloutBackend`."""
-        return self._games
-
-    def free_slots(self) -> int:
-        """See `RolloutBackend`."""
-        return 1 - len(self._done)
-
-    def submit(self, request: RolloutRequest) -> None:
-        """See `RolloutBackend`."""
-        member = None if request.member is None else self._members[request.member]
-        self._done.append(self._worker.play(request, member))
-
-    def ready(self, wait: bool) -> list[Rollout]:
-        """See `RolloutBackend`."""
-        done, self._done = self._done, []
-        return done
-
-    def evaluate(self, tag: int, weights: Weights) -> None:
-        """See `RolloutBackend`."""
-        self._evaluations.append((tag, self._evaluator.duels(weights, "evaluation", self._deals)))
-
-    def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
-        """See `RolloutBackend`."""
-        done, self._evaluations = self._evaluations, []
-        return done
-
-    def describe(self, stop_requested: Callable[[], bool]) -> str:
-        """See `RolloutBackend`."""
-        return "local: games are played in the learner's process"
-
-    def close(self) -> None:
-        """See `RolloutBackend`."""

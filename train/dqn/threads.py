@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from cards.duplicate import Duel
-from train.dqn.rollout import Evaluator, Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.evaluator import Evaluator
+from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker, Weights
 from train.run import resources
 from train.settings.dqn import TrainSettings
 
@@ -54,7 +55,7 @@ class ThreadsBackend:
 
     A request is played from its start to its end by one thread with the newest weights at its start, so what comes of
     it does not depend on how many there are. Weights are handed over with the event after which they are there,
-    rollouts once their device is done with them. See `train.dqn.rollout.RolloutBackend` for the methods, which are for
+    rollouts once their device is done with them. See `train.dqn.backend.RolloutBackend` for the methods, which are for
     the learner's thread. An exception in a thread is raised there, by `ready` or `evaluated`.
     """
 

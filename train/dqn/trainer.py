@@ -14,6 +14,7 @@ import torch
 from cards.duplicate import Duel
 from command.compose import as_yaml
 from train.dqn.acting import build_network
+from train.dqn.backend import BackendLostError, RolloutBackend
 from train.dqn.best import Best, report_best
 from train.dqn.counters import Counters
 from train.dqn.divergence import Watch
@@ -25,14 +26,7 @@ from train.dqn.league import League, has_league
 from train.dqn.learner import Learner
 from train.dqn.pace import Pace
 from train.dqn.precision import described
-from train.dqn.rollout import (
-    BackendLostError,
-    Rollout,
-    RolloutBackend,
-    RolloutRequest,
-    Weights,
-    build_replay,
-)
+from train.dqn.rollout import Rollout, RolloutRequest, Weights, build_replay
 from train.run.budget import Budget
 from train.run.cadence import Cadence, restore
 from train.run.folder import RunFolder

@@ -10,9 +10,10 @@ import torch
 from tests.train.dqn.test_learner import filled, learner
 from tests.train.runs import settings, small
 from train.__main__ import main
+from train.dqn.backend import LocalBackend
 from train.dqn.divergence import DivergedError
 from train.dqn.learner import MIN_SCALE, Learner, clip_
-from train.dqn.rollout import LocalBackend, Rollout, RolloutRequest, RolloutWorker
+from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.checkpoint import CheckpointError

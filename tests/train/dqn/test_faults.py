@@ -19,9 +19,10 @@ from tests.limits import seconds
 from tests.train.runs import equal, settings, small
 from tests.train.warm import train
 from train.__main__ import main
+from train.dqn.backend import BackendLostError, LocalBackend
 from train.dqn.cluster.rollouts import RayBackend
 from train.dqn.learner import Learner
-from train.dqn.rollout import BackendLostError, LocalBackend, Rollout, Weights
+from train.dqn.rollout import Rollout, Weights
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.folder import RunFolder

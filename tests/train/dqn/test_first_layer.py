@@ -11,9 +11,9 @@ from tests.chips import Chip
 from tests.train.runs import settings
 from train.dqn import first_layer
 from train.dqn.acting import acting_network
+from train.dqn.backend import LocalBackend
 from train.dqn.first_layer import Comparison, for_learning, for_playing, named
 from train.dqn.network import QNetwork
-from train.dqn.rollout import LocalBackend
 from train.dqn.trainer import Trainer
 from train.run.folder import RunFolder
 from train.run.runner import Runner

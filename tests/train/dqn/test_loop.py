@@ -13,8 +13,9 @@ from cards.duplicate import Duel
 from tests.chips import CHIPS, emulated_chip
 from tests.train.runs import equal, save_format_1, save_format_2, settings, whole
 from train.__main__ import make_backend
+from train.dqn.backend import LocalBackend
 from train.dqn.learner import Learner
-from train.dqn.rollout import LocalBackend, RolloutRequest
+from train.dqn.rollout import RolloutRequest
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.columns import TensorColumns

@@ -13,8 +13,9 @@ from cards.splitmix import stream
 from command.checks import SettingsError
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import settings, small
+from train.dqn.evaluator import Evaluator, evaluation_seating
 from train.dqn.network import NetworkPlayer
-from train.dqn.rollout import Evaluator, RolloutRequest, RolloutWorker, evaluation_seating
+from train.dqn.rollout import RolloutRequest, RolloutWorker
 from train.dqn.seating import one_side
 from train.dqn.transitions import Recorder
 from train.settings.door import Machine, at_the_door

@@ -13,10 +13,11 @@ from tests.chips import Chip, emulated_chip
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.acting import acting_network, build_network
+from train.dqn.evaluator import Evaluator
 from train.dqn.mixed import MixedNetwork
 from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.precision import described, learner_format, player_format
-from train.dqn.rollout import Evaluator, RolloutRequest, RolloutWorker
+from train.dqn.rollout import RolloutRequest, RolloutWorker
 from tressette import GAME
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

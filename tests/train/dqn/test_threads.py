@@ -13,9 +13,11 @@ import torch
 from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main
+from train.dqn.backend import LocalBackend, RolloutBackend
+from train.dqn.evaluator import Evaluator
 from train.dqn.network import NetworkPlayer
 from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import Evaluator, LocalBackend, Rollout, RolloutBackend, RolloutRequest, RolloutWorker, Weights
+from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker, Weights
 from train.dqn.threads import ThreadsBackend
 from train.run import checkpoint
 from train.settings.dqn import TrainSettings

@@ -86,7 +86,7 @@ class EvaluatorActor:
     def __init__(self, pickled_settings: bytes) -> None:
         import torch
 
-        from train.dqn.rollout import Evaluator
+        from train.dqn.evaluator import Evaluator
 
         settings: TrainSettings = pickle.loads(pickled_settings)
         torch.set_num_threads(1)

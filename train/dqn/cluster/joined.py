@@ -9,8 +9,9 @@ from dataclasses import replace
 import torch
 
 from cards.duplicate import Duel
+from train.dqn.backend import RolloutBackend
 from train.dqn.cluster.rollouts import WAIT_SECONDS, RayBackend
-from train.dqn.rollout import Rollout, RolloutBackend, RolloutRequest, Weights
+from train.dqn.rollout import Rollout, RolloutRequest, Weights
 from train.dqn.threads import ThreadsBackend
 from train.settings.dqn import CPU_GAMES, TrainSettings
 

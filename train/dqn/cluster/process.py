@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from command.checks import SettingsError
+from train.dqn.backend import BackendLostError
 from train.dqn.cluster.keeper import GRACE_SECONDS, KILL_SECONDS
 from train.dqn.cluster.messages import SLOTS, Order, Slot
-from train.dqn.rollout import BackendLostError
 
 ROOT = Path(__file__).parents[3]  # where the nodes find this package, too
 _LOOK_SECONDS = 1.0

@@ -33,7 +33,7 @@ _LOG = "ray.log"  # in the run's folder: what Ray itself says
 class RayBackend:
     """Workers on this machine or on the cluster of RAY_ADDRESS, each with `in_flight` requests.
 
-    See `train.dqn.rollout.RolloutBackend` for the methods; none of them waits for Ray unless it is told to.
+    See `train.dqn.backend.RolloutBackend` for the methods; none of them waits for Ray unless it is told to.
     Once the cluster is gone, `ready` gives out what has come, and then raises BackendLostError.
     """
 

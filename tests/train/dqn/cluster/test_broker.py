@@ -17,10 +17,11 @@ import torch
 
 from tests.train.processes import LIMIT
 from tests.train.runs import settings
+from train.dqn.backend import BackendLostError
 from train.dqn.cluster.messages import Order, Slot
 from train.dqn.cluster.pool import _Loads, _Member
 from train.dqn.cluster.rollouts import RayBackend
-from train.dqn.rollout import BackendLostError, RolloutRequest
+from train.dqn.rollout import RolloutRequest
 
 
 def test_arrays_come_through_shared_memory_as_they_were() -> None:

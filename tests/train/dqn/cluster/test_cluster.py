@@ -19,10 +19,11 @@ from tests.train.processes import LIMIT, alive, named, trainer
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.acting import acting_network
+from train.dqn.backend import LocalBackend
 from train.dqn.cluster.keeper import descendants
 from train.dqn.cluster.messages import SLOTS
 from train.dqn.cluster.rollouts import RayBackend, nodes_of_cluster
-from train.dqn.rollout import LocalBackend, Rollout, RolloutRequest, Weights
+from train.dqn.rollout import Rollout, RolloutRequest, Weights
 from train.run import checkpoint
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings

@@ -1,0 +1,64 @@
+"""Playing duplicate deals with a network that learns, to see how strong it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+
+from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
+from cards.play import Actions, Decisions, Player
+from cards.splitmix import stream
+from train.dqn.acting import acting_network
+from train.dqn.frozen import player_of
+from train.dqn.network import NetworkPlayer
+from train.dqn.rollout import Weights, nothing
+from train.settings.dqn import TrainSettings
+
+
+def evaluation_seating(settings: TrainSettings) -> str:
+    """How the network and an opponent sit in evaluations; see `cards.duplicate.seatings`.
+
+    Who learns against one player sits alone among seats that are all that player's, as while it learns.
+    """
+    one = settings.opponent is not None and len(settings.load_game().teams) > 2
+    return ONE_AGAINST_MANY if one else ALTERNATE
+
+
+class Judge(Protocol):
+    """Who plays evaluations: `Evaluator`, or one on a device."""
+
+    def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
+        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
+
+
+class _Watched:
+    """A player before each of whose decisions something is called."""
+
+    def __init__(self, player: Player, look: Callable[[], None]) -> None:
+        self.begin, self._act, self._look = player.begin, player.act, look
+
+    def act(self, decisions: Decisions) -> Actions:
+        self._look()
+        return self._act(decisions)
+
+
+class Evaluator:
+    """Plays the network on duplicate deals against players that do not learn. `look` as of `RolloutWorker`."""
+
+    def __init__(self, settings: TrainSettings, device: torch.device, look: Callable[[], None] = nothing) -> None:
+        self._settings = settings
+        self._look = look
+        self._game = settings.load_game()
+        self._network = acting_network(self._game, settings, device)
+        key, opponents = "evaluation.opponents", settings.evaluation.opponents
+        self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
+
+    def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
+        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
+        self._network.load_state_dict(weights)
+        player = _Watched(NetworkPlayer(self._network), self._look)
+        seeds = stream(self._settings.seed, stream_name, 0, deals)
+        seating = evaluation_seating(self._settings)
+        return {name: duel(self._game, player, other, seeds, seating) for name, other in self._opponents.items()}
