@@ -32,7 +32,8 @@ from train.dqn.precision import fastest_format, learner_format
 from train.dqn.replay import ReplayBuffer
 from train.dqn.rollout import RolloutRequest, RolloutWorker
 from train.dqn.transitions import Recorder, Transitions
-from train.settings.dqn import LearnerSettings, TrainSettings
+from train.settings.dqn import TrainSettings
+from train.settings.learning import LearnerSettings
 from tressette import GAME
 
 CPU = torch.device("cpu")

@@ -18,7 +18,8 @@ from train.dqn.learner import Learner
 from train.dqn.network import NetworkPlayer
 from train.dqn.rollout import build_replay
 from train.dqn.transitions import Recorder
-from train.settings.dqn import LearnerSettings, NetworkSettings, PhaseSettings, ReplaySettings, TrainSettings
+from train.settings.dqn import TrainSettings
+from train.settings.learning import LearnerSettings, NetworkSettings, PhaseSettings, ReplaySettings
 
 CPU = torch.device("cpu")
 BATCH = 512  # games between two times of learning

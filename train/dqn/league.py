@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cards.splitmix import stream
-from train.settings.dqn import LEAGUE, LeagueSettings, TrainSettings
+from train.settings.dqn import LEAGUE, TrainSettings
+from train.settings.learning import LeagueSettings
 
 Weights = dict[str, Tensor]
 

@@ -16,7 +16,7 @@ from train.dqn.mixed import MixedNetwork
 from train.dqn.network import QNetwork, Trace, legal_tensor
 from train.dqn.precision import learner_format
 from train.dqn.replay import Batch, ReplayBuffer
-from train.settings.dqn import LearnerSettings
+from train.settings.learning import LearnerSettings
 
 
 def td_target(n_step_return: Tensor, discount: Tensor, next_value: Tensor) -> Tensor:

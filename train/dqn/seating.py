@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from cards.game import Game
 from cards.splitmix import derive
-from train.settings.dqn import NETWORK, PhaseSettings, TrainSettings
+from train.settings.dqn import NETWORK, TrainSettings
+from train.settings.learning import PhaseSettings
 
 _SEATING, _SIDE = 0x5EA7, 0x51DE
 

@@ -13,7 +13,7 @@ from cards.kinds import options_of_player, parse_spec, player_names
 from command.checks import SettingsError, require
 
 if TYPE_CHECKING:
-    from train.settings.dqn import PhaseSettings
+    from train.settings.learning import PhaseSettings
 
 
 def check_player(game: Game, key: str, text: str) -> None:

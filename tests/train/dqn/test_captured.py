@@ -17,7 +17,7 @@ from train.dqn.captured import SIZES, WARM_UP, CapturedSteps
 from train.dqn.learner import Learner
 from train.dqn.network import QNetwork
 from train.dqn.replay import ReplayBuffer
-from train.settings.dqn import LearnerSettings
+from train.settings.learning import LearnerSettings
 
 
 @dataclass

@@ -20,7 +20,7 @@ from train.run.checkpoint import CheckpointError
 from train.run.finite import not_finite
 from train.run.folder import RunFolder
 from train.run.runner import Runner
-from train.settings.dqn import LearnerSettings
+from train.settings.learning import LearnerSettings
 
 CPU = torch.device("cpu")
 NEVER = 10**9

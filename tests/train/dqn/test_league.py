@@ -16,7 +16,7 @@ from train.dqn.league import KEPT, League, Score, score, shares, superfluous
 from train.dqn.rollout import RolloutRequest, RolloutWorker, Weights, seeds_and_seats
 from train.dqn.seating import player_names, seating
 from train.dqn.transitions import Recorder
-from train.settings.dqn import LeagueSettings
+from train.settings.learning import LeagueSettings
 
 CPU = torch.device("cpu")
 MIX = "behaviour=[{until: null, mix: {network: 0.5, league: 0.4, random: 0.1}}]"

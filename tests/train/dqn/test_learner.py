@@ -14,7 +14,7 @@ from train.dqn.mixed import MixedNetwork
 from train.dqn.network import QNetwork
 from train.dqn.replay import Batch, ReplayBuffer
 from train.dqn.transitions import Transitions
-from train.settings.dqn import LearnerSettings
+from train.settings.learning import LearnerSettings
 
 CPU = torch.device("cpu")
 

@@ -6,7 +6,7 @@ import pytest
 from cards.splitmix import stream
 from train.dqn.exploration import epsilon, linear
 from train.dqn.seating import player_names, seating
-from train.settings.dqn import PhaseSettings
+from train.settings.learning import PhaseSettings
 
 
 @pytest.mark.parametrize(("spent", "expected"), [(0, 1.0), (0.05, 0.7625), (0.1, 0.525), (0.2, 0.05), (1.0, 0.05)])

@@ -9,7 +9,8 @@ from train.dqn.pace import Pace
 from train.run.budget import Budget
 from train.run.cadence import Cadence
 from train.run.rates import RecentRates
-from train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
+from train.settings.dqn import DEFAULT_MINUTES, TrainSettings
+from train.settings.learning import LearnerSettings
 
 
 class Clock:
