@@ -53,7 +53,8 @@ class Game:
     `numbering(options)` are its decisions as numbered states, for a game whose policies fit a table. `varying(options)`
     are the fields of this record that follow from the options, such as `seats`. `match` is how hands add up to a match,
     for a game that is played to a score; its `record` and `replay` are of one hand. `symmetry` says which parts of it
-    are alike, if there are such.
+    are alike, if there are such. `additions` are options, false by default, that change no more than what is seen: with
+    them an observation has more bits after the others.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Game:
     kinds: Mapping[str, PlayerKind] = field(default_factory=dict)
     match: MatchRules | None = None
     symmetry: Symmetry | None = None
+    additions: tuple[str, ...] = ()
 
     @cached_property
     def blank(self) -> np.void:
@@ -108,6 +110,12 @@ class Game:
         changed = dataclasses.replace(self, options=chosen, **(self.varying(chosen) if self.varying else {}))
         _ = changed.blank  # bad options are found here
         return changed
+
+    def suits_players_of(self, options: Any) -> bool:
+        """Whether who has learned under these options may sit here: they are the same, but for `additions` here."""
+        added = {name: getattr(self.options, name) for name in self.additions if not getattr(options, name)}
+        same: bool = dataclasses.replace(options, **added) == self.options
+        return same
 
     def deal(self, seeds: NDArray[np.uint64]) -> States:
         """New games, one per seed."""

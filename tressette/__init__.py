@@ -38,6 +38,7 @@ GAME = Game(
         "cheating": PlayerKind(cheating.Options, cheating.make),
     },
     symmetry=symmetry(accusi=False),
+    additions=("accusi",),
     varying=_varying,
     action_text=card_text,
     replay=replay,

@@ -11,20 +11,20 @@
 | 416-447   | thirds taken by the other team, thermometer                      |
 | 448-457   | trick number, one-hot                                            |
 | 458-461   | who leads the trick, one-hot by relative seat                    |
-| 462-537   | with `game.accusi`: declared by relative seat 0, 1, 2, 3         |
-| then, from 462 or 538 on:                                                    |
-| 0-159     | cards that relative seat 0, 1, 2, 3 led a trick with             |
-| 160-319   | cards that relative seat 0, 1, 2, 3 could not follow suit with   |
-| 320-359   | own cards that beat what lies on the table                       |
-| 360-363   | relative seat whose card takes the trick as it lies, one-hot     |
-| 364-375   | thirds on the table, thermometer                                 |
-| 376-415   | own cards that no card of others beats, the trick's included     |
-| 416-455   | the highest card of others in each suit, the trick's included    |
+| 462-621   | cards that relative seat 0, 1, 2, 3 led a trick with             |
+| 622-781   | cards that relative seat 0, 1, 2, 3 could not follow suit with   |
+| 782-821   | own cards that beat what lies on the table                       |
+| 822-825   | relative seat whose card takes the trick as it lies, one-hot     |
+| 826-837   | thirds on the table, thermometer                                 |
+| 838-877   | own cards that no card of others beats, the trick's included     |
+| 878-917   | the highest card of others in each suit, the trick's included    |
+| 918-993   | with `game.accusi`: declared by relative seat 0, 1, 2, 3         |
 
 Each seat's 19 bits of declarations are those of `tressette.accusi`. What a signal still owes (`owed` in the state) is
-not here: a network has the newest signals and the cards played. The bits below 462, or 538, are those of older
-versions, whose networks look at no others (`network.inputs`). The last 136 follow from what stands before them: a
-network learns sooner with them (docs/strength.md).
+not here: a network has the newest signals and the cards played. What 782 to 917 say follows from the bits before: a
+network learns sooner with them (docs/strength.md). The first 462 bits are those of older versions, whose networks look
+at no others, and a network that has learned without accusi looks at the first 918 where seats declare
+(`network.inputs`).
 """
 
 from functools import cache
@@ -48,33 +48,30 @@ OWN_THIRDS = SIGNALS + 4 * SUITS * 3
 OTHER_THIRDS = OWN_THIRDS + 32
 TRICK_NUMBER = OTHER_THIRDS + 32
 LEADER = TRICK_NUMBER + 10
-DECLARED = LEADER + 4
-# From the end of these on, which is another with accusi:
-LED = 0
+LED = LEADER + 4
 STRAYED = LED + 4 * CARDS
 BEATING = STRAYED + 4 * CARDS
 TAKING = BEATING + CARDS
 ON_TABLE = TAKING + 4
 UNBEATEN = ON_TABLE + 12
 HIGHEST = UNBEATEN + CARDS
-_MORE = HIGHEST + CARDS
-BITS = DECLARED + _MORE
-BITS_WITH_ACCUSI = DECLARED + 4 * ACCUSI + _MORE
+DECLARED = HIGHEST + CARDS
+BITS = DECLARED
+BITS_WITH_ACCUSI = DECLARED + 4 * ACCUSI
 
 
 @njit
 def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
     """OR the observation of `seat` into the zeroed `words`."""
     put(words, HAND, state.hands[seat])
-    more = DECLARED + (4 * ACCUSI if state.with_accusi else 0)
     gone = np.uint64(0)
     for relative in range(4):
         other = (seat + relative) & 3
         played = state.played[other]
         gone |= played
         put(words, PLAYED + CARDS * relative, played)
-        put(words, more + LED + CARDS * relative, played & state.led)
-        put(words, more + STRAYED + CARDS * relative, played & state.strayed)
+        put(words, LED + CARDS * relative, played & state.led)
+        put(words, STRAYED + CARDS * relative, played & state.strayed)
         put(words, VOIDS + SUITS * relative, np.uint64((state.voids >> (SUITS * other)) & 15))
         if relative > 0 and state.trick[other] < CARDS:
             put(words, TRICK + CARDS * (relative - 1), bit(state.trick[other]))
@@ -86,7 +83,7 @@ def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
     put_thermometer(words, OTHER_THIRDS, state.thirds[(seat & 1) ^ 1])
     put(words, TRICK_NUMBER, bit(min(state.plays >> 2, 9)))
     put(words, LEADER, bit((state.leader - seat) & 3))
-    _put_standing(state, seat, DECK & ~gone, words, more)
+    _put_standing(state, seat, DECK & ~gone, words)
 
 
 @njit
@@ -98,7 +95,7 @@ def _put_signals(state: Any, seat: int, words: NDArray[np.uint64], offset: int) 
 
 
 @njit
-def _put_standing(state: Any, seat: int, left: np.uint64, words: NDArray[np.uint64], more: int) -> None:
+def _put_standing(state: Any, seat: int, left: np.uint64, words: NDArray[np.uint64]) -> None:
     """How the trick and the suits stand, of the cards `left` in all hands."""
     hand = state.hands[seat]
     others = left & ~hand
@@ -113,16 +110,16 @@ def _put_standing(state: Any, seat: int, left: np.uint64, words: NDArray[np.uint
                 thirds += THIRDS[lying % RANKS]
             if card < lying < suit_end:
                 taker, card = np.int64(other), lying
-        put(words, more + BEATING, hand & (bit(suit_end) - (bit(card) << np.uint64(1))))
-        put(words, more + TAKING, bit((taker - seat) & 3))
-        put_thermometer(words, more + ON_TABLE, thirds)
+        put(words, BEATING, hand & (bit(suit_end) - (bit(card) << np.uint64(1))))
+        put(words, TAKING, bit((taker - seat) & 3))
+        put_thermometer(words, ON_TABLE, thirds)
     for suit in range(SUITS):
         shift = np.uint64(RANKS * suit)
         top = highest((others >> shift) & SUIT_MASK)
         own = (hand >> shift) & SUIT_MASK & ~(bit(top + 1) - np.uint64(1))
-        put(words, more + UNBEATEN + RANKS * suit, own)
+        put(words, UNBEATEN + RANKS * suit, own)
         if top >= 0:
-            put(words, more + HIGHEST + RANKS * suit + top, np.uint64(1))
+            put(words, HIGHEST + RANKS * suit + top, np.uint64(1))
 
 
 @cache
@@ -137,9 +134,7 @@ def symmetry(accusi: bool) -> Symmetry:
     groups = [(start, RANKS, cards) for start in range(HAND, VOIDS, CARDS)]
     groups += [(VOIDS + SUITS * seat, 1, suits) for seat in range(4)]
     groups += [(SIGNALS + 12 * seat, 3, signals) for seat in range(4)]
+    groups += [(start, RANKS, cards) for start in (*range(LED, TAKING, CARDS), UNBEATEN, HIGHEST)]
     if accusi:
         groups += [(DECLARED + ACCUSI * seat, declared.shape[1], declared) for seat in range(4)]
-    more = DECLARED + (4 * ACCUSI if accusi else 0)
-    sets = [*range(LED, TAKING, CARDS), UNBEATEN, HIGHEST]
-    groups += [(more + start, RANKS, cards) for start in sets]
     return layout(groups, SUITS, BITS_WITH_ACCUSI if accusi else BITS)

@@ -82,7 +82,6 @@ def _play(states: States, action: int, seen: NDArray[np.uint64]) -> Iterator[str
 def knowledge(bits: NDArray[np.float32], accusi: bool) -> Iterator[str]:
     """What an observation says, in words; nothing of what is empty."""
     own = [int(bit) for bit in bits]
-    more = own[observation.DECLARED + (4 * ACCUSI if accusi else 0) :]
     yield f"hand {_listed(own[observation.HAND : observation.TRICK])}"
     for k, whose in enumerate(RELATIVE):
         played = own[observation.PLAYED + CARDS * k :][:CARDS]
@@ -93,7 +92,7 @@ def knowledge(bits: NDArray[np.float32], accusi: bool) -> Iterator[str]:
         words += [f"lies {_listed(lying)}"] if any(lying) else []
         words += [f"no {SUIT_NAMES[suit]}" for suit in range(SUITS) if voids[suit]]
         words += [f"{SIGNALS[i % 3]} in {SUIT_NAMES[i // 3]}" for i in range(12) if said[i]]
-        led, strayed = (more[start + CARDS * k :][:CARDS] for start in (observation.LED, observation.STRAYED))
+        led, strayed = (own[start + CARDS * k :][:CARDS] for start in (observation.LED, observation.STRAYED))
         words += [f"led {_listed(led)}"] if any(led) else []
         words += [f"could not follow with {_listed(strayed)}"] if any(strayed) else []
         declared = own[observation.DECLARED + ACCUSI * k :][:ACCUSI] if accusi else []
@@ -102,13 +101,13 @@ def knowledge(bits: NDArray[np.float32], accusi: bool) -> Iterator[str]:
             yield f"{whose}: {'; '.join(words)}"
     thirds = [sum(own[start:][:32]) for start in (observation.OWN_THIRDS, observation.OTHER_THIRDS)]
     trick = own[observation.TRICK_NUMBER : observation.LEADER].index(1) + 1
-    leader = RELATIVE[own[observation.LEADER : observation.DECLARED].index(1)]
+    leader = RELATIVE[own[observation.LEADER : observation.LED].index(1)]
     yield f"thirds {_pair(thirds)} (own, other); trick {trick}; leader: {leader}"
-    taking = more[observation.TAKING : observation.ON_TABLE]
+    taking = own[observation.TAKING : observation.ON_TABLE]
     if any(taking):
-        beating, table = _listed(more[observation.BEATING :][:CARDS]), sum(more[observation.ON_TABLE :][:12])
+        beating, table = _listed(own[observation.BEATING :][:CARDS]), sum(own[observation.ON_TABLE :][:12])
         yield f"takes the trick: {RELATIVE[taking.index(1)]}, with {table} thirds; beaten by own {beating}"
-    unbeaten, highest = (_listed(more[start:][:CARDS]) for start in (observation.UNBEATEN, observation.HIGHEST))
+    unbeaten, highest = (_listed(own[start:][:CARDS]) for start in (observation.UNBEATEN, observation.HIGHEST))
     yield f"own cards that nobody beats {unbeaten}; highest of others {highest}"
 
 

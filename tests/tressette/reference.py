@@ -168,10 +168,11 @@ class Hand:
             bits += [k < thirds[team] for k in range(32)]
         bits += [min(len(self.tricks()), 9) == k for k in range(10)]
         bits += [leader == seat for seat in order]
+        bits += self._more_observation(observer, order)
         if self.with_accusi:
             for seat in order:
                 bits += [word in self.declared[seat] for word in ACCUSI]
-        return bits + self._more_observation(observer, order)
+        return bits
 
     def _more_observation(self, observer: int, order: list[int]) -> list[bool]:
         """What older versions did not show."""

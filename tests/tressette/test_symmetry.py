@@ -27,8 +27,7 @@ def old_cards(suits: tuple[int, ...]) -> NDArray[np.int64]:
 def old_bits(suits: tuple[int, ...]) -> NDArray[np.int64]:
     """The same for the bits of an observation."""
     bits = np.arange(BITS_WITH_ACCUSI)
-    more = DECLARED + 4 * ACCUSI
-    for start in [*range(HAND, VOIDS, CARDS), *(more + k for k in (*range(LED, TAKING, CARDS), UNBEATEN, HIGHEST))]:
+    for start in [*range(HAND, VOIDS, CARDS), *range(LED, TAKING, CARDS), UNBEATEN, HIGHEST]:
         bits[start : start + CARDS] = start + old_cards(suits)
     for seat in range(4):
         for new, old in enumerate(suits):

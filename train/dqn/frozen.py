@@ -102,14 +102,22 @@ def load_network(
     try:
         settings = settings_of_checkpoint(TrainSettings, state["settings"] | {"device": "cpu"})
         weights = state["acting"]
-        if "inputs" not in state["settings"]["network"]:  # of a version whose observations had no more bits
-            settings.network.inputs = min(game.bits, len(weights["input.weight"]))
+        older, rows = "inputs" not in state["settings"]["network"], len(weights["input.weight"])
     except (KeyError, TypeError, SettingsError) as error:
         raise CheckpointError(f"{path}: holds no network that can play ({error})") from None
     if keys := other_keys(TrainSettings, state["settings"]):
         log.info("%s: %s", path, keys)
     check_game(game, settings, path, key)
+    if older:
+        settings.network.inputs = _inputs_of_older(game, settings, rows, path)
     return _network_player(game, settings, weights, path, device), settings
+
+
+def _inputs_of_older(game: Game, settings: TrainSettings, rows: int, path: Path) -> int:
+    """Of a version that had no such setting: a row of the first layer for each bit, which is where it was then."""
+    if any(getattr(settings.load_game().options, name) for name in game.additions):
+        raise CheckpointError(f"{path}: learned with other observations, by an older version of busso; train it anew")
+    return min(game.bits, rows)
 
 
 def load_champion(
@@ -125,6 +133,8 @@ def load_champion(
 def _network_player(
     game: Game, settings: TrainSettings, weights: Any, path: Path, device: torch.device
 ) -> NetworkPlayer:
+    # Where it sits there may be more to see than where it has learned.
+    settings.network.inputs = settings.network.inputs or settings.load_game().bits
     network = acting_network(game, settings, device)
     try:
         network.load_state_dict(weights)
@@ -139,7 +149,7 @@ def check_game(game: Game, settings: RunSettings, path: Path, key: str = "player
     if settings.game_name != game.name:
         raise SettingsError(f"{key}: {path} plays {settings.game_name}, not {game.name}; say game={settings.game_name}")
     trained = settings.load_game().options
-    if trained != game.options:
+    if not game.suits_players_of(trained):
         raise SettingsError(f"{key}: {path} was trained with {trained}, not {game.options}; give the same game options")
 
 

@@ -62,6 +62,26 @@ def test_a_network_of_an_older_version_sees_the_bits_that_it_knew(frozen: Path) 
     assert np.allclose(player.values(words), expected, atol=0.02)  # a player's hidden layers may be in bfloat16
 
 
+def test_who_learned_without_accusi_sits_where_seats_declare(frozen: Path) -> None:
+    """It looks at the bits that it knows; who learned with accusi needs them, and older ones lay elsewhere."""
+    path = frozen / "checkpoints" / "best.pt"
+    state = checkpoint.load(path)
+    with_accusi = GAME.configure({"accusi": True})
+    players = [load_network(game, path, state, CPU)[0] for game in (GAME, with_accusi)]
+    states = [game.deal(np.arange(50, dtype=np.uint64)) for game in (GAME, with_accusi)]
+    for game, dealt in zip((GAME, with_accusi), states, strict=True):
+        game.loops.apply(dealt, np.arange(50), np.log2(game.legal(dealt) & -game.legal(dealt)).astype(np.uint8))
+    assert states[1]["accusi"].any()
+    seen = [game.observe(dealt) for game, dealt in zip((GAME, with_accusi), states, strict=True)]
+    assert np.array_equal(players[0].values(seen[0]), players[1].values(seen[1]))
+    declaring = state | {"settings": state["settings"] | {"game": state["settings"]["game"] | {"accusi": True}}}
+    with pytest.raises(SettingsError, match=r"accusi=True.*give the same game options"):
+        load_network(GAME, path, declaring, CPU)
+    del declaring["settings"]["network"]["inputs"]
+    with pytest.raises(CheckpointError, match="other observations, by an older version"):
+        load_network(with_accusi, path, declaring, CPU)
+
+
 def test_resumed_equals_uninterrupted_with_all_kinds_of_players(frozen: Path, tmp_path: Path) -> None:
     players = mix(network=0.6, **{str(frozen): 0.2, "monte_carlo:samples=1": 0.1, "greedy": 0.1})
     given = [players, f"evaluation.opponents=[{frozen},random]", "episodes=128"]
