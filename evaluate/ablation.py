@@ -170,6 +170,8 @@ def _train(trial: Trial) -> Path | None:
     folder = trial.settings.folder
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "output.log"
+    # Those of a shorter run, which this one goes on with, are not its own, should it end before it has some.
+    (folder / "results.json").unlink(missing_ok=True)
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     with path.open("a") as output:
         command = [sys.executable, "-m", "train", *trial.overrides]

@@ -61,9 +61,12 @@ def test_a_run_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
     folder = tmp_path / "tressette" / "recipe,seed=1" / "checkpoints"
     folder.parent.mkdir(parents=True)
     folder.write_text("in the way")
+    of_a_shorter_run = {"random": {"win_rate": [0.75, 0.1], "win_rate_interval": [0.65, 0.85]}}
+    (folder.parent / "results.json").write_text(json.dumps(of_a_shorter_run))
     assert ablation.main([*small(tmp_path, "only=[recipe]", "seeds=[1]")]) == 1
-    error = capsys.readouterr().err
+    table, error = capsys.readouterr()
     assert "1 of 1 runs failed" in error and "output.log" in error
+    assert "| recipe |  |  |  | 0 |" in table
 
 
 @pytest.mark.parametrize(
