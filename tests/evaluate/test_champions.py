@@ -9,7 +9,7 @@ import torch
 from cards import champions
 from cards.champions import CHAMPION, FILE
 from command.checks import SettingsError
-from evaluate.champion import main, measure
+from evaluate.champion import command_of, main, measure
 from evaluate.players import load_player
 from evaluate.search.player import SearchPlayer
 from evaluate.tournament.__main__ import main as tournament
@@ -105,6 +105,15 @@ def test_several_runs_make_a_mixture(run: Path, tmp_path: Path) -> None:
     player = load_player(GAME, str(tmp_path / "two"), CPU)
     assert isinstance(player, MixturePlayer) and len(player.members) == 2
     assert "2 networks, one of which is drawn for each game" in (tmp_path / "two" / "CARD.md").read_text()
+
+
+def test_the_command_of_the_card_names_no_more_than_it_must(tmp_path: Path) -> None:
+    """Who is loaded to play has the number of its bits; only fewer than there are need saying."""
+    trained = settings(tmp_path)
+    trained.network.inputs = GAME.bits
+    assert "network.hidden" in str(command_of(trained)) and "network.inputs" not in str(command_of(trained))
+    trained.network.inputs = 462
+    assert "network.inputs=462" in str(command_of(trained))
 
 
 @pytest.mark.parametrize(
