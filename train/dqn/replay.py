@@ -163,7 +163,7 @@ class ReplayBuffer:
         if state["capacity"] != self.capacity or (priorities is None) != (self._priorities is None):
             raise ValueError("replay: the checkpoint was made with other replay settings")
         if rows.kinds[0].shape != self._data.observation.shape[1:]:
-            raise ValueError("replay: the checkpoint holds observations of another size")
+            raise ValueError("replay: the checkpoint holds observations of another size, as an older version made them")
         self.bootstraps = state["bootstraps"]
         self._restore_generator(state["generator"].cpu(), state["inserted"])
         self._greatest.copy_(state["greatest"])

@@ -309,6 +309,8 @@ class Trainer:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state_dict`. Requests that were out are played again, as the same episodes."""
+        if self.settings.opponent is not None and "opponent" not in state["settings"]:
+            raise ValueError("of an older version, in which nobody learned against one player")
         for name, file in state.get("players", {}).items():
             if self._files.get(name, file) != file:
                 raise ValueError(f"the file of {name}, which it learns with, is another one since")
@@ -322,8 +324,8 @@ class Trainer:
         self._evaluating = dict(state["evaluating"])
         restore(self.cadences, state["passed"])
         self._first_layer.resume(state)
+        self.replay.load_state_dict(state["replay"])  # first: it says in words what else would not fit the network
         self.learner.load_state_dict(state["learner"])
-        self.replay.load_state_dict(state["replay"])
         if self._league is not None:
             self._league.load_state_dict(state["league"])
         self._began = self._standing()
