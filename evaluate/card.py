@@ -50,11 +50,13 @@ def _lines(found: Champion, file: Path, game: Game, duels: Mapping[str, Duel], c
         margin = f"{more.mean:+.{places}f} | ± {more.half_width:.{places}f}"
         yield f"| `{name}` | {duel.wins.size:,} | {won.mean:.1%} | {interval} | {margin} |"
     yield from ("", f"Duplicate deals, single games; {meaning_of_won(game)}. Measured by", "", "```", command, "```")
-    yield from ("", "## Limits", "", *_limits(found))
+    yield from ("", "## Limits", "", *_limits(found, game))
 
 
-def _limits(found: Champion) -> Iterator[str]:
-    yield "* It knows the options above alone; a table with others refuses it."
+def _limits(found: Champion, game: Game) -> Iterator[str]:
+    unseen = [name for name in game.additions if not getattr(game.options, name)]
+    but = f", but for {' and '.join(unseen)}=true, where it does not see what is added" if unseen else ""
+    yield f"* It knows the options above alone; a table with others refuses it{but}."
     yield "* It chooses by values that a network has learned, without looking ahead."
     if len(found.networks) > 1:
         yield "* Who knows that several networks take turns, game by game, may learn in a game which one plays."
