@@ -26,7 +26,7 @@ from tressette import GAME
 CPU = torch.device("cpu")
 
 # The games that travel with a network; a folder GAME/champion comes with a line here.
-SHIPPED: tuple[str, ...] = ()
+SHIPPED: tuple[str, ...] = ("spike", "tressette")
 ALL_GAMES = ("blackjack", "sette_mezzo", "spike", "tressette")
 MOST_BYTES = 4_000_000  # of all of them
 
