@@ -98,7 +98,7 @@ def test_threads_of_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(stages, "_SECONDS", 0.02)
     found = stages.measure(as_threads(tmp_path, "device=cpu", "rollout.games=32"))
     assert found.kind == "threads" and found.load.threads == 2 and found.load.decisions == 32 * 40
-    assert 40 < found.load.bytes < 100 and found.speeds.upload == 0
+    assert 40 < found.load.bytes < 150 and found.speeds.upload == 0
     assert {stage.name for stage in found.stages()} == {"games", "learner", "CPUs"}
     assert 0 < found.predict().decisions < 1e8
 

@@ -13,7 +13,7 @@ from train.__main__ import main
 from train.dqn.backend import LocalBackend
 from train.dqn.divergence import DivergedError
 from train.dqn.learner import MIN_SCALE, Learner, clip_
-from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker
+from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker, Weights
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
@@ -68,8 +68,8 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
     """From episode 128 on, the return of one decision in eight is not a number."""
     play = RolloutWorker.play
 
-    def poison(worker: RolloutWorker, request: RolloutRequest) -> Rollout:
-        rollout = play(worker, request)
+    def poison(worker: RolloutWorker, request: RolloutRequest, member: Weights | None = None) -> Rollout:
+        rollout = play(worker, request, member)
         if request.first >= 128:
             rollout.transitions.n_step_return[::8] = math.nan
         return rollout

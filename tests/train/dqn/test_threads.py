@@ -148,11 +148,11 @@ def test_an_exception_in_a_thread_is_raised_as_itself(
 def test_a_bug_in_a_thread_ends_the_run_with_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play, calls = RolloutWorker.play, []
 
-    def breaks(worker: RolloutWorker, request: RolloutRequest) -> Rollout:
+    def breaks(worker: RolloutWorker, request: RolloutRequest, member: Weights | None = None) -> Rollout:
         calls.append(request)
         if request.first >= 128:
             raise BrokenRulesError("seat 2")
-        return play(worker, request)
+        return play(worker, request, member)
 
     monkeypatch.setattr(RolloutWorker, "play", breaks)
     with pytest.raises(BrokenRulesError, match="seat 2"):

@@ -21,8 +21,10 @@ def dqn(chosen: Chosen) -> TrainSettings:
 
 
 @pytest.fixture(autouse=True)
-def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_else_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No cluster, and no runs of somebody who has tried `make train` before the tests."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize(
