@@ -23,7 +23,6 @@ from command.errors import UserError
 from command.game import with_game_options
 from command.line import parse, run_command
 from train.run.resources import cpus
-from train.run.results import INTERVAL
 from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("evaluate")
@@ -234,8 +233,6 @@ def _difference(
 
 
 def _won(result: Mapping[str, Any], opponent: str) -> float:
-    low, high = result[opponent]["win_rate" + INTERVAL]
-    assert low <= high
     return float(result[opponent]["win_rate"][0])
 
 

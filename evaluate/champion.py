@@ -102,6 +102,8 @@ def _main(arguments: Sequence[str]) -> int:
     duels = measure(game, settings.file, players, settings.deals, settings.seed)
     results.write(settings.file.parent, results.of_duels(duels, game.unit))
     command = f"python -m evaluate.champion to={settings.to} deals={settings.deals} seed={settings.seed}"
+    if settings.players is not None:  # else whoever repeats it meets others than the table has
+        command += f" 'players=[{','.join(settings.players)}]'"
     (settings.file.parent / "CARD.md").write_text(card(found, settings.file, game, duels, command))
     result_console().print(results_table(str(settings.file), game.unit, duels, meaning_of_won(game)))
     return 0
