@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 
 from cards.game import Game
 from command.checks import SettingsError
@@ -20,6 +19,7 @@ from command.game import with_game_options
 from command.line import parse, run_command
 from play.language import Language
 from play.opening import open_session
+from play.plain.ending import interrupt_at
 from play.plain.loop import PlainTable
 from play.settings import APP, AUTO, PLAIN, PlaySettings
 
@@ -51,8 +51,7 @@ def _main(arguments: Sequence[str]) -> int:
         return run_app(settings, given)
     if settings.watch is not None:
         raise SettingsError("watch: lines of text show no games to look on at; use ui=app in a terminal, or serve=true")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)  # the game is saved, as at Ctrl-C
+    interrupt_at((signal.SIGTERM, signal.SIGHUP))  # the game is saved, as at Ctrl-C
     try:
         return _sit_down(settings, given)
     except BrokenPipeError:
@@ -77,10 +76,6 @@ def _ui(settings: PlaySettings) -> str:
         return settings.ui
     at_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
     return APP if at_terminal and os.environ.get("TERM", _NO_SCREEN) != _NO_SCREEN else PLAIN
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _welcome(language: Language, game: Game, seed: int) -> None:

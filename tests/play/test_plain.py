@@ -17,7 +17,7 @@ from play.language import Language, texts_of
 from play.plain.loop import WORDS, PlainTable
 from play.session import Session
 from tests.limits import seconds, until
-from tests.play.people import choice, command, lines, sit_down, start, steady, talk
+from tests.play.people import ROOT, choice, command, lines, sit_down, start, steady, talk
 
 GAMES = {
     "tressette": ("game=tressette", "opponents=greedy", "seed=7"),
@@ -110,6 +110,32 @@ def test_a_lost_connection_saves_the_game(tmp_path: Path) -> None:
     terminal.process.send_signal(signal.SIGHUP)
     assert terminal.end() == 130 and "interrupted" in terminal.said
     assert sit_down(f"save={tmp_path / 'saves' / 'sette_mezzo-3.json'}").table.person_to_move
+
+
+ANOTHER_THREADS_SIGNAL = """
+import signal, sys, threading
+from play.plain.ending import interrupt_at
+interrupt_at((signal.SIGTERM, signal.SIGHUP))
+(listener,) = [thread for thread in threading.enumerate() if thread.name == "signals"]
+threading.Timer(0.5, signal.pthread_kill, (listener.ident, signal.SIGHUP)).start()
+try:
+    sys.stdin.readline()
+except KeyboardInterrupt:
+    print("interrupted", signal.getsignal(signal.SIGTERM) is signal.SIG_IGN)
+"""
+
+
+def test_a_signal_that_no_read_notices_ends_it_too(tmp_path: Path) -> None:
+    """Another thread takes the signal, so that the read goes on as it does if the signal came right before it."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", ANOTHER_THREADS_SIGNAL], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None and process.stdout.read() == b"interrupted True\n"
+        assert process.wait(seconds(30)) == 0
+    finally:
+        process.kill()
 
 
 def test_whoever_reads_may_go(tmp_path: Path) -> None:
