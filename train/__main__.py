@@ -20,6 +20,7 @@ from command.compose import as_yaml
 from command.console import result_console
 from command.line import parse, run_command
 from train.dqn.backend import LocalBackend, RolloutBackend
+from train.dqn.beginning import with_shape_of_start
 from train.dqn.frozen import check_players
 from train.dqn.gpu_memory import check_gpu_memory
 from train.dqn.threads import ThreadsBackend
@@ -48,12 +49,19 @@ def _main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["doctor"]:
         return examine(arguments[1:])
     options = parse("python -m train", "train", arguments)
-    chosen = at_the_door(options.overrides, this_machine())
+    chosen = _with_start(at_the_door(options.overrides, this_machine()), options.overrides)
     settings = chosen.settings
     if options.print_config:
         print("".join(f"# {note}\n" for note in chosen.notes) + as_yaml(settings), end="")
         return 0
     return train(chosen)
+
+
+def _with_start(chosen: Chosen, overrides: Sequence[str]) -> Chosen:
+    if not isinstance(chosen.settings, TrainSettings):
+        return chosen
+    settings, notes = with_shape_of_start(chosen.settings, overrides)
+    return Chosen(settings, (*chosen.notes, *notes))
 
 
 def train(chosen: Chosen) -> int:
@@ -72,7 +80,7 @@ def examine(arguments: Sequence[str]) -> int:
     from train import doctor, stages
 
     options = parse("python -m train doctor", "train", arguments)
-    settings = at_the_door(options.overrides, this_machine()).settings
+    settings = _with_start(at_the_door(options.overrides, this_machine()), options.overrides).settings
     if not isinstance(settings, TrainSettings):
         raise SettingsError(f"doctor: looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray")
     check_players(settings)

@@ -66,7 +66,8 @@ def write(
 
 def shaping(settings: TrainSettings) -> dict[str, Any]:
     """The settings that a file keeps: of the game and the network, and whatever else is not of the run alone."""
-    return {key: value for key, value in asdict(settings).items() if key not in _OF_THE_RUN}
+    kept = {key: value for key, value in asdict(settings).items() if key not in _OF_THE_RUN}
+    return kept | {"network": kept["network"] | {"start": None}}
 
 
 def read(path: Path) -> Champion:

@@ -87,6 +87,13 @@ class Learner:
         self._summed = 0
         self._captured = self._capturing() if device.type == "cuda" and settings.cuda_graphs else None
 
+    def start_with(self, weights: dict[str, Tensor]) -> None:
+        """Give all networks these weights, before the first update. Raises RuntimeError for those of another shape."""
+        for network in (self._online, self._target, self._averaged):
+            if network is not None:
+                network.masters.load_state_dict(weights)
+                network.round()
+
     def use_first_layer(self, gathers: bool) -> None:
         """Which kernel the first layer runs on, see `PackedLinear`."""
         for network in (self._online, self._target, self._gradient):

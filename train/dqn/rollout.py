@@ -23,7 +23,7 @@ from train.dqn.frozen import player_of
 from train.dqn.league import Score, score
 from train.dqn.network import NetworkPlayer, QNetwork
 from train.dqn.replay import ReplayBuffer, TransitionTensors
-from train.dqn.seating import seated_players, seats_of
+from train.dqn.seating import learned_seats, seated_players, seats_of
 from train.dqn.transitions import Recorder, Transitions
 from train.settings.dqn import LEAGUE, TrainSettings
 
@@ -161,7 +161,7 @@ class RolloutWorker:
         settings, learner = self._settings, self._settings.learner
         seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         self._player.epsilon = request.epsilon
-        own = seats == 0
+        own, learned = seats == 0, learned_seats(settings, seats, request.first)
         recorder = self._recorder()
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
@@ -170,12 +170,10 @@ class RolloutWorker:
             # What others play is never the network's greedy choice, even where it would have played the same.
             games = decisions.games
             greedy = own[games, decisions.seats] & self._player.greedy[games] if learner.n_step_cut else None
-            if settings.opponent is None:
+            if learned is None:
                 recorder.watch(decisions, actions, earned, greedy)
                 return
-            # What the opponent decides is a part of the world of this side. Its own decisions were taken in another
-            # world, whose other seats learn: no step of theirs, however short, is one of a best response to it.
-            rows = np.flatnonzero(own[games, decisions.seats])
+            rows = np.flatnonzero(learned[games, decisions.seats])
             if rows.size:
                 some = decisions if rows.size == games.size else decisions.of(rows)
                 recorder.watch(some, actions[rows], earned, None if greedy is None else greedy[rows])

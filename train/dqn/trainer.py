@@ -15,6 +15,7 @@ from cards.duplicate import Duel
 from command.compose import as_yaml
 from train.dqn.acting import build_network
 from train.dqn.backend import BackendLostError, RolloutBackend
+from train.dqn.beginning import weights_to_begin_with
 from train.dqn.best import Best, report_best
 from train.dqn.counters import Counters
 from train.dqn.divergence import Watch
@@ -106,6 +107,8 @@ class Trainer:
             self._first_layer.settle()
             if self._league is not None:
                 self.rollouts.enrol(self._league.weights)
+            if runner.resumed_from is None and self.settings.network.start is not None:
+                self.learner.start_with(weights_to_begin_with(self.settings))
             if not self.learner.updates:
                 self._request_rollouts()
                 self.learner.warm_up(self._game.words)

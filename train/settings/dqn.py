@@ -16,6 +16,7 @@ from command.checks import (
     require,
 )
 from train.settings.learning import (
+    SIDE,
     ExplorationSettings,
     LeagueSettings,
     LearnerSettings,
@@ -168,7 +169,8 @@ class TrainSettings(RunSettings):
         for key, names in self.players.items():
             for player in names:
                 check_player(game, key, player)
-        check_sides(game, self.opponent, self.rollout.kind)
+        if self.opponent is not None or any(phase.each == SIDE for phase in self.behaviour):
+            check_sides(game, "opponent" if self.opponent is not None else "behaviour.each", self.rollout.kind)
         if self.rollout.kind == "device":
             self._check_no_league()
             check_policies(game, self.learns_with)

@@ -16,6 +16,7 @@ from command.checks import (
     require,
 )
 
+SEAT, SIDE = "seat", "side"  # what a draw of `behaviour.mix` is for
 MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory and in every checkpoint
 
 
@@ -28,6 +29,7 @@ class NetworkSettings:
     inputs: int | None = None
     dueling: bool = False
     first_layer: str = "auto"
+    start: str | None = None
 
     def __post_init__(self) -> None:
         check_one_of("network.first_layer", self.first_layer, "auto", "gather", "unpack")
@@ -128,12 +130,18 @@ class ExplorationSettings:
 
 @dataclass
 class PhaseSettings:
-    """Who sits in a seat during training, by probability, until this episode (`null`: to the end)."""
+    """Who plays during training, by probability, until this episode (`null`: to the end).
+
+    With `each: seat` every seat is drawn by itself. With `each: side` the network keeps one side of each game (a
+    team, a seat of Spike), and the draw says who has all other seats.
+    """
 
     until: int | None = None
     mix: dict[str, float] = field(default_factory=dict)
+    each: str = SEAT
 
     def __post_init__(self) -> None:
+        check_one_of("behaviour.each", self.each, SEAT, SIDE)
         spelled = {same_spelling(player): share for player, share in self.mix.items()}
         require(len(spelled) == len(self.mix), "behaviour.mix", "each player once", list(self.mix))
         self.mix = spelled

@@ -50,12 +50,12 @@ def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
         require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
 
 
-def check_sides(game: Game, opponent: str | None, rollout: str) -> None:
-    """Raise SettingsError where `opponent` cannot sit on all sides but one, or rollouts do not know of sides."""
-    if opponent is not None and len(game.teams) < 2:
-        raise SettingsError(f"opponent: {game.name} has one side, so nobody sits against it; leave it out")
-    if opponent is not None and rollout == "device":
-        raise SettingsError("opponent: rollout=device learns from all seats, not from one side; say rollout=threads")
+def check_sides(game: Game, key: str, rollout: str) -> None:
+    """Raise SettingsError naming `key`, which puts players on sides, where there is one, or rollouts know of none."""
+    if len(game.teams) < 2:
+        raise SettingsError(f"{key}: {game.name} has one side, so nobody sits against it; leave it out")
+    if rollout == "device":
+        raise SettingsError(f"{key}: rollout=device learns from all seats, not from one side; say rollout=threads")
 
 
 def check_policies(game: Game, players: Sequence[str]) -> None:

@@ -120,7 +120,7 @@ def test_the_member_that_is_drawn_sits_where_the_table_says(tmp_path: Path, monk
         heard.clear()
         rollout = worker.play(RolloutRequest(60, 40, 0.0, member=number), members.get(number or 0))
         seeds, _ = seeds_and_seats(chosen, chosen.load_game(), names, RolloutRequest(60, 40, 0.0))
-        table = seating(chosen.behaviour, names, 60, seeds, 4)
+        table = seating(chosen.behaviour, names, 60, seeds, chosen.load_game())
         games, seats, actions = (np.concatenate(column) for column in zip(*heard, strict=True))
         who = table[games, seats]
         assert set(actions[who == names.index("league")]) == {plays}

@@ -17,7 +17,7 @@ from train.dqn.evaluator import Evaluator, evaluation_seating
 from train.dqn.network import NetworkPlayer
 from train.dqn.rollout import RolloutRequest, RolloutWorker
 from train.dqn.seating import one_side
-from train.dqn.transitions import Recorder
+from train.dqn.transitions import Recorder, Transitions
 from train.settings.door import Machine, at_the_door
 from train.settings.dqn import TrainSettings
 
@@ -78,6 +78,28 @@ def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: 
     assert np.array_equal(rows[then], rows[~ends] + every.successor[rows[~ends]])
 
 
+def test_where_sides_are_drawn_the_networks_own_seats_are_learned_from(tmp_path: Path) -> None:
+    """Games against itself teach by all four seats, against another by two; against one alone it is `opponent`."""
+
+    def rollout(*given: str) -> Transitions:
+        worker = RolloutWorker(settings(tmp_path, *given), CPU)
+        found = worker.play(RolloutRequest(5, 30, 0.2)).transitions
+        assert isinstance(found, Transitions)
+        return found
+
+    def by_side(mix: str) -> str:
+        return f"behaviour=[{{until: null, each: side, mix: {{{mix}}}}}]"
+
+    itself, other = rollout(by_side("network: 1.0")), rollout(by_side("greedy: 1.0"))
+    assert len(itself.action) == 30 * 40 and len(other.action) == 30 * 20
+    plain, against = rollout(), rollout("opponent=greedy")
+    for name in ("observation", "legal", "action", "n_step_return", "discount", "successor"):
+        assert np.array_equal(getattr(itself, name), getattr(plain, name)), name
+        assert np.array_equal(getattr(other, name), getattr(against, name)), name
+    both = rollout(by_side("network: 0.5, greedy: 0.5"))
+    assert 30 * 20 < len(both.action) < 30 * 40 and len(both.action) % 20 == 0
+
+
 def test_resumed_equals_uninterrupted_against_a_network(tmp_path: Path) -> None:
     run(tmp_path / "f", "evaluation.every_episodes=1000", "episodes=64")
     frozen = tmp_path / "f" / "tressette" / "small"
@@ -116,6 +138,11 @@ def test_it_is_measured_by_what_it_wins_of_that_player() -> None:
         ),
         (["game=blackjack", "opponent=random"], "opponent: blackjack has one side"),
         (["game=spike", "opponent=greedy"], "opponent: spike has no player 'greedy'"),
+        (
+            ["game=blackjack", "behaviour=[{until: null, each: side, mix: {network: 1.0}}]"],
+            "behaviour.each: blackjack has one side",
+        ),
+        (["behaviour=[{until: null, each: team, mix: {network: 1.0}}]"], "behaviour.each: one of seat, side, not"),
     ],
 )
 def test_what_is_refused(given: list[str], says: str) -> None:

@@ -111,7 +111,7 @@ def test_rollouts_against_a_slow_second_implementation(
         worker.network.head.bias[FOLD] -= 1  # without learning it folds at once, and is hardly asked again
     rollout = worker.play(request)
     seeds = stream(chosen.seed, "episodes", request.first, request.count)
-    seats = seating(chosen.behaviour, player_names(chosen.behaviour), request.first, seeds, rules.seats)
+    seats = seating(chosen.behaviour, player_names(chosen.behaviour), request.first, seeds, rules)
     greedy = greedy_in_hindsight(worker, rules, seats)
     assert 0.2 < np.mean(greedy) < 0.9
     ended = cut_short = 0

@@ -1,0 +1,65 @@
+"""Runs that begin with the network of another one."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from command.checks import SettingsError
+from tests.train.dqn.test_loop import differences, run
+from tests.train.runs import settings
+from train.dqn.beginning import weights_to_begin_with, with_shape_of_start
+
+SHAPES = ["network.hidden=[24]", "network.symmetric=true"]
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("first")
+    run(folder, *SHAPES, "episodes=64", "evaluation.every_episodes=1000")
+    return folder / "tressette" / "small"
+
+
+def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:
+    """With a learning rate that changes next to nothing, it ends with them too; without random play at first."""
+    chosen, (line,) = with_shape_of_start(settings(tmp_path, f"network.start={first}"), [])
+    assert chosen.network.hidden == [24] and chosen.network.symmetric and chosen.network.inputs is None
+    assert chosen.exploration.start == chosen.exploration.end and str(first) in line
+    weights = weights_to_begin_with(chosen)
+    given = [f"network.start={first}", *SHAPES, "learner.lr=1e-30", "learner.lr_end=0", "episodes=64"]
+    ended = run(tmp_path, *given, "evaluation.every_episodes=1000")
+    assert ended["learner"]["updates"] > 0
+    for part in ("online", "target", "averaged"):
+        if ended["learner"][part] is not None:
+            for name, tensor in weights.items():
+                assert torch.allclose(ended["learner"][part][name], tensor, atol=1e-7), (part, name)
+
+
+def test_resumed_equals_uninterrupted(first: Path, tmp_path: Path) -> None:
+    given = [f"network.start={first}", *SHAPES, "episodes=128", "evaluation.every_episodes=1000"]
+    whole = run(tmp_path / "a", *given)
+    run(tmp_path / "b", *given, stop_after=64)
+    assert differences(whole, run(tmp_path / "b", *given)) == []
+
+
+def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
+    """The rate at which it plays at random may be asked for; the shape is that of the file."""
+    given = ["network.start=champion", "exploration.start=0.5"]
+    chosen, _ = with_shape_of_start(settings(tmp_path, *given), given)
+    assert chosen.exploration.start == 0.5 and chosen.network.symmetric
+    assert with_shape_of_start(settings(tmp_path), []) == (settings(tmp_path), ())
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["network.start=nowhere"], "network.start: nowhere does not exist; name a run folder"),
+        (["game=spike", "network.start={first}"], "network.start: .* plays tressette, not spike"),
+        (["network.start={first}", "network.hidden=[32]"], r"has network.hidden=\[24\], not \[32\]; leave that out"),
+    ],
+)
+def test_what_is_refused(given: list[str], says: str, first: Path, tmp_path: Path) -> None:
+    given = [each.format(first=first) for each in given]
+    with pytest.raises(SettingsError, match=says) as caught:
+        with_shape_of_start(settings(tmp_path, *given), given)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,73 @@
+"""A run that begins with the network of another one, instead of with random weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+import torch
+
+from command.checks import SettingsError
+from train.dqn import champion
+from train.dqn.frozen import file_of, holds_table, load_champion, load_network
+from train.dqn.league import Weights
+from train.run import checkpoint
+from train.settings.dqn import TrainSettings
+from train.settings.learning import NetworkSettings
+
+KEY = "network.start"
+_SHAPE = ("hidden", "symmetric", "inputs", "dueling")
+
+
+def with_shape_of_start(
+    settings: TrainSettings, overrides: Sequence[str] = ()
+) -> tuple[TrainSettings, tuple[str, ...]]:
+    """The settings with the shape of the network that the run begins with and no random play at first; a line on it.
+
+    Raises SettingsError where there is none, it is of another game, or the command line names another shape.
+    """
+    if settings.network.start is None:
+        return settings, ()
+    shape = _read(settings)[1]
+    given = {each.lstrip("+~").partition("=")[0] for each in overrides}
+    for name in _SHAPE:
+        own, theirs = getattr(settings.network, name), getattr(shape, name)
+        if f"network.{name}" in given and own != theirs:
+            raise SettingsError(
+                f"{KEY}: the network of {settings.network.start} has network.{name}={theirs}, not {own}; leave that out"
+            )
+    network = replace(settings.network, **{name: getattr(shape, name) for name in _SHAPE})
+    explore = settings.exploration
+    if "exploration.start" not in given:  # it need not play at random first
+        explore = replace(explore, start=explore.end)
+    what = f"{KEY}: begins with the weights of {settings.network.start}, and its shape, hidden={network.hidden}"
+    return replace(settings, network=network, exploration=explore), (what,)
+
+
+def weights_to_begin_with(settings: TrainSettings) -> Weights:
+    """Of the network that `network.start` names. Raises SettingsError or CheckpointError."""
+    return _read(settings)[0]
+
+
+def _read(settings: TrainSettings) -> tuple[Weights, NetworkSettings]:
+    game, text, cpu = settings.load_game(), settings.network.start or "", torch.device("cpu")
+    path = file_of(game, text)
+    if path is None:
+        raise SettingsError(f"{KEY}: {text} does not exist; name a run folder, a checkpoint or champion, or say null")
+    if path.suffix == champion.SUFFIX:
+        load_champion(game, path, cpu, KEY)
+        found = champion.read(path)
+        if len(found.networks) != 1:
+            raise SettingsError(f"{KEY}: {path} holds {len(found.networks)} networks; name one of their runs")
+        return found.networks[0], _whole(found.settings)
+    path, state = checkpoint.load_named(path)
+    if holds_table(state):
+        raise SettingsError(f"{KEY}: {path} holds a table, not a network; say null")
+    _, trained = load_network(game, path, state, cpu, KEY)
+    return state["acting"], _whole(trained)
+
+
+def _whole(trained: TrainSettings) -> NetworkSettings:
+    """The shape as a setting of today: where a network sees all bits, that is what null says."""
+    shape, bits = trained.network, trained.load_game().bits
+    return NetworkSettings(**asdict(shape) | {"inputs": None if shape.inputs == bits else shape.inputs})
