@@ -20,6 +20,7 @@ from train.settings.saved import changes
 
 GPU_RECIPE = "gpu"  # conf/experiment/gpu.yaml
 BEST_RESPONSE = "best_response"  # another
+FINISH = "finish"  # and another
 NO_EXPERIMENT = "experiment=null"  # Hydra has no such words: it is what conf/train.yaml says
 GAME_OF_RECIPE = "tressette"  # with which it was found: large batches were tried in no other
 
@@ -54,6 +55,8 @@ def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
         return Chosen(settings)
     settings, recipe = (settings, ()) if _names_a_recipe(given) else _with_gpu_recipe(overrides, settings, machine)
     settings = _against(overrides, settings)
+    if f"experiment={FINISH}" in overrides and settings.network.start is None:
+        raise SettingsError(f"network.start: experiment={FINISH} goes on with a network; say network.start=RUN")
     rollout, why = _rollout(settings, machine)
     return Chosen(replace(settings, rollout=rollout), (*recipe, *why))
 

@@ -142,6 +142,7 @@ def test_it_is_measured_by_what_it_wins_of_that_player() -> None:
             ["game=blackjack", "behaviour=[{until: null, each: side, mix: {network: 1.0}}]"],
             "behaviour.each: blackjack has one side",
         ),
+        (["experiment=finish"], "network.start: experiment=finish goes on with a network; say network.start=RUN"),
         (["behaviour=[{until: null, each: team, mix: {network: 1.0}}]"], "behaviour.each: one of seat, side, not"),
     ],
 )
