@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from evaluate.export import __main__ as command
 from evaluate.export import onnx_file
 from evaluate.export.__main__ import ExportSettings, export, main
 from evaluate.export.agreement import ExportError, agreement, observations
-from evaluate.export.onnx_graph import graph_of
+from evaluate.export.onnx_graph import IR, OPSET, graph_of
 from evaluate.export.source import BITS, PACKED, Source, open_source
 from evaluate.players import load_player
 from tests.train.runs import settings as run_settings
@@ -116,18 +117,17 @@ def test_words_are_unpacked_as_everywhere_and_bits_beyond_the_last_are_not_seen(
     assert np.array_equal(packed(words), plain(unpack(words, source.game.bits)))
 
 
-def _both_forms(found: list[Any] = []) -> Any:  # noqa: B006 - made once
-    if not found:
-        source = source_of("network.symmetric=false")
+@cache
+def _both_forms() -> Any:
+    source = source_of("network.symmetric=false")
 
-        def session(form: str) -> Any:
-            graph = graph_of(source.networks, source.game.bits, source.game.actions, form)
-            model = onnx.helper.make_model(graph, ir_version=9, opset_imports=[onnx.helper.make_opsetid("", 18)])
-            run = onnxruntime.InferenceSession(model.SerializeToString()).run
-            return lambda x: run(None, {"observation": x})[0]
+    def session(form: str) -> Any:
+        graph = graph_of(source.networks, source.game.bits, source.game.actions, form)
+        model = onnx.helper.make_model(graph, ir_version=IR, opset_imports=[onnx.helper.make_opsetid("", OPSET)])
+        run = onnxruntime.InferenceSession(model.SerializeToString()).run
+        return lambda x: run(None, {"observation": x})[0]
 
-        found += [source, session(PACKED), session(BITS)]
-    return found
+    return source, session(PACKED), session(BITS)
 
 
 def test_a_mixture_says_whose_values_are_meant(tmp_path: Path) -> None:
