@@ -72,8 +72,10 @@ def _main(arguments: Sequence[str]) -> int:
     if options.print_config:
         print(as_yaml(settings), end="")
         return 0
-    named = any(override.startswith("game") for override in options.overrides)
-    done = export(settings, named)
+    keys = [override.partition("=")[0] for override in options.overrides]
+    if option := next((key for key in keys if key.startswith("game.")), None):
+        raise SettingsError(f"{option}: a network is exported with the options that it was trained with; leave it out")
+    done = export(settings, "game" in keys)
     print(f"{done.file} ({done.file.stat().st_size / 1e6:.2f} MB) does what the network does: {done.checked}")
     print(f"its card: {done.file.parent / hub_card.FILE}")
     return 0

@@ -287,6 +287,7 @@ def test_what_cannot_be_exported_is_one_line(run: Path, tmp_path: Path, monkeypa
     (tmp_path / "README.md").write_text("# mine\n")
     assert "is not the card of an export" in refused(f"run={run}", f"to={tmp_path}")
     assert (tmp_path / "README.md").read_text() == "# mine\n" and not (tmp_path / "model.onnx").exists()
+    assert main(["game.signals=true", f"to={tmp_path / 'c'}"]) == 2 and not (tmp_path / "c").exists()
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert "needs the package onnxruntime" in refused(f"run={run}")
     done = export(compose(ExportSettings, "export", [f"run={run}", "format=safetensors", f"to={tmp_path / 'b'}"]))
