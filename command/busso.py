@@ -38,6 +38,7 @@ COMMANDS = {
     "report": Command("evaluate.report"),
     "exploit": Command("evaluate.exploit"),
     "champion": Command("evaluate.champion"),
+    "export": Command("evaluate.export.__main__"),
     "sweep": Command("evaluate.sweep"),
     "sweep-task": Command("train.sweep"),
 }

@@ -19,23 +19,7 @@ def card(found: Champion, file: Path, game: Game, duels: Mapping[str, Duel], com
 
 
 def _lines(found: Champion, file: Path, game: Game, duels: Mapping[str, Duel], command: str) -> Iterator[str]:
-    about = found.about
-    decisions = about.get("decisions") or []
-    options = ", ".join(f"{key}={_written(value)}" for key, value in asdict(game.options).items())
-    networks = len(found.networks)
-    shape = f"hidden layers {list(found.settings.network.hidden)}"
-    facts = {
-        "game": f"{game.name}: {options}",
-        "reward learned": about.get("reward") or _UNKNOWN,
-        "network": shape if networks == 1 else f"{networks} networks, one of which is drawn for each game; {shape}",
-        "file": f"`{file.name}`, {file.stat().st_size / 1e6:.2f} MB, of busso {found.version}",
-        "command": f"`{about['command']}`" if about.get("command") else _UNKNOWN,
-        "commit": about.get("commit") or _UNKNOWN,
-        "decisions": ", ".join(f"{count:,}" for count in decisions) or _UNKNOWN,
-        "hours": f"{about['hours']:g}" if about.get("hours") is not None else _UNKNOWN,
-    }
-    yield from (f"# The champion of {game.name}", "", "| | |", "|---|---|")
-    yield from (f"| {name} | {text} |" for name, text in facts.items())
+    yield from (f"# The champion of {game.name}", "", *facts(found, file, game))
     yield from (
         "",
         "## Results",
@@ -50,10 +34,32 @@ def _lines(found: Champion, file: Path, game: Game, duels: Mapping[str, Duel], c
         margin = f"{more.mean:+.{places}f} | ± {more.half_width:.{places}f}"
         yield f"| `{name}` | {duel.wins.size:,} | {won.mean:.1%} | {interval} | {margin} |"
     yield from ("", f"Duplicate deals, single games; {meaning_of_won(game)}. Measured by", "", "```", command, "```")
-    yield from ("", "## Limits", "", *_limits(found, game))
+    yield from ("", "## Limits", "", *limits(found, game))
 
 
-def _limits(found: Champion, game: Game) -> Iterator[str]:
+def facts(found: Champion, file: Path, game: Game) -> Iterator[str]:
+    """A table of what the file is and how it came about."""
+    about = found.about
+    decisions = about.get("decisions") or []
+    options = ", ".join(f"{key}={_written(value)}" for key, value in asdict(game.options).items())
+    networks = len(found.networks)
+    shape = f"hidden layers {list(found.settings.network.hidden)}"
+    rows = {
+        "game": f"{game.name}: {options}",
+        "reward learned": about.get("reward") or _UNKNOWN,
+        "network": shape if networks == 1 else f"{networks} networks, one of which is drawn for each game; {shape}",
+        "file": f"`{file.name}`, {file.stat().st_size / 1e6:.2f} MB, of busso {found.version}",
+        "command": f"`{about['command']}`" if about.get("command") else _UNKNOWN,
+        "commit": about.get("commit") or _UNKNOWN,
+        "decisions": ", ".join(f"{count:,}" for count in decisions) or _UNKNOWN,
+        "hours": f"{about['hours']:g}" if about.get("hours") is not None else _UNKNOWN,
+    }
+    yield from ("| | |", "|---|---|")
+    yield from (f"| {name} | {text} |" for name, text in rows.items())
+
+
+def limits(found: Champion, game: Game) -> Iterator[str]:
+    """What it cannot do, as a list."""
     unseen = [name for name in game.additions if not getattr(game.options, name)]
     but = f", but for {' and '.join(unseen)}=true, where it does not see what is added" if unseen else ""
     yield f"* It knows the options above alone; a table with others refuses it{but}."

@@ -6,17 +6,15 @@ and what it cannot do. Without run= the file that is there is measured again, an
 
 from __future__ import annotations
 
-import json
 import logging
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 
 from cards import champions
 from cards.duplicate import Duel, duel, meaning_of_won
@@ -29,13 +27,11 @@ from command.console import result_console
 from command.line import parse, run_command
 from evaluate.card import card
 from evaluate.players import load_player
+from evaluate.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
 from train.dqn import champion
 from train.dqn.frozen import load_champion, load_network
 from train.run import checkpoint, results
-from train.run.checkpoint import CheckpointError
-from train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
 from train.run.progress import results_table
-from train.settings.algorithms import settings_of
 from train.settings.dqn import TrainSettings
 from train.settings.saved import changes
 
@@ -127,11 +123,11 @@ def put(settings: ChampionSettings) -> None:
     seconds = 0.0
     for run in settings.runs:
         path, state = checkpoint.load_named(Path(run))
-        game = _game_of(path, state)
+        game = game_of(path, state)
         _, trained = load_network(game, path, state, _CPU, "run")
         kept.append((trained, state["acting"]))
-        decisions.append(_decisions(state))
-        seconds += _seconds(path)
+        decisions.append(decisions_of(state))
+        seconds += seconds_of(path)
     first = kept[0][0]
     for run, (trained, _) in zip(settings.runs, kept, strict=True):
         if (differing := changes(champion.shaping(first), champion.shaping(trained))) and len(kept) > 1:
@@ -142,58 +138,11 @@ def put(settings: ChampionSettings) -> None:
         "command": settings.command or command_of(first),
         "commit": settings.commit or _commit(),
         "decisions": decisions,
-        "hours": settings.hours if settings.hours is not None else (round(seconds / 3600, 2) or None),
+        "hours": settings.hours if settings.hours is not None else hours_of(seconds),
         "limits": settings.limits,
         "reward": first.reward_name(first.load_game()),
     }
     champion.write(settings.file, first, [weights for _, weights in kept], about, settings.weights)
-
-
-def _game_of(path: Path, state: Mapping[str, Any]) -> Game:
-    """The game of a checkpoint, under the options that it was trained with."""
-    from command.game import load_configured_game
-
-    try:
-        return load_configured_game(dict(state["settings"]["game"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path}: holds no network that can play ({error})") from None
-
-
-def _decisions(state: Mapping[str, Any]) -> int:
-    """After how many decisions a checkpoint was written: the best network says so itself, others by their counters."""
-    return int(state["env_steps"] if "env_steps" in state else state.get("counters", {}).get("env_steps", 0))
-
-
-def _seconds(path: Path) -> float:
-    """Of training in the run of a checkpoint file; 0 for a file without its run."""
-    try:
-        found = checkpoint.load_newest(path.parent, to_go_on=False)
-    except CheckpointError:
-        return 0.0
-    return float(found.state["counters"]["seconds"]) if found is not None else 0.0
-
-
-def command_of(settings: TrainSettings) -> str | None:
-    """A command that trains with these settings: what differs from the game's defaults; None for a game elsewhere."""
-    try:
-        plain = settings_of([f"game={settings.game_name}"])
-    except SettingsError:
-        return None
-    if isinstance(plain, TrainSettings):  # who plays has all bits that it sees by number, which nobody need say
-        plain.network.inputs = plain.network.inputs or settings.load_game().bits
-    left_out = {*CHANGEABLE, "name"} - {*BUDGET_KEYS}
-    given = [
-        _override(key, new)
-        for key, (_, new) in changes(asdict(plain), asdict(settings)).items()
-        if key not in left_out and not key.startswith(CHANGEABLE_GROUPS)
-    ]
-    return " ".join(["python -m train", f"game={settings.game_name}", *given])
-
-
-def _override(key: str, value: object) -> str:
-    text = json.dumps(value) if isinstance(value, str) else yaml.safe_dump(value, default_flow_style=True, width=1000)
-    text = text.removesuffix("...\n").strip().strip('"')
-    return f"'{key}={text}'" if any(letter in text for letter in " [{") else f"{key}={text}"
 
 
 def _commit() -> str | None:

@@ -38,6 +38,11 @@ class Solved:
         """What is best to do."""
         return self.game.action_text(int(self.solution.policy[state]))
 
+    @property
+    def expected(self) -> float:
+        """What a hand is worth by optimal play, over all deals."""
+        return expected_reward(self.model.mdp, self.solution.values)
+
     def ends(self, state: int) -> bool:
         """Whether nothing is left to decide after the best action."""
         branches = (state, self.solution.policy[state])
@@ -94,7 +99,7 @@ def game_text(solved: Solved) -> list[str]:
     summary = ", ".join(f"{name} {chance:.6f}" for name, chance in zip(model.outcomes, chances, strict=True))
     lines += [
         "",
-        f"optimal play over all deals: {summary}, expected {expected_reward(model.mdp, solution.values):+.6f}",
+        f"optimal play over all deals: {summary}, expected {solved.expected:+.6f}",
     ]
     lines += ["", "fixed policies over all deals", ""]
     rows = [["policy", "expected"]]

@@ -9,8 +9,9 @@ import torch
 from cards import champions
 from cards.champions import CHAMPION, FILE
 from command.checks import SettingsError
-from evaluate.champion import command_of, main, measure
+from evaluate.champion import main, measure
 from evaluate.players import load_player
+from evaluate.provenance import command_of
 from evaluate.search.player import SearchPlayer
 from evaluate.tournament.__main__ import main as tournament
 from play.choices import offered_players

@@ -44,6 +44,12 @@ class PartLinear(PackedLinear):
             bit_of[part, self._row[mine]] = mine
         self.register_buffer("_bit_of", torch.from_numpy(bit_of.ravel()), persistent=False)
 
+    @property
+    def bit_of(self) -> NDArray[np.int64]:
+        """Which bit of an observation each row of the weight looks at, for each part: `[parts, bits]`."""
+        found: NDArray[np.int64] = self._bit_of.cpu().numpy().reshape(self.parts, self.bits)  # type: ignore[operator]
+        return found
+
     def trace(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """See `PackedLinear`; where bits are unpacked, they are `[batch * parts, bits]`."""
         rows = len(words) * self.parts

@@ -1,0 +1,79 @@
+"""busso as a library: the names below are stable, and their arguments and results have types.
+
+Games: `load_game`, `deal`, `look`, `step`. Players: `load_player`, `choose`, `duel`, `tournament`, `solve`. Runs:
+`train`, `load_run`, `export`. What a caller can mend raises `BussoError`, a ValueError of one line. Each has an example
+in its docstring; docs/library.md is the page about them.
+
+Each name is loaded when it is first used: games wait for neither PyTorch nor Ray.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from command import __version__
+
+if TYPE_CHECKING:
+    from busso.games import View as View
+    from busso.games import deal as deal
+    from busso.games import load_game as load_game
+    from busso.games import look as look
+    from busso.games import step as step
+    from busso.players import Tournament as Tournament
+    from busso.players import choose as choose
+    from busso.players import duel as duel
+    from busso.players import load_player as load_player
+    from busso.players import solve as solve
+    from busso.players import tournament as tournament
+    from busso.runs import Run as Run
+    from busso.runs import export as export
+    from busso.runs import load_run as load_run
+    from busso.runs import train as train
+    from cards.duplicate import Duel as Duel
+    from cards.game import Game as Game
+    from cards.play import Player as Player
+    from command.errors import UserError as BussoError
+
+_MODULES = {
+    **dict.fromkeys(("View", "deal", "load_game", "look", "step"), "busso.games"),
+    **dict.fromkeys(("Tournament", "choose", "duel", "load_player", "solve", "tournament"), "busso.players"),
+    **dict.fromkeys(("Run", "export", "load_run", "train"), "busso.runs"),
+    **{"Duel": "cards.duplicate", "Game": "cards.game", "Player": "cards.play", "BussoError": "command.errors"},
+}
+_ELSEWHERE = {"BussoError": "UserError"}  # what a name is called in its module
+
+__all__ = [
+    "BussoError",
+    "Duel",
+    "Game",
+    "Player",
+    "Run",
+    "Tournament",
+    "View",
+    "__version__",
+    "choose",
+    "deal",
+    "duel",
+    "export",
+    "load_game",
+    "load_player",
+    "load_run",
+    "look",
+    "solve",
+    "step",
+    "tournament",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"busso has no {name!r}; it has {', '.join(__all__)}")
+    found = getattr(import_module(_MODULES[name]), _ELSEWHERE.get(name, name))
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

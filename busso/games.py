@@ -1,0 +1,109 @@
+"""Games, their states, and a step of many of them at a time. No PyTorch here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cards.bits import unpack
+from cards.game import Game, States
+from command.checks import MAX_SEED, SettingsError
+from command.game import load_configured_game
+
+
+def load_game(name: str, **options: Any) -> Game:
+    """The game of that name, `tressette`, `spike`, `sette_mezzo` or `blackjack`, under these rules.
+
+    `options` are the keys of its group in docs/settings.md without `game.`; the others have their defaults. The
+    functions of a `Game` are for whole arrays of states: `deal`, `legal`, `apply`, `observe`, `over`, `returns`. Raises
+    BussoError for a game or an option that there is not.
+
+    >>> import busso
+    >>> game = busso.load_game("spike", seats=4, credits=30)
+    >>> game.seats, game.actions, game.unit
+    (4, 9, 'credits')
+    >>> busso.load_game("tressette", signal=True)
+    Traceback (most recent call last):
+    command.checks.SettingsError: game.signal: tressette has no such option; it has accusi, first_leader, signals
+    """
+    return load_configured_game({"name": name, **options})
+
+
+def deal(game: Game, seeds: int | Iterable[int]) -> States:
+    """New games, one for each seed, or one: an array of state records. A seed is the same game everywhere.
+
+    >>> import busso
+    >>> game = busso.load_game("tressette")
+    >>> states = busso.deal(game, range(100))
+    >>> states.shape, bool((busso.deal(game, 7) == states[7]).all())
+    ((100,), True)
+    """
+    chosen = [seeds] if isinstance(seeds, int | np.integer) else list(seeds)
+    if not all(0 <= seed <= MAX_SEED for seed in chosen):
+        raise SettingsError(f"seeds: 0 to {MAX_SEED}")
+    return game.deal(np.array(chosen, np.uint64))
+
+
+@dataclass(frozen=True)
+class View:
+    """What is to be decided in the games that are not over, and what the seats to move may know.
+
+    `games` are their indices in the array of states, `seats` who moves, `legal` is `[games, actions]`, `observation`
+    `[games, bits]` of 0.0 and 1.0, seen from the seat to move.
+    """
+
+    games: NDArray[np.int64]
+    seats: NDArray[np.uint8]
+    legal: NDArray[np.bool_]
+    observation: NDArray[np.float32]
+
+
+def look(game: Game, states: States) -> View:
+    """What there is to decide in these states.
+
+    >>> import busso
+    >>> game = busso.load_game("blackjack")
+    >>> view = busso.look(game, busso.deal(game, [1, 2, 3]))
+    >>> view.legal.shape, view.observation.shape == (3, game.bits)
+    ((3, 2), True)
+    >>> [game.action_text(action) for action in range(game.actions)]
+    ['stand', 'hit']
+    """
+    games = np.flatnonzero(~game.over(states))
+    legal = np.empty((games.size, game.actions), np.bool_)
+    unpack(game.legal(states, games)[:, None], game.actions, legal)
+    return View(games, states["turn"][games], legal, unpack(game.observe(states, games), game.bits))
+
+
+def step(game: Game, states: States, actions: ArrayLike) -> NDArray[np.bool_]:
+    """Play one action in each game that is not over, in place; returns which games are over now, `[states]`.
+
+    `actions` are in the order of `look(game, states).games`. What each seat has won when a game is over says
+    `game.returns(states)`, `[states, seats]`. Raises BussoError for an action that is not legal; then no state has
+    changed.
+
+    >>> import busso
+    >>> game = busso.load_game("tressette")
+    >>> states = busso.deal(game, range(8))
+    >>> while not game.over(states).all():
+    ...     first = busso.look(game, states).legal.argmax(axis=1)  # the first legal action of each
+    ...     over = busso.step(game, states, first)
+    >>> game.returns(states).sum(axis=1)  # eleven points for each seat of two teams of two
+    array([22., 22., 22., 22., 22., 22., 22., 22.], dtype=float32)
+    """
+    games = np.flatnonzero(~game.over(states))
+    chosen = np.asarray(actions)
+    if chosen.shape != games.shape or not np.issubdtype(chosen.dtype, np.integer):
+        wanted = f"{games.size} whole numbers, one for each game that is not over"
+        raise SettingsError(f"actions: {wanted}, not {chosen.dtype} {chosen.shape}")
+    if not ((chosen >= 0) & (chosen < game.actions)).all():
+        raise SettingsError(f"actions: 0 to {game.actions - 1}, as {game.name} has them")
+    try:
+        game.apply(states, chosen.astype(np.uint8), games)
+    except ValueError as error:
+        raise SettingsError(f"actions: {error}") from None
+    return game.over(states)

@@ -1,0 +1,165 @@
+"""Players, and what they do against each other. PyTorch is loaded for those that have a network."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cards.duplicate import Duel
+from cards.duplicate import duel as play_duel
+from cards.game import Game, States
+from cards.kinds import options_of_player, same_spelling
+from cards.play import Actions, Decisions, Player, named_player
+from cards.splitmix import derive, stream
+from command.checks import MAX_DEALS, MAX_SEED, check_range, require
+
+if TYPE_CHECKING:
+    from busso.runs import Run
+    from evaluate.solution import Solved
+    from evaluate.tournament.ratings import Ratings
+    from evaluate.tournament.report import Pairing
+
+
+def load_player(game: Game, player: str | Path | Run) -> Player:
+    """A player of the game by its name, or the one that a run has trained.
+
+    A name is what the command line takes: `random`, a rule player of the game, `monte_carlo:samples=100`, a run folder
+    or a checkpoint, `search(RUN)`, a policy in a table, or `champion`, the network that comes with the game. Networks
+    play on the CPU. Raises BussoError for what is not there, or plays another game.
+
+    >>> import busso
+    >>> game = busso.load_game("tressette")
+    >>> champion = busso.load_player(game, "champion")
+    >>> busso.load_player(game, "gredy")
+    Traceback (most recent call last):
+    command.checks.SettingsError: players: tressette has no player 'gredy'; it has random, greedy, study_heuristic, \
+monte_carlo, alpha_beta, cheating, champion, search(RUN), or give a run folder
+    """
+    text = _name(player)
+    try:
+        options_of_player(game, text)
+    except ValueError:
+        return _of_file(game, text)
+    return named_player(game, text)  # without waiting for PyTorch
+
+
+def _of_file(game: Game, text: str) -> Player:
+    import torch
+
+    from evaluate.players import load_player as load
+
+    return load(game, text, torch.device("cpu"))
+
+
+def _name(player: str | Path | Run) -> str:
+    if isinstance(player, str):
+        return same_spelling(player)
+    return str(player if isinstance(player, Path) else player.folder)
+
+
+def choose(game: Game, player: Player | str, states: States, seed: int = 0) -> Actions:
+    """What a player does in each of the games that are not over, `[games]` in the order of `look(game, states).games`.
+
+    Each call is a beginning for the player. Where it draws, chance follows from `seed` and what the seat to move sees:
+    the same position gives the same action.
+
+    >>> import busso
+    >>> game = busso.load_game("blackjack")
+    >>> states = busso.deal(game, range(5))
+    >>> while not game.over(states).all():
+    ...     over = busso.step(game, states, busso.choose(game, "random", states))
+    >>> game.returns(states).shape
+    (5, 1)
+    """
+    found = _player(game, player)
+    check_range("seed", seed, 0, MAX_SEED)
+    decisions = Decisions(game, states, np.flatnonzero(~game.over(states)))
+    seen = np.zeros(states.size, np.uint64)
+    seen[decisions.games] = [zlib.crc32(row.tobytes()) for row in decisions.observation]
+    found.begin(derive(seen, seed))
+    return found.act(decisions)
+
+
+def _player(game: Game, player: Player | str | Path | Run) -> Player:
+    return load_player(game, player) if _is_named(player) else player  # type: ignore[arg-type, return-value]
+
+
+def _is_named(player: object) -> bool:
+    return isinstance(player, str | Path) or hasattr(player, "folder")
+
+
+def duel(
+    game: Game, first: Player | str | Path | Run, second: Player | str | Path | Run, deals: int = 1024, seed: int = 7
+) -> Duel:
+    """Two players on duplicate deals: each deal is played as often as makes it fair, in Tressette twice, sides swapped.
+
+    Players may be named as for `load_player`; one of your own has `begin(seeds)` and `act(decisions)`, see
+    `busso.Player`. `win_rate` and `points` of the result are means with their 95% intervals, `low` and `high`.
+
+    >>> import busso
+    >>> game = busso.load_game("tressette")
+    >>> result = busso.duel(game, "greedy", "random", deals=512)
+    >>> result.win_rate.low > 0.6, result.points.mean > 2
+    (True, True)
+    """
+    check_range("deals", deals, 1, MAX_DEALS)
+    check_range("seed", seed, 0, MAX_SEED)
+    return play_duel(game, _player(game, first), _player(game, second), stream(seed, "tournament", 0, deals))
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """Every pair on the same deals. `ratings.rows` has the players, best first, in Elo with 95% intervals."""
+
+    duels: dict[tuple[str, str], Duel]
+    pairings: list[Pairing]
+    ratings: Ratings
+
+
+def tournament(game: Game, players: Sequence[str | Path | Run], deals: int = 1024, seed: int = 7) -> Tournament:
+    """Every pair of players, named as for `load_player`, on the same duplicate deals, in this process.
+
+    `python -m evaluate.tournament` plays the same deals with the same seed, on all CPUs, and can be stopped and gone on
+    with.
+
+    >>> import busso
+    >>> game = busso.load_game("tressette")
+    >>> found = busso.tournament(game, ["random", "greedy"], deals=256)
+    >>> [row.player for row in found.ratings.rows]
+    ['greedy', 'random']
+    >>> found.pairings[0].first_won < 0.4
+    True
+    """
+    from evaluate.tournament.ratings import rate
+    from evaluate.tournament.report import pairing
+
+    check_range("deals", deals, 2, MAX_DEALS)
+    names = [_name(player) for player in players]
+    require(len(names) >= 2 and len(set(names)) == len(names), "players", "two or more, each once", names)
+    loaded = {name: load_player(game, name) for name in names}
+    duels = {pair: duel(game, loaded[pair[0]], loaded[pair[1]], deals, seed) for pair in combinations(names, 2)}
+    return Tournament(duels, [pairing(*pair, found) for pair, found in duels.items()], rate(duels))
+
+
+def solve(name: str, **options: Any) -> Solved:
+    """A small game solved exactly, by policy iteration: `sette_mezzo` or `blackjack`, with options as for `load_game`.
+
+    `reward` is one of the game's. Of the result, `expected` is what a hand is worth by optimal play,
+    `model.locate(cards, card_of_the_opponent)` the number of a state, `action(state)` what is best there and
+    `solution.values[state]` what it is worth. Raises BussoError for a game whose states cannot be enumerated.
+
+    >>> import busso
+    >>> solved = busso.solve("blackjack")
+    >>> state = solved.model.locate(["10", "6"], "10")
+    >>> solved.action(state), round(float(solved.solution.values[state]), 2)
+    ('hit', -0.63)
+    """
+    from evaluate.solution import solve as solve_game
+
+    return solve_game({"name": name, **options})

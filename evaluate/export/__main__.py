@@ -1,0 +1,147 @@
+"""`python -m evaluate.export run=runs/tressette/default format=onnx`: a network as a file for other programs, checked.
+
+format=onnx is for onnxruntime and whatever else reads ONNX, format=safetensors for busso and PyTorch. Beside the file
+lies a card in the form that model hubs read. The file is compared with the network before it takes its place.
+Example: `python -m evaluate.export run=champion game=spike format=onnx input=bits to=spike-agent`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cards.champions import FILE
+from command.checks import SettingsError, check_one_of
+from command.compose import as_yaml, compose
+from command.game import load_configured_game
+from command.line import parse, run_command
+from evaluate.export import hub_card
+from evaluate.export.agreement import GAMES, RANDOM, ROWS, Agreement, Values, Words, agreement, observations
+from evaluate.export.source import BITS, ONNX, PACKED, SAFETENSORS, Source, in_float32, open_source
+from evaluate.export.usage import layout_of, usage
+from train.dqn import champion
+
+ONNX_FILE = "model.onnx"
+
+
+@dataclass
+class ExportSettings:
+    """The settings of `python -m evaluate.export`; conf/export.yaml explains them."""
+
+    game: dict[str, Any]
+    run: str = "champion"
+    format: str = ONNX
+    input: str = PACKED
+    to: str | None = None
+    license: str = "unknown"
+    check: str = RANDOM
+
+    def __post_init__(self) -> None:
+        check_one_of("format", self.format, ONNX, SAFETENSORS)
+        check_one_of("input", self.input, PACKED, BITS)
+        check_one_of("check", self.check, RANDOM, GAMES)
+        if self.to is not None and Path(self.to).suffix in (f".{ONNX}", champion.SUFFIX):
+            raise SettingsError(f"to: a folder, for the file and its card, not {self.to}")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The file that was written, and how it agrees with the network."""
+
+    file: Path
+    checked: Agreement
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = parse("python -m evaluate.export", "export", arguments)
+    settings = compose(ExportSettings, "export", options.overrides)
+    if options.print_config:
+        print(as_yaml(settings), end="")
+        return 0
+    keys = [override.partition("=")[0] for override in options.overrides]
+    if option := next((key for key in keys if key.startswith("game.")), None):
+        raise SettingsError(f"{option}: a network is exported with the options that it was trained with; leave it out")
+    done = export(settings, "game" in keys)
+    print(f"{done.file} ({done.file.stat().st_size / 1e6:.2f} MB) does what the network does: {done.checked}")
+    print(f"its card: {done.file.parent / hub_card.FILE}")
+    return 0
+
+
+def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:
+    """Write the file and its card; the file is there only if it does what the network does.
+
+    `game_is_named`: a network of another game than that of the settings is refused. Raises SettingsError,
+    CheckpointError, and ExportError where the file does something else.
+    """
+    if settings.format == ONNX:
+        _check_packages()
+    source = open_source(settings.run, load_configured_game(settings.game))
+    if game_is_named and source.game.name != settings.game["name"]:
+        raise SettingsError(f"game: {settings.run} plays {source.game.name}, not {settings.game['name']}; leave it out")
+    folder = Path(settings.to) if settings.to else source.beside / settings.format
+    hub_card.check_free(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / (ONNX_FILE if settings.format == ONNX else FILE)
+    temporary = file.with_name(f".{file.stem}.tmp{file.suffix}")
+    try:
+        values = _write(settings, source, temporary)
+        checked = agreement(source.networks, values, *observations(source.game, settings.check, ROWS))
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
+    use = usage(source, settings.format, settings.input)
+    text = hub_card.card(source, file, settings.format, layout_of(source.game), use, settings.license)
+    (folder / hub_card.FILE).write_text(text)
+    return Exported(file, checked)
+
+
+def _check_packages() -> None:
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+    except ImportError as error:
+        raise SettingsError(
+            f"format: onnx needs the package {error.name}; pip install onnx onnxruntime, or say format=safetensors"
+        ) from None
+
+
+def _write(settings: ExportSettings, source: Source, path: Path) -> Values:
+    """Write the file; returns what a reader of it says."""
+    if settings.format == ONNX:
+        from evaluate.export import onnx_file
+
+        onnx_file.write(path, source, settings.input)
+        return onnx_file.values_of(path, source.game, settings.input, len(source.networks))
+    found = source.found
+    champion.write(path, found.settings, found.networks, found.about)
+    return _values_of_safetensors(path, source)
+
+
+def _values_of_safetensors(path: Path, source: Source) -> Values:
+    found = champion.read(path)
+    networks = in_float32(source.game, found)
+
+    def values(words: Words, number: int) -> NDArray[np.float32]:
+        with torch.inference_mode():
+            result: NDArray[np.float32] = networks[number](torch.from_numpy(words.view(np.int64))).numpy()
+        return result
+
+    return values
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,112 @@
+"""Whether what was exported does what the network does: the same values, and the same action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cards.bits import WORD
+from cards.game import Game
+from cards.play import Actions, Decisions, RandomPlayer, play
+from cards.splitmix import stream
+from command.errors import UserError
+from train.dqn.network import QNetwork
+
+ROWS = 10_000
+TOLERANCE = 1e-5  # of a value; relative, where it is greater than 1
+RANDOM, GAMES = "random", "games"  # kinds of observations
+
+Words = NDArray[np.uint64]
+Values = Callable[[Words, int], NDArray[np.float32]]  # of packed observations, by the network of this number
+
+
+class ExportError(UserError):
+    """What was written does not do what the network does."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of how many observations, how far values are apart at most, and in how many the actions are the same.
+
+    In the others the two actions are worth the same, to within the tolerance.
+    """
+
+    rows: int
+    apart: float
+    same: int
+
+    def __str__(self) -> str:
+        every = "every one" if self.same == self.rows else f"{self.same:,} (in the others two are worth the same)"
+        return f"{self.rows:,} observations, values at most {self.apart:.1e} apart, the same action in {every}"
+
+
+def agreement(networks: list[QNetwork], exported: Values, words: Words, legal: NDArray[np.bool_]) -> Agreement:
+    """Compare on observations `[rows, words]` with legal actions `[rows, actions]`.
+
+    Raises ExportError where values or actions are not the same.
+    """
+    apart, same = 0.0, len(words)
+    for number, network in enumerate(networks):
+        with torch.inference_mode():
+            wanted = network(torch.from_numpy(words.view(np.int64))).numpy()
+        found = exported(words, number)
+        error = np.abs(found - wanted)
+        if not (error <= TOLERANCE * np.maximum(1, np.abs(wanted))).all():  # also where one is no number
+            raise ExportError(f"format: the exported values are up to {error.max():.1e} from those of the network")
+        apart = max(apart, float(error.max()))
+        mine, other = _choices(wanted, legal), _choices(found, legal)
+        differ = np.flatnonzero(mine != other)
+        gap = wanted[differ, mine[differ]] - wanted[differ, other[differ]]
+        if (gap > 2 * TOLERANCE * np.maximum(1, np.abs(wanted[differ]).max(1, initial=0))).any():
+            raise ExportError(f"format: what was exported plays otherwise in {differ.size} of {len(words)} decisions")
+        same = min(same, len(words) - differ.size)
+    return Agreement(len(words), apart, same)
+
+
+def _choices(values: NDArray[np.float32], legal: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The legal action of the greatest value, of equal ones the lowest."""
+    chosen: NDArray[np.int64] = np.where(legal, values, -np.inf).argmax(1)
+    return chosen
+
+
+def observations(game: Game, kind: str, rows: int = ROWS) -> tuple[Words, NDArray[np.bool_]]:
+    """So many packed observations `[rows, words]`, and legal actions `[rows, actions]`, always the same.
+
+    `random`: each bit is set once in sixteen, as often as in Tressette, and each action legal half the time; nothing
+    is compiled for it. `games`: those of games that random players play.
+    """
+    return _of_games(game, rows) if kind == GAMES else _random(game, rows)
+
+
+def _random(game: Game, rows: int) -> tuple[Words, NDArray[np.bool_]]:
+    generator = np.random.default_rng(7)
+    draws = generator.integers(0, 2**64, (4, rows, game.words), np.uint64)
+    words: Words = np.bitwise_and.reduce(draws)
+    words[:, -1] &= np.uint64(2 ** (game.bits - WORD * (game.words - 1)) - 1)
+    legal = generator.random((rows, game.actions)) < 0.5
+    legal[~legal.any(1)] = True
+    return words, legal
+
+
+def _of_games(game: Game, rows: int) -> tuple[Words, NDArray[np.bool_]]:
+    words: list[Words] = []
+    masks: list[NDArray[np.uint64]] = []
+
+    def keep(decisions: Decisions, _: Actions, __: NDArray[np.float32]) -> None:
+        words.append(decisions.observation.copy())
+        masks.append(decisions.legal.copy())
+
+    batch, count = 512, 0
+    while sum(map(len, words)) < rows:
+        seeds = stream(7, "export", batch * count, batch)
+        play(game, seeds, [RandomPlayer()], np.zeros((batch, game.seats), np.uint8), watch=keep, observed=True)
+        count += 1
+    every = np.random.default_rng(7).permutation(sum(map(len, words)))[:rows]  # from the first decision to the last
+    mask = np.concatenate(masks)[every]
+    return np.concatenate(words)[every], (mask[:, None] >> np.arange(game.actions, dtype=np.uint64)) & np.uint64(1) != 0

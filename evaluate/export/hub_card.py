@@ -1,0 +1,104 @@
+"""The card of an export, README.md in the form that model hubs read: YAML for machines, then Markdown for people.
+
+The keys of the YAML are those of Hugging Face's model cards (https://huggingface.co/docs/hub/model-cards), which other
+hubs read, too; `model-index` has the results, each with its 95% interval and the number of deals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cards.duplicate import decimals, meaning_of_won
+from command.checks import SettingsError
+from evaluate.card import facts, limits
+from evaluate.export.source import Source
+from train.run.results import INTERVAL
+
+FILE = "README.md"
+_TASK = {"type": "reinforcement-learning", "name": "reinforcement learning"}
+_OWN = "library_name: busso"  # by which a card is known that may be written anew
+
+
+def card(source: Source, file: Path, form: str, layout: str, use: str, license_name: str) -> str:
+    """The text of the card; `layout` explains the observation, `use` is the code that loads the file."""
+    front = yaml.safe_dump(front_matter(source, form, license_name), sort_keys=False, allow_unicode=True, width=1000)
+    return "---\n" + front + "---\n\n" + "\n".join(_lines(source, file, layout, use)) + "\n"
+
+
+def check_free(folder: Path) -> None:
+    """Raise SettingsError where a README.md lies that no export has written."""
+    path = folder / FILE
+    if path.exists() and _OWN not in path.read_text(errors="replace").partition("\n---\n")[0].splitlines():
+        raise SettingsError(f"to: {path} is not the card of an export, which takes this name; name another folder")
+
+
+def front_matter(source: Source, form: str, license_name: str) -> dict[str, Any]:
+    """What machines read."""
+    tags = ["reinforcement-learning", "deep-reinforcement-learning", "dqn", "card-games", source.game.name, form]
+    front: dict[str, Any] = {
+        "license": license_name,
+        "library_name": "busso",
+        "pipeline_tag": "reinforcement-learning",
+        "tags": tags,
+    }
+    if metrics := [metric for name in source.results for metric in _metrics(source, name)]:
+        dataset = {"name": source.game.name, "type": source.game.name}
+        result = {"task": dict(_TASK), "dataset": dataset, "metrics": metrics}
+        front["model-index"] = [{"name": source.title, "results": [result]}]
+    return front
+
+
+def _metrics(source: Source, opponent: str) -> Iterator[dict[str, Any]]:
+    found, unit = source.results[opponent], source.game.unit
+    won, (more, half) = found["win_rate"][0], found[unit]
+    ends = found.get("win_rate" + INTERVAL) or [won - found["win_rate"][1], won + found["win_rate"][1]]
+    for kind, name, value, interval in (
+        ("win_rate", "games won", won, ends),
+        (f"mean_{unit}", f"{unit} more a game", more, [more - half, more + half]),
+    ):
+        yield {
+            "type": kind,
+            "name": f"{name} against {opponent}",
+            "value": _rounded(value),
+            "args": {"deals": found["deals"], "interval_95": [_rounded(end) for end in interval]},
+            "verified": False,
+        }
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), 4)
+
+
+def _lines(source: Source, file: Path, layout: str, use: str) -> Iterator[str]:
+    game = source.game
+    yield f"# {source.title}"
+    yield ""
+    yield f"A network that plays {game.name}, learned by deep Q-learning with busso: from what a seat sees to a value"
+    yield f"for each of {game.actions} actions."
+    yield from ("", *facts(source.found, file, game), "", "## Use", "", "```python", use.strip(), "```", "")
+    yield from ("## Results", "", *_results(source), "")
+    yield from ("## Limits", "", *limits(source.found, game), "")
+    yield from ("## What it sees", "", "```text", layout, "```", "")
+    names = ", ".join(f"{action} {game.action_text(action)}" for action in range(game.actions))
+    yield from ("## Actions", "", f"{names}.")
+
+
+def _results(source: Source) -> Iterator[str]:
+    if not source.results:
+        yield "Not measured: the run has no results of this network."
+        return
+    unit = source.game.unit
+    yield f"| against | deals | games won | 95% interval | {unit} more | 95% interval |"
+    yield "|---|---|---|---|---|---|"
+    for name, found in source.results.items():
+        won, points = list(_metrics(source, name))
+        low, high = won["args"]["interval_95"]
+        half = found[unit][1]
+        places = decimals(half)
+        share = f"{found['win_rate'][0]:.1%} | {100 * low:.1f} to {high:.1%}"
+        yield f"| `{name}` | {found['deals']:,} | {share} | {points['value']:+.{places}f} | ± {half:.{places}f} |"
+    yield from ("", f"Duplicate deals, single games; {meaning_of_won(source.game)}.")

@@ -1,0 +1,103 @@
+"""A network as an ONNX file, with all in its metadata that a program has to know to play by it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+from onnx import helper
+
+from cards.bits import unpack
+from cards.game import Game
+from command import __version__
+from evaluate.export.agreement import Values, Words
+from evaluate.export.onnx_graph import IR, NETWORK, OBSERVATION, OPSET, VALUES, graph_of
+from evaluate.export.source import BITS, PACKED, Source
+from evaluate.export.usage import layout_of
+from train.dqn.champion import shaping
+
+KEY = "busso"  # of the metadata
+_FORMAT = 1
+_LEGAL = (
+    "values has a number for each action, legal or not: play the legal one of the greatest value, of equal ones that "
+    "of the lowest number. Masks of legal actions are uint64, bit a (the lowest is 0) for action a."
+)
+_ORDER = {
+    PACKED: "bit k is bit k % 64, the lowest is 0, of word k // 64; bits after the last are not looked at",
+    BITS: "bit k is column k, 0.0 or 1.0",
+}
+_DRAWN = "one is drawn for each game and plays it to its end; the input `network` names it, row by row"
+
+
+def write(path: Path, source: Source, form: str) -> None:
+    """Write the networks with observations of this form, `packed` or `bits`."""
+    game = source.game
+    graph = graph_of(source.networks, game.bits, game.actions, form)
+    model = helper.make_model(
+        graph,
+        ir_version=IR,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        producer_name="busso",
+        producer_version=__version__,
+        doc_string=f"{source.title}: {OBSERVATION} ({form}) to {VALUES}; the metadata {KEY!r} explains them, as JSON.",
+    )
+    about = description(source, form) | {"sha256": checksum(model)}
+    helper.set_model_props(model, {KEY: json.dumps(about)})
+    onnx.checker.check_model(model, full_check=True)
+    path.write_bytes(model.SerializeToString())
+
+
+def description(source: Source, form: str) -> dict[str, Any]:
+    """What the metadata says, but for the checksum."""
+    game, settings = source.game, source.found.settings
+    return {
+        "format": _FORMAT,
+        "version": __version__,
+        "game": {"name": game.name, "options": asdict(game.options), "seats": game.seats, "unit": game.unit},
+        "observation": {
+            "form": form,
+            "bits": game.bits,
+            "words": game.words,
+            "seen": settings.network.inputs or game.bits,  # the network looks at the first so many
+            "order": _ORDER[form],
+            "layout": layout_of(game),
+        },
+        "actions": [game.action_text(action) for action in range(game.actions)],
+        "legal": _LEGAL,
+        "networks": len(source.networks),
+        **({"drawn": _DRAWN} if len(source.networks) > 1 else {}),
+        "settings": shaping(settings),
+        "about": source.found.about,
+        "results": dict(source.results),
+    }
+
+
+def checksum(model: onnx.ModelProto) -> str:
+    """The sha256 of the bytes of all tensors of the graph, in their order."""
+    digest = hashlib.sha256()
+    for tensor in model.graph.initializer:
+        digest.update(tensor.raw_data)
+    return digest.hexdigest()
+
+
+def values_of(path: Path, game: Game, form: str, networks: int) -> Values:
+    """What onnxruntime makes of the file on one CPU thread."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    def values(words: Words, network: int) -> NDArray[np.float32]:
+        inputs: dict[str, NDArray[Any]] = {OBSERVATION: words if form == PACKED else unpack(words, game.bits)}
+        if networks > 1:
+            inputs[NETWORK] = np.full(len(words), network, np.int64)
+        found: NDArray[np.float32] = session.run([VALUES], inputs)[0]
+        return found
+
+    return values

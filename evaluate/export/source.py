@@ -1,0 +1,132 @@
+"""What is exported: the network, or several, that a run, a checkpoint or a champion holds, with what is known of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cards.champions import CHAMPION
+from cards.game import Game
+from cards.kinds import parse_spec
+from command.checks import SettingsError
+from evaluate.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
+from train.dqn import champion
+from train.dqn.acting import build_network
+from train.dqn.champion import Champion
+from train.dqn.frozen import TABLES, file_of, holds_table, load_champion, load_network
+from train.dqn.network import QNetwork
+from train.run import checkpoint
+
+_CPU = torch.device("cpu")
+EXPORT = "export"  # the folder beside a run
+ONNX, SAFETENSORS = "onnx", "safetensors"  # kinds of files
+PACKED, BITS = "packed", "bits"  # forms of observations
+
+
+@dataclass(frozen=True)
+class Source:
+    """A network that learns no more. `results` are those of results.json, empty where nothing has measured it.
+
+    `beside` is the folder in which an export lies where none is named.
+    """
+
+    title: str
+    found: Champion
+    results: Mapping[str, Any]
+    beside: Path
+
+    @cached_property
+    def game(self) -> Game:
+        """Under the options that it was trained with."""
+        return self.found.settings.load_game()
+
+    @cached_property
+    def networks(self) -> list[QNetwork]:
+        """In float32, whatever this machine multiplies in when it plays."""
+        return in_float32(self.game, self.found)
+
+
+def in_float32(game: Game, found: Champion) -> list[QNetwork]:
+    """The networks of a file, each a forward pass in float32."""
+    made = []
+    for weights in found.networks:
+        network = build_network(game, found.settings).to_format(torch.float32, gathers=False).eval()
+        network.load_state_dict(weights)
+        made.append(network)
+    return made
+
+
+def open_source(run: str, game: Game) -> Source:
+    """What a person names; `game` is the one whose champion is meant.
+
+    Raises SettingsError for what is not there or holds no network, CheckpointError for a file that is damaged.
+    """
+    try:
+        named, path = parse_spec(run), file_of(game, run)
+    except ValueError as error:
+        raise SettingsError(f"run: {error}") from None
+    if named is not None and (named.argument is not None or named.options):
+        raise SettingsError(f"run: {run} is a player with options; name the run or checkpoint of its network alone")
+    if path is None and run == CHAMPION:
+        raise SettingsError(f"run: {game.name} has no champion; name a run folder or a checkpoint")
+    if path is None or not path.exists():
+        raise SettingsError(f"run: {run or repr(run)} does not exist; name a run folder, a checkpoint or champion")
+    if path.suffix in TABLES:
+        raise SettingsError(f"run: {path} is a policy in a table; only networks are exported")
+    return _of_champion(path, run) if path.suffix == champion.SUFFIX else _of_checkpoint(path)
+
+
+def _of_champion(path: Path, run: str) -> Source:
+    found = champion.read(path)
+    game = found.settings.load_game()
+    load_champion(game, path, _CPU, "run")  # its weights fit, else this says so
+    own = run == CHAMPION
+    title = f"{game.name} champion" if own else f"{game.name} {path.parent.name}"
+    # What comes with the program may lie where nobody may write.
+    beside = Path(EXPORT) / f"{game.name}-champion" if own else path.parent / EXPORT
+    return Source(title, found, _results(path.parent / "results.json"), beside)
+
+
+def _of_checkpoint(named: Path) -> Source:
+    path, state = checkpoint.load_named(named)
+    if holds_table(state):
+        raise SettingsError(f"run: {path} is of a run that learned a table; only networks are exported")
+    game = game_of(path, state)
+    _, settings = load_network(game, path, state, _CPU, "run")
+    about = {
+        "command": command_of(settings),
+        "commit": None,  # that of today need not be that of then
+        "decisions": [decisions_of(state)],
+        "hours": hours_of(seconds_of(path)),
+        "reward": settings.reward_name(game),
+    }
+    in_run = path.parent.name == "checkpoints"
+    folder = path.parent.parent if in_run else path.parent
+    best = named.is_dir() or path.name == checkpoint.BEST
+    beside = folder / EXPORT if best else folder / EXPORT / path.stem
+    results = _results(folder / "results.json", path) if in_run and best else {}
+    title = f"{game.name} {settings.name}"
+    return Source(title, Champion(settings, [state["acting"]], about, _version()), results, beside)
+
+
+def _version() -> str:
+    from command import __version__
+
+    return __version__
+
+
+def _results(path: Path, network: Path | None = None) -> dict[str, Any]:
+    """Of results.json; empty where there is none, or it is older than the network and so of another."""
+    try:
+        if network is not None and path.stat().st_mtime < network.stat().st_mtime:
+            return {}
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return {name: row for name, row in found.items() if "win_rate" in row} if isinstance(found, dict) else {}

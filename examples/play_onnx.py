@@ -1,0 +1,39 @@
+"""Plays a network exported as ONNX against a rule player: numpy, onnxruntime and the games, no torch.
+
+`python -m evaluate.export` makes the file, `python examples/play_onnx.py FOLDER/model.onnx greedy` plays it.
+"""
+
+import json
+import sys
+
+import numpy as np
+import onnxruntime
+
+from cards.duplicate import duel
+from cards.game import load_game
+from cards.play import named_player
+from cards.splitmix import stream
+
+
+class OnnxPlayer:
+    """What cards.play wants of a player, without a thought between decisions."""
+
+    def __init__(self, session):
+        self.session = session
+
+    def begin(self, seeds):
+        """A batch of games is about to start."""
+
+    def act(self, decisions):
+        """The legal action of the greatest value in each of the decisions."""
+        values = self.session.run(["values"], {"observation": decisions.observation})[0]
+        legal = decisions.legal[:, None] >> np.arange(values.shape[1], dtype=np.uint64) & np.uint64(1)
+        return np.where(legal, values, -np.inf).argmax(1).astype(np.uint8)
+
+
+path, opponent = sys.argv[1], (sys.argv[2:] or ["random"])[0]
+session = onnxruntime.InferenceSession(path)
+about = json.loads(session.get_modelmeta().custom_metadata_map["busso"])
+game = load_game(about["game"]["name"], about["game"]["options"])
+result = duel(game, OnnxPlayer(session), named_player(game, opponent), stream(1, "example", 0, 512))
+print(f"{game.name}: won {result.win_rate} of 1,024 games against {opponent}, {result.points} {game.unit} more a game")

@@ -1,0 +1,310 @@
+"""Exports: ONNX and safetensors give what the network gives, say what they are, and play without PyTorch."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+import yaml
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from cards import champions
+from cards.bits import unpack
+from cards.game import load_game
+from command.checks import SettingsError
+from command.compose import compose
+from evaluate.export import __main__ as command
+from evaluate.export import onnx_file
+from evaluate.export.__main__ import ExportSettings, export, main
+from evaluate.export.agreement import ExportError, agreement, observations
+from evaluate.export.onnx_graph import IR, OPSET, graph_of
+from evaluate.export.source import BITS, PACKED, Source, open_source
+from evaluate.players import load_player
+from tests.train.runs import settings as run_settings
+from tests.train.runs import small
+from train.__main__ import main as train
+from train.dqn import champion
+from train.dqn.acting import build_network
+from train.dqn.champion import Champion
+
+ROOT = Path(__file__).parent.parent.parent
+CPU = torch.device("cpu")
+SHAPES = {
+    "symmetric": ["network.hidden=[24,16,24]"],
+    "symmetric and dueling": ["network.hidden=[24,16]", "network.dueling=true"],
+    "symmetric, the first bits": ["network.inputs=462"],
+    "with accusi": ["game.accusi=true"],
+    "accusi unseen": ["game.accusi=true", "network.inputs=918"],
+    "plain": ["network.symmetric=false", "network.hidden=[24,16]"],
+    "plain and dueling": ["network.symmetric=false", "network.dueling=true"],
+    "plain, the first bits": ["network.symmetric=false", "network.inputs=100", "network.hidden=[24,16,8]"],
+    "blackjack": ["game=blackjack", "behaviour=[{until: null, mix: {network: 1.0}}]"],
+}
+
+
+def source_of(*overrides: str, networks: int = 1) -> Source:
+    """Networks that have learned nothing, with biases as if they had."""
+    shape = run_settings(Path("runs"), *overrides)
+    game = shape.load_game()
+    made = []
+    for seed in range(networks):
+        shape.seed = seed
+        network = build_network(game, shape)
+        for name, value in network.named_parameters():
+            if name.endswith("bias"):
+                value.uniform_(-1, 1)
+        made.append(network.state_dict())
+    return Source("made here", Champion(shape, made, {}, "0"), {}, Path("export"))
+
+
+def exported(folder: Path, source: Source, form: str) -> Any:
+    onnx_file.write(folder / "model.onnx", source, form)
+    return onnx_file.values_of(folder / "model.onnx", source.game, form, len(source.networks))
+
+
+def torch_values(source: Source, words: np.ndarray[Any, Any], number: int = 0) -> Any:
+    with torch.inference_mode():
+        return source.networks[number](torch.from_numpy(words.view(np.int64))).numpy()
+
+
+@pytest.mark.parametrize("form", [PACKED, BITS])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_kind_of_network_gives_the_same_values(shape: str, form: str, tmp_path: Path) -> None:
+    source = source_of(*SHAPES[shape])
+    words, legal = observations(source.game, "random", 1000)
+    found = agreement(source.networks, exported(tmp_path, source, form), words, legal)
+    assert found.rows == 1000 and found.apart <= 1e-5
+    values = torch_values(source, words)
+    assert np.ptp(values, axis=0).min() > 1e-3  # they follow what is seen
+
+
+@pytest.mark.parametrize("game", ["tressette", "spike"])
+def test_a_champion_plays_the_same_in_ten_thousand_decisions_of_games(game: str, tmp_path: Path) -> None:
+    source = open_source("champion", load_game(game))
+    words, legal = observations(source.game, "games")
+    assert len(np.unique(words, axis=0)) > 9000 and len(words) == 10_000
+    assert (legal.sum(1) > 1).mean() > 0.5
+    for form in (PACKED, BITS):
+        found = agreement(source.networks, exported(tmp_path, source, form), words, legal)
+        assert found.same == 10_000 and found.apart <= 1e-5, form
+
+
+def test_the_batch_is_of_any_size_and_rows_do_not_mix(tmp_path: Path) -> None:
+    source = source_of("network.hidden=[24,16]")
+    values = exported(tmp_path, source, PACKED)
+    words, _ = observations(source.game, "random", 65)
+    together = values(words, 0)
+    assert together.shape == (65, 40) and values(words[:0], 0).shape == (0, 40)
+    assert all(np.allclose(values(words[k : k + 1], 0), together[k], rtol=0, atol=1e-6) for k in range(65))
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=15, max_size=15))
+@hypothesis_settings(max_examples=60)
+def test_words_are_unpacked_as_everywhere_and_bits_beyond_the_last_are_not_seen(row: list[int]) -> None:
+    source, packed, plain = _both_forms()
+    words = np.array([row], np.uint64)
+    assert np.array_equal(packed(words), plain(unpack(words, source.game.bits)))
+
+
+@cache
+def _both_forms() -> Any:
+    source = source_of("network.symmetric=false")
+
+    def session(form: str) -> Any:
+        graph = graph_of(source.networks, source.game.bits, source.game.actions, form)
+        model = onnx.helper.make_model(graph, ir_version=IR, opset_imports=[onnx.helper.make_opsetid("", OPSET)])
+        run = onnxruntime.InferenceSession(model.SerializeToString()).run
+        return lambda x: run(None, {"observation": x})[0]
+
+    return source, session(PACKED), session(BITS)
+
+
+def test_a_mixture_says_whose_values_are_meant(tmp_path: Path) -> None:
+    source = source_of("network.hidden=[16]", networks=3)
+    values = exported(tmp_path, source, PACKED)
+    words, legal = observations(source.game, "random", 200)
+    assert agreement(source.networks, values, words, legal).same == 200
+    drawn = np.arange(200) % 3
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    mixed = session.run(["values"], {"observation": words, "network": drawn})[0]
+    for number in range(3):
+        mine = drawn == number
+        assert np.allclose(mixed[mine], torch_values(source, words[mine], number), atol=1e-5)
+    about = json.loads(session.get_modelmeta().custom_metadata_map["busso"])
+    assert about["networks"] == 3 and "drawn" in about["drawn"]
+
+
+def test_a_file_that_does_otherwise_is_noticed_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = source_of("network.hidden=[16]")
+    values = exported(tmp_path, source, PACKED)
+    words, legal = observations(source.game, "random", 300)
+    with pytest.raises(ExportError, match="are up to"):
+        agreement(source.networks, lambda words, k: values(words, k) + np.float32(1e-3), words, legal)
+    with pytest.raises(ExportError, match="nan"):
+        agreement(source.networks, lambda words, k: values(words, k) * np.float32(np.nan), words, legal)
+    monkeypatch.setattr(command, "observations", lambda *_: (words, legal))
+    monkeypatch.setattr(onnx_file, "values_of", lambda *_: lambda words, k: np.zeros((300, 40), np.float32))
+    with pytest.raises(ExportError):
+        export(compose(ExportSettings, "export", [f"to={tmp_path / 'new'}"]))
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_another_action_is_allowed_only_where_two_are_worth_the_same() -> None:
+    """Both choose by the same rule, so only values that are nearly the same can make them differ."""
+    source = source_of("network.hidden=[16]")
+    source.networks[0].head.weight.zero_()
+    source.networks[0].head.bias.zero_()
+    words, legal = observations(source.game, "random", 50)
+    tilted = np.zeros((50, 40), np.float32)
+    tilted[:, 39] = 5e-6
+    found = agreement(source.networks, lambda *_: tilted, words, legal)
+    assert found.same < 50 and "worth the same" in str(found)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("exports")
+    assert train(small(runs)) == 0
+    return runs / "tressette" / "small"
+
+
+def front_of(card: Path) -> dict[str, Any]:
+    _, front, _ = card.read_text().split("---\n", 2)
+    found: dict[str, Any] = yaml.safe_load(front)
+    return found
+
+
+@pytest.mark.parametrize(("form", "name"), [("onnx", "model.onnx"), ("safetensors", "network.safetensors")])
+def test_a_run_is_exported_beside_itself(form: str, name: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"run={run}", f"format={form}", "license=mit"]) == 0
+    said = capsys.readouterr().out
+    folder = run / "export" / form
+    assert sorted(path.name for path in folder.iterdir()) == sorted(["README.md", name])
+    assert str(folder / name) in said and "10,000 observations" in said and str(folder / "README.md") in said
+    front = front_of(folder / "README.md")
+    assert front["license"] == "mit" and front["library_name"] == "busso"
+    assert {"reinforcement-learning", "tressette", form} <= set(front["tags"])
+    results = json.loads((run / "results.json").read_text())
+    (index,) = front["model-index"]
+    metrics = index["results"][0]["metrics"]
+    assert [metric["type"] for metric in metrics] == ["win_rate", "mean_points"] * len(results)
+    won, points = metrics[:2]
+    assert won["name"] == "games won against random" and won["args"]["deals"] == results["random"]["deals"]
+    assert won["value"] == pytest.approx(results["random"]["win_rate"][0], abs=1e-4)
+    assert won["args"]["interval_95"] == pytest.approx(results["random"]["win_rate_interval"], abs=1e-4)
+    mean, half = results["random"]["points"]
+    assert points["args"]["interval_95"] == pytest.approx([mean - half, mean + half], abs=1e-3)
+    text = (folder / "README.md").read_text()
+    assert "| 0-39      | own hand" in text and "39 3B" in text and "network.hidden=[32]" in text
+    assert main([f"run={run}", f"format={form}"]) == 0  # its own card may be written anew
+
+
+def test_the_code_on_a_card_runs(run: Path, tmp_path: Path) -> None:
+    for form in (PACKED, BITS):
+        folder = tmp_path / form
+        assert main([f"run={run}", f"input={form}", f"to={folder}"]) == 0
+        (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.S)
+        before, names = Path.cwd(), dict[str, Any]()
+        try:
+            os.chdir(folder)
+            exec(code, names)
+        finally:
+            os.chdir(before)
+        assert names["values"].shape == (1, 40) and 0 <= names["action"][0] < 40
+
+
+def test_the_metadata_is_enough_to_play_by(run: Path, tmp_path: Path) -> None:
+    assert main([f"run={run}", f"to={tmp_path}"]) == 0
+    model = onnx.load(tmp_path / "model.onnx")
+    (about,) = [json.loads(each.value) for each in model.metadata_props if each.key == "busso"]
+    game = load_game(about["game"]["name"], about["game"]["options"])
+    assert about["actions"] == [game.action_text(action) for action in range(40)]
+    observation = about["observation"]
+    assert (observation["bits"], observation["words"], observation["seen"]) == (918, 15, 918)
+    assert "own hand" in observation["layout"] and "lowest" in observation["order"] and "greatest" in about["legal"]
+    assert about["settings"]["network"]["hidden"] == [32] and about["about"]["decisions"][0] > 0
+    assert about["results"]["random"]["deals"] == 8
+    assert about["sha256"] == onnx_file.checksum(model)
+    model.graph.initializer[0].raw_data = bytes([model.graph.initializer[0].raw_data[0] ^ 1]) + bytes(
+        model.graph.initializer[0].raw_data[1:]
+    )
+    assert about["sha256"] != onnx_file.checksum(model)
+
+
+def test_results_of_another_network_are_not_claimed(run: Path, tmp_path: Path) -> None:
+    newest = max((run / "checkpoints").glob("episode_*.pt"))
+    assert not open_source(str(newest), load_game("tressette")).results
+    assert open_source(str(run / "checkpoints" / "best.pt"), load_game("tressette")).results
+    best, stamp = run / "checkpoints" / "best.pt", (run / "results.json").stat().st_mtime
+    own = best.stat()
+    os.utime(best, (stamp + 10, stamp + 10))  # learned on since then
+    try:
+        assert not open_source(str(run), load_game("tressette")).results
+        assert main([f"run={run}", "format=safetensors", f"to={tmp_path}"]) == 0
+    finally:
+        os.utime(best, (own.st_atime, own.st_mtime))
+    assert "model-index" not in front_of(tmp_path / "README.md")
+    assert "Not measured" in (tmp_path / "README.md").read_text()
+
+
+def test_safetensors_are_a_player_again(run: Path, tmp_path: Path) -> None:
+    assert main([f"run={run}", "format=safetensors", f"to={tmp_path}"]) == 0
+    game = load_game("tressette")
+    words, _ = observations(game, "random", 100)
+    before, after = (load_player(game, str(each), CPU).values(words) for each in (run, tmp_path))
+    assert np.array_equal(before, after)
+    assert champion.read(tmp_path / champions.FILE).about["command"].startswith("python -m train game=tressette")
+
+
+def refused(*arguments: str) -> str:
+    with pytest.raises(SettingsError) as error:
+        export(compose(ExportSettings, "export", list(arguments)), any("game" in each for each in arguments))
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_what_cannot_be_exported_is_one_line(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "run: no/where does not exist" in refused("run=no/where")
+    assert "run: blackjack has no champion" in refused("game=blackjack")
+    assert "a player with options" in refused(f"run=search({run})")
+    assert "plays tressette, not spike" in refused(f"run={run}", "game=spike")
+    assert "format: one of onnx, safetensors" in refused("format=pickle")
+    assert "to: a folder" in refused(f"to={tmp_path}/model.onnx")
+    table = tmp_path / "policy.npz"
+    table.write_bytes(b"")
+    assert "only networks are exported" in refused(f"run={table}")
+    (tmp_path / "README.md").write_text("# mine\n")
+    assert "is not the card of an export" in refused(f"run={run}", f"to={tmp_path}")
+    assert (tmp_path / "README.md").read_text() == "# mine\n" and not (tmp_path / "model.onnx").exists()
+    assert main(["game.signals=true", f"to={tmp_path / 'c'}"]) == 2 and not (tmp_path / "c").exists()
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert "needs the package onnxruntime" in refused(f"run={run}")
+    done = export(compose(ExportSettings, "export", [f"run={run}", "format=safetensors", f"to={tmp_path / 'b'}"]))
+    assert done.file == tmp_path / "b" / "network.safetensors"
+
+
+BLOCKED = "import runpy, sys; sys.modules['torch'] = None; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0])"
+
+
+def test_the_example_plays_without_torch(tmp_path: Path) -> None:
+    assert main([f"to={tmp_path}"]) == 0
+    example = ROOT / "examples" / "play_onnx.py"
+    call = [sys.executable, "-c", BLOCKED, str(example), str(tmp_path / "model.onnx"), "random"]
+    found = subprocess.run(
+        call, check=False, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    won = float(re.findall(r"won (0\.\d+) ±", found.stdout)[0])
+    assert won > 0.8  # 88.8% of its card
+    assert len(example.read_text().splitlines()) <= 50

@@ -1,0 +1,199 @@
+"""busso as a library: its examples run, its names are the stable ones, and games wait for no PyTorch."""
+
+import doctest
+import inspect
+import json
+import subprocess
+import sys
+import typing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import busso
+from cards.splitmix import stream
+from command.checks import SettingsError
+from command.compose import compose
+from evaluate.tournament.__main__ import run as command_of_tournament
+from evaluate.tournament.settings import TournamentSettings
+from tests.train.runs import small
+from train.__main__ import main as train_command
+from train.settings.door import Machine, at_the_door
+from train.settings.dqn import TrainSettings
+
+ROOT = Path(__file__).parent.parent.parent
+FUNCTIONS = [name for name in busso.__all__ if inspect.isfunction(getattr(busso, name))]
+# What others build on: a name goes only with a line in the changelog that says what takes its place.
+STABLE = {
+    *("load_game", "deal", "look", "step", "load_player", "choose", "duel", "tournament", "solve"),
+    *("train", "load_run", "export"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_example_of_each_name_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(busso, name), name, globs={})
+    assert example.examples and example.examples[0].source == "import busso\n"
+    found = doctest.DocTestRunner().run(example)
+    assert found.failed == 0 and found.attempted > 1
+
+
+def test_the_names_are_the_stable_ones_and_typed() -> None:
+    assert set(FUNCTIONS) == STABLE and dir(busso) == busso.__all__
+    for name in FUNCTIONS:
+        hints = inspect.signature(getattr(busso, name))
+        assert hints.return_annotation is not inspect.Signature.empty, name
+        assert all(each.annotation is not inspect.Parameter.empty for each in hints.parameters.values()), name
+    with pytest.raises(AttributeError, match="busso has no 'lod_game'"):
+        _ = busso.lod_game
+
+
+def test_type_checkers_see_every_name() -> None:
+    text = (ROOT / "busso" / "__init__.py").read_text()
+    for name in busso.__all__[:]:
+        assert name == "__version__" or f" as {name}\n" in text, name
+
+
+def test_the_page_names_them_all() -> None:
+    page = (ROOT / "docs" / "library.md").read_text()
+    assert all(f"`{name}`" in page or f"busso.{name}(" in page for name in FUNCTIONS)
+
+
+def test_games_and_rule_players_wait_for_no_torch() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None; sys.modules['ray'] = None; import busso; "
+        "game = busso.load_game('blackjack'); print(busso.duel(game, 'random', 'random', deals=16).wins.size)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert found.stdout == "16\n", found.stderr
+    code = "import sys, busso; busso.__version__; print('numpy' in sys.modules, 'numba' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert found.stdout == "False False\n"
+
+
+def test_looking_and_stepping_are_the_rules_own() -> None:
+    game = busso.load_game("spike", seats=3, hands=2)
+    states, mine = busso.deal(game, range(20)), busso.deal(game, range(20))
+    generator = np.random.default_rng(3)
+    while not game.over(mine).all():
+        view = busso.look(game, states)
+        masks = game.legal(mine, view.games)
+        assert np.array_equal((view.legal << np.arange(game.actions)).sum(1), masks.astype(np.int64))
+        assert np.array_equal(view.seats, mine["turn"][view.games])
+        words = np.packbits(view.observation.astype(np.uint8), axis=1, bitorder="little")
+        assert np.array_equal(words, game.observe(mine, view.games).view(np.uint8)[:, : words.shape[1]])
+        actions = np.where(view.legal, generator.random(view.legal.shape), -1).argmax(1)
+        game.apply(mine, actions.astype(np.uint8), view.games)
+        over = busso.step(game, states, actions)
+        assert np.array_equal(over, game.over(mine)) and (states == mine).all()
+    assert busso.step(game, states, np.zeros(0, int)).all()
+
+
+def refused(call: Any, *arguments: Any, **more: Any) -> str:
+    with pytest.raises(busso.BussoError) as error:
+        call(*arguments, **more)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_what_a_caller_can_mend_is_one_line(tmp_path: Path) -> None:
+    game = busso.load_game("tressette")
+    states = busso.deal(game, range(3))
+    before = states.copy()
+    assert "there is no game 'chess'" in refused(busso.load_game, "chess")
+    assert "seeds: 0 to" in refused(busso.deal, game, -1)
+    assert "3 whole numbers" in refused(busso.step, game, states, [0])
+    assert "3 whole numbers" in refused(busso.step, game, states, [0.0, 1.0, 2.0])
+    assert "actions: 0 to 39" in refused(busso.step, game, states, [40, 256, -1])
+    held = busso.look(game, states).legal
+    assert "may not play" in refused(busso.step, game, states, held.argmin(1))
+    assert (states == before).all()
+    assert "deals: 1 to" in refused(busso.duel, game, "random", "greedy", deals=0)
+    assert "each once" in refused(busso.tournament, game, ["greedy", "greedy"])
+    assert "does not exist" in refused(busso.load_player, game, tmp_path / "nothing")
+    assert "cannot be enumerated" in refused(busso.solve, "tressette")
+    assert "learner.rate" in refused(busso.train, game="tressette", learner={"rate": 1})
+    (tmp_path / "config.yaml").write_text("- 1\n")
+    assert "not the settings" in refused(busso.load_run, tmp_path)
+
+
+def test_a_draw_follows_from_the_state_and_the_seed() -> None:
+    game = busso.load_game("tressette")
+    states = busso.deal(game, range(200))
+    one, again, other = (busso.choose(game, "random", states, seed) for seed in (0, 0, 1))
+    assert np.array_equal(one, again) and (one != other).mean() > 0.5
+    assert busso.look(game, states).legal[np.arange(200), one].all()
+    turned = busso.choose(game, "random", states[::-1].copy())[::-1]
+    assert np.array_equal(one, turned)
+
+
+def test_a_tournament_is_that_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    players = ["random", "greedy", "study_heuristic"]
+    mine = busso.tournament(busso.load_game("tressette"), players, deals=64, seed=3)
+    given = [f"players=[{','.join(players)}]", "deals=64", "seed=3", f"folder={tmp_path / 't'}", "processes=1"]
+    assert command_of_tournament(compose(TournamentSettings, "tournament", given)) == mine.pairings
+    assert mine.duels[("random", "greedy")].wins.size == 64
+    assert stream(3, "tournament", 0, 2).size == 2
+
+
+def test_settings_are_those_of_the_command_line() -> None:
+    """Keywords, dictionaries and strings come to the same, whatever the type."""
+    from busso.runs import _overrides
+
+    mixed = _overrides(
+        {
+            "game": "tressette",
+            "game.signals": True,
+            "runs": Path("a b/it's"),
+            "minutes": None,
+            "episodes": 1000,
+            "network": {"hidden": (16, 8), "dueling": True},
+            "learner": {"lr": 1e-4},
+            "evaluation": {"opponents": ["random", "monte_carlo:samples=20"]},
+            "behaviour": [
+                {"until": 9, "mix": {"random": 0.5, "network": 0.5}},
+                {"until": None, "mix": {"network": 1}},
+            ],
+            "rollout": "local",
+        }
+    )
+    settings = at_the_door(list(mixed), Machine(gpu=False, cpus=2)).settings
+    assert isinstance(settings, TrainSettings)
+    assert (settings.runs, settings.episodes, settings.minutes) == ("a b/it's", 1000, None)
+    assert settings.network.hidden == [16, 8] and settings.network.dueling and settings.game["signals"] is True
+    assert settings.learner.lr == 1e-4 and settings.rollout.kind == "local"
+    assert settings.evaluation.opponents == ["random", "monte_carlo:samples=20"]
+    assert typing.cast(Any, settings.behaviour)[0].mix == {"random": 0.5, "network": 0.5}
+
+
+def test_a_run_is_that_of_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert train_command(small(tmp_path)) == 0
+    by_command = busso.load_run(tmp_path / "tressette" / "small")
+    capfd.readouterr()
+    run = busso.train(*small(tmp_path, "name=other")[:-2], "name=other", quiet=True)
+    assert capfd.readouterr() == ("", "")
+    assert run.game == "tressette" and run.folder == tmp_path / "tressette" / "other"
+    assert run.results == by_command.results  # local runs are the same to the bit
+    mine, other = run.curves(), by_command.curves()
+    assert mine.keys() == other.keys() and "train/loss" in mine
+    assert np.array_equal(mine["train/loss"][1], other["train/loss"][1])
+    game = busso.load_game("tressette")
+    states = busso.deal(game, range(30))
+    chosen = [busso.choose(game, busso.load_player(game, each), states) for each in (run, by_command.folder)]
+    assert np.array_equal(*chosen)
+    again = busso.train(*small(tmp_path, "name=other"), quiet=True)  # complete: shown again
+    assert again == run
+    file = busso.export(run, to=tmp_path / "out", input="bits")
+    assert file == tmp_path / "out" / "model.onnx" and file.exists()
+    assert json.loads((run.folder / "results.json").read_text()) == run.results
+
+
+def test_export_takes_the_games_of_champions(tmp_path: Path) -> None:
+    file = busso.export("champion", to=tmp_path / "a", format="safetensors", game="spike")
+    game = busso.load_game("spike")
+    assert busso.duel(game, file.parent, "random", deals=128).win_rate.mean > 0.9
+    with pytest.raises(SettingsError, match="format: one of"):
+        busso.export("champion", format="pickle")
