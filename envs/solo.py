@@ -24,7 +24,7 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
     action: so the game of a seed is the same here as anywhere, and mean rewards are what the game is worth.
     """
 
-    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012 - as the class it is of has it
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
 
     def __init__(self, game: str, reward: str | None = None, render_mode: str | None = None, **options: Any) -> None:
         self.game = game_of(game, options)

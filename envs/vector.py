@@ -44,7 +44,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
     and plays nothing, when an action is not legal. Arrays that are handed out are the caller's.
     """
 
-    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012 - as the class it is of has it
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
 
     def __init__(
         self,

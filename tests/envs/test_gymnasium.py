@@ -5,6 +5,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 import envs
 from cards.bits import unpack
 from cards.play import named_player, play
+from envs.players import Seated
 from envs.solo import SoloEnv
 from tests.blackjack import hidden as blackjack_hidden
 from tests.sette_mezzo import hidden as sette_mezzo_hidden
+from train.dqn.network import NetworkPlayer, QNetwork
 
 IDS = {"busso/Blackjack-v0": "blackjack", "busso/SetteMezzo-v0": "sette_mezzo"}
 each_id = pytest.mark.parametrize("name", IDS)
@@ -108,6 +111,25 @@ def test_a_game_that_the_deal_decides_is_over_by_the_first_step() -> None:
         assert (reward, over) == (won, True) and info["action_mask"].tolist() == [0, 0]
     with pytest.raises(ValueError, match="the game is over"):
         env.step(0)
+
+
+@each_id
+def test_a_network_of_busso_plays(name: str) -> None:
+    """By observations and masks alone, as it does when it is shown the game."""
+    env = gymnasium.make(name).unwrapped
+    assert isinstance(env, SoloEnv)
+    torch.manual_seed(1)
+    network = NetworkPlayer(QNetwork(env.game.bits, env.game.actions, [16], dueling=False))
+    seated, played = Seated(env.game, network), set()
+    for seed in range(60):
+        seen, info = env.reset(seed=seed)
+        over = env.game.over(env.table.states[:1])[0]  # by the deal: there is nothing to ask a player
+        while not over:
+            action = seated.act_one({"observation": seen, **info})
+            assert action == env.ask(network)
+            played.add(action)
+            seen, _, over, _, info = env.step(action)
+    assert played == {0, 1}
 
 
 def test_games_after_a_seed_follow_from_it() -> None:
