@@ -87,7 +87,8 @@ def put_thermometer(words: NDArray[np.uint64], offset: int, value: int) -> None:
 
 
 @njit(nogil=True)
-def _unpack(words: NDArray[np.uint64], out: Any) -> None:
+def unpack_into(words: NDArray[np.uint64], out: Any) -> None:
+    """`unpack` for compiled code: the first bits of packed rows `[n, words]` into `out` (`[n, bits]`), unchecked."""
     rows, bits = out.shape
     for row in range(rows):
         for k in range((bits + 63) >> 6):
@@ -106,7 +107,7 @@ def unpack(words: NDArray[np.uint64], bits: int, out: NDArray[Any] | None = None
         raise ValueError(f"{bits} bits do not fit observations of shape {words.shape}")
     if out is None:
         out = np.empty((words.shape[0], bits), np.float32)
-    _unpack(words, out)
+    unpack_into(words, out)
     return out
 
 

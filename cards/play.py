@@ -153,7 +153,7 @@ def play(
         decisions = Decisions(game, states, running)
         if observed:
             _ = decisions.observation
-        actions = _decide(players, seating, decisions)
+        actions = decide(players, seating, decisions)
         decisions.check(actions)
         if watch is not None:
             watch(decisions, actions, totals)
@@ -165,7 +165,8 @@ def play(
     return states, totals
 
 
-def _decide(players: Sequence[Player], seating: NDArray[np.uint8], decisions: Decisions) -> Actions:
+def decide(players: Sequence[Player], seating: NDArray[np.uint8], decisions: Decisions) -> Actions:
+    """Actions of the players who sit, as in `play`, at the seats that decide; unchecked."""
     if len(players) == 1:
         return players[0].act(decisions)
     moving = seating[decisions.games, decisions.seats]

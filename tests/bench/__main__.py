@@ -9,11 +9,23 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from tests.bench import cluster, device, memory, page, peers, scaling, small_games, spike, threads, tressette
+from tests.bench import (
+    cluster,
+    device,
+    environments,
+    memory,
+    page,
+    peers,
+    scaling,
+    small_games,
+    spike,
+    threads,
+    tressette,
+)
 from tests.bench.guard import MEASURING, guard
 from tests.bench.runs import repeat
 
-MODULES = (tressette, peers, threads, device, memory, spike, small_games, cluster, scaling)
+MODULES = (tressette, peers, threads, device, memory, spike, small_games, cluster, scaling, environments)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,0 +1,132 @@
+"""Games of several seats by PettingZoo's interface for turns (AEC): `player_K` sits at seat K."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from pettingzoo import AECEnv
+
+from cards.play import Player
+from envs.choosing import RENDER_MODES, check_render_mode, game_of, reward_of
+from envs.stepping import EARNED, OVER, TURN
+from envs.table import Table
+from envs.text import as_text
+
+Observation = dict[str, NDArray[np.int8]]
+
+
+class SeatsEnv(AECEnv):
+    """A game in turns. `observe` and `last` give `{"observation": [bits], "action_mask": [actions]}`, int8 of 0 and 1.
+
+    `infos` has the mask as well; it is empty of actions for who is not to move. Arrays that are handed out are the
+    caller's: no later step changes them. An agent earns the `reward` of that name (the first of the game's when
+    None), `options` are the game's rules. `reset(seed=s)` is the game of seed s, and the ones after it follow from s.
+
+    `step` raises ValueError, which names the seat and the legal actions, for an illegal one, and the game stays as it
+    was; `pettingzoo.utils.wrappers.TerminateIllegalWrapper` makes it lose instead.
+    """
+
+    def __init__(self, name: str, version: int, reward: str | None, render_mode: str | None, **options: Any) -> None:
+        super().__init__()
+        self.game = game_of(name, options)
+        self.render_mode = check_render_mode(render_mode)
+        self.metadata = {
+            "name": f"{name}_v{version}",
+            "render_modes": list(RENDER_MODES),
+            "is_parallelizable": False,
+            "render_fps": 2,
+        }
+        self.table = Table(self.game, reward_of(self.game, reward))
+        self.possible_agents = [f"player_{seat}" for seat in range(self.game.seats)]
+        self.agents: list[str] = []
+        self._seat_of = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        shapes = {"observation": self.game.bits, "action_mask": self.game.actions}
+        self.observation_spaces = {
+            agent: spaces.Dict({key: spaces.Box(0, 1, (size,), np.int8) for key, size in shapes.items()})
+            for agent in self.possible_agents
+        }
+        self.action_spaces = {agent: spaces.Discrete(self.game.actions) for agent in self.possible_agents}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("agent_selection", "rewards", "terminations", "truncations", "infos", "_cumulative_rewards"):
+            raise AttributeError(f"there is no {name} before the first reset()")
+        raise AttributeError(f"{type(self).__name__} has no {name}")
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """The same object at every call, as PettingZoo asks for."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        """The same object at every call."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Deal the game of this seed, or the next one; there are no `options`. Raises ValueError for a bad seed."""
+        said = self.table.deal(seed)
+        taken = int(self.game.taken(self.table.states[:1])[0].sum())
+        self.agents = self.possible_agents[:taken]
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos = {agent: self._no_action() for agent in self.agents}
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._skip_agent_selection = None
+        self._go_on(said)
+
+    def step(self, action: int | None) -> None:
+        """One action of `agent_selection`; None for one whose game is over, as PettingZoo asks for."""
+        if not self.agents:
+            raise ValueError(f"{self.game.name}: no game is on; reset() deals one")
+        agent = self.agent_selection
+        if self.terminations[agent]:
+            self._was_dead_step(action)
+            return
+        said = self.table.step(action)
+        self._cumulative_rewards[agent] = 0.0
+        self.infos[agent] = self._no_action()
+        if self._earned:
+            self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._go_on(said)
+        if self.render_mode == "human":
+            self.render()
+
+    def _go_on(self, said: int) -> None:
+        self._earned = said & EARNED
+        if said & EARNED:
+            for seat, agent in enumerate(self.agents):
+                self.rewards[agent] = earned = float(self.table.totals[seat])
+                self._cumulative_rewards[agent] += earned
+        agent = self.agent_selection = self.possible_agents[said & TURN]
+        if said & OVER:
+            self.terminations = dict.fromkeys(self.agents, True)
+            self._deads_step_first()
+        else:
+            self.infos[agent] = {"action_mask": self.table.mask.copy()}
+
+    def _no_action(self) -> Observation:
+        return {"action_mask": np.zeros(self.game.actions, np.int8)}
+
+    def observe(self, agent: str) -> Observation:
+        """What an agent sees, and its legal actions, which it has when it is to move."""
+        table = self.table
+        if agent == self.agent_selection and not self.terminations[agent]:
+            return {"observation": table.observation.copy(), "action_mask": table.mask.copy()}
+        return {"observation": table.see(self._seat_of[agent]), "action_mask": np.zeros(self.game.actions, np.int8)}
+
+    def ask(self, player: Player) -> int:
+        """What a player of busso (`cards.play.named_player`, a network, a search) would do for the agent to move."""
+        return self.table.ask(player)
+
+    def render(self) -> str | None:
+        """What the agent to move may know, as text: "ansi" returns it, "human" prints it; None without a mode."""
+        if self.render_mode is None:
+            return None
+        text = as_text(self.game, self.table.states)
+        if self.render_mode == "ansi":
+            return text
+        print(text, flush=True)
+        return None
+
+    def close(self) -> None:
+        """There is nothing to close."""

@@ -1,0 +1,46 @@
+"""Players of busso asked by what an environment hands out, as any agent of other people's code is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.bits import words_for
+from cards.game import Game
+from cards.play import Decisions, Player
+
+
+def pack(bits: NDArray[Any], width: int) -> NDArray[np.uint64]:
+    """Rows of 0 and 1 `[n, bits]` as words of 64 bits `[n, width]`; what `cards.bits.unpack` makes of these again."""
+    octets = np.zeros((len(bits), 8 * width), np.uint8)
+    packed = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
+    octets[:, : packed.shape[1]] = packed
+    return octets.view("<u8").astype(np.uint64)
+
+
+class Seated:
+    """A player that decides by what it sees alone, a network or a champion, at the seats of `games` environments.
+
+    Rule players and search look at the game's state, which they are shown by `SeatsEnv.ask` and `SoloEnv.ask`, or as
+    `others` of a vector environment.
+    """
+
+    def __init__(self, game: Game, player: Player, games: int = 1, seed: int = 0) -> None:
+        self._game = game
+        self._player = player
+        self._none = np.zeros(0, game.dtype)
+        player.begin(np.arange(seed, seed + games, dtype=np.uint64))
+
+    def act(self, seen: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        """Actions `[games]` for observations and masks `[games, ...]`, all of whom have a legal action."""
+        game = self._game
+        legal = pack(seen["action_mask"], 1)[:, 0]
+        decisions = Decisions(game, self._none, np.arange(len(legal)), legal)
+        decisions.observation = pack(seen["observation"], words_for(game.bits))
+        actions = self._player.act(decisions)
+        return actions.astype(np.int64)
+
+    def act_one(self, seen: Mapping[str, NDArray[Any]]) -> int:
+        """The action for one observation and mask, as PettingZoo's `observe` and `last` give them."""
+        return int(self.act({key: value[None] for key, value in seen.items()})[0])

@@ -1,0 +1,28 @@
+"""Which games follow one another where only the first was named."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cards.splitmix import GAMMA, mix
+
+Seeds = NDArray[np.uint64]
+
+
+def later_seeds(first: Seeds, numbers: Seeds) -> Seeds:
+    """The seeds of the games `numbers[k]` after those of `first[k]`, by splitmix64's stream; number 0 is that one."""
+    out = np.empty(first.size, np.uint64)
+    _later(first, numbers, out)
+    return out
+
+
+@njit
+def later_seed(first: np.uint64, number: np.uint64) -> np.uint64:
+    """The same for one."""
+    return first if number == np.uint64(0) else mix(first + number * GAMMA)
+
+
+@njit
+def _later(first: Seeds, numbers: Seeds, out: Seeds) -> None:
+    for k in range(first.size):
+        out[k] = later_seed(first[k], numbers[k])

@@ -1,0 +1,81 @@
+"""One game at a time, under every environment that plays one."""
+
+import secrets
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.game import Game, States
+from cards.play import Decisions, Player
+from cards.splitmix import derive
+from envs.choosing import Reward, check_action, check_seed
+from envs.seeds import later_seed
+from envs.stepping import ILLEGAL, steps
+
+_PLAYER = 1  # salt of the generators of players that are asked
+
+
+class Table:
+    """A game that is dealt and stepped, with what the seat to move sees and may do in plain arrays.
+
+    `observation` (`[bits]`) and `mask` (`[actions]`) are int8 of 0 and 1, and `totals` (`[seats]`, float32) what the
+    last step earned each seat. They are written anew by every step: whoever keeps them copies them.
+    """
+
+    def __init__(self, game: Game, reward: Reward) -> None:
+        self.game = game
+        self._steps = steps(game.rules, reward)
+        self.states: States = np.full(2, game.blank, game.dtype)  # the game, and room for it before a step
+        self._words = np.zeros((1, max(1, game.words)), np.uint64)
+        self._observation = np.zeros((1, game.bits), np.int8)
+        self._mask = np.zeros((1, game.actions), np.int8)
+        self.observation: NDArray[np.int8] = self._observation[0]
+        self.mask: NDArray[np.int8] = self._mask[0]
+        self.totals = np.zeros(game.seats, np.float32)
+        self._first, self._games = -1, 0
+        self.seed = -1  # of the game, once one is dealt
+
+    def deal(self, seed: int | None) -> int:
+        """The game of this seed, or the next of those that follow from the last one given; what `Steps.deal` says.
+
+        Without any seed, chance decides where they begin. Raises ValueError for what is no seed.
+        """
+        if seed is not None or self._first < 0:
+            self._first, self._games = secrets.randbits(64) if seed is None else check_seed(seed), 0
+        self.seed = int(later_seed(np.uint64(self._first), np.uint64(self._games)))
+        self._games += 1
+        return self._steps.deal(
+            self.states, np.uint64(self.seed), self._words, self._observation, self._mask, self.totals
+        )
+
+    def step(self, action: Any) -> int:
+        """One action of the seat to move; what `Steps.step` says. Raises ValueError, naming the legal ones, else."""
+        known = type(action) is int and 0 <= action < self.game.actions
+        number = action if known else check_action(self.game, action)
+        said = self._steps.step(self.states, number, self._words, self._observation, self._mask, self.totals)
+        if said == ILLEGAL:
+            self.game.check(self.states[:1], np.zeros(1, np.int64), np.array([number], np.uint8))  # raises
+        return said
+
+    def see(self, seat: int) -> NDArray[np.int8]:
+        """What a seat sees, in an array of its own; `observation` is as before."""
+        seen = np.empty_like(self._observation)
+        self._steps.see(self.states, seat, self._words, seen)
+        return seen[0]
+
+    def returns(self) -> NDArray[np.float32]:
+        """The result of each seat, in the game's unit. Raises ValueError while the game goes on."""
+        if not self.game.over(self.states[:1])[0]:
+            raise ValueError(f"{self.game.name}: the game is not over, it has no result yet")
+        return self.game.returns(self.states[:1])[0]
+
+    def ask(self, player: Player) -> int:
+        """What a player of busso does where the seat to move sits. Raises ValueError once the game is over."""
+        if self.game.over(self.states[:1])[0]:
+            raise ValueError(f"{self.game.name}: the game is over, no seat may play")
+        now = self.states[:1]
+        # Another generator for each decision, and the same one for the same.
+        player.begin(derive(np.array([zlib.crc32(now.tobytes()) ^ self.seed], np.uint64), _PLAYER))
+        return int(player.act(Decisions(self.game, now, np.zeros(1, np.int64)))[0])

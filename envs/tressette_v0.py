@@ -1,0 +1,21 @@
+"""Tressette for PettingZoo: four agents, of which player_0 and player_2 play against player_1 and player_3.
+
+40 actions, the cards (card c has suit c // 10 of denari, coppe, spade, bastoni and strength c % 10 of 4 5 6 7 F C R A 2
+3); the layout of the observation is the table in `tressette/observation.py`.
+"""
+
+from typing import Any
+
+from envs.aec import SeatsEnv
+
+
+def env(reward: str | None = None, render_mode: str | None = None, **options: Any) -> SeatsEnv:
+    """One hand of Tressette.
+
+    `reward`: "points" (at the end, the difference over 11), "win" (1 or -1) or "study" (something for every card).
+    `options` are those of `tressette.rules.Options`: signals, first_leader, accusi. Raises ValueError for others.
+    """
+    return SeatsEnv("tressette", 0, reward, render_mode, **options)
+
+
+raw_env = env

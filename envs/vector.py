@@ -1,0 +1,220 @@
+"""Whole batches of games by Gymnasium's interface for vector environments: one learner against players of busso."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from cards.batch import reward_loop
+from cards.bits import unpack
+from cards.game import Game, Games
+from cards.play import Decisions, Player, decide, named_player
+from cards.splitmix import derive
+from envs.choosing import SEEDS, check_seed, game_of, reward_of
+from envs.seeds import later_seeds
+from envs.stepping import settle_loop
+
+Observations = dict[str, NDArray[np.int8]]
+Step = tuple[Observations, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
+    """`num_envs` games in which the learner plays seats of one team, and players of busso the others.
+
+    A step is one decision of the learner in every game; then the others play until it is the learner's turn again.
+
+    - Observations are `{"observation": [num_envs, bits], "action_mask": [num_envs, actions]}`, int8 of 0 and 1, of the
+      seat to move, which is `info["seat"]` (`[num_envs]`); the mask is in `info` as well. A learner with several seats
+      that bootstraps has to join decisions of the same seat, for each sees other cards.
+    - Rewards are what the seats of the learner have earned since its last step, the mean of them; `info["rewards"]`
+      (`[num_envs, seats]`) has those of every seat.
+    - Autoreset is SAME_STEP: where a game is over, `terminations` is true, the observation is the first of the next
+      game, and `info["final_obs"][k]` what the seat that played last sees at the end; `info["returns"]` (`[num_envs,
+      seats]`) has the results in the game's unit, where `info["_returns"]`. Nothing is ever truncated.
+    - `reset(seed=s)`: environment k plays the game of seed s + k, or of `s[k]`, and games that follow from it: those
+      that the other environments deal for the same seeds. Players of chance begin anew with it.
+    - A game that is over before the learner has had a decision ends with its next step, whatever the action.
+
+    `learner` are its seats, the team of seat 0 when None. `others` is one player for all other seats, or one for each
+    by seat: a name, with options as in "monte_carlo:samples=20", or a `cards.play.Player`. `step` raises ValueError,
+    and plays nothing, when an action is not legal. Arrays that are handed out are the caller's.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        game: str,
+        num_envs: int = 1,
+        learner: Sequence[int] | None = None,
+        others: str | Player | Mapping[int, str | Player] = "random",
+        reward: str | None = None,
+        **options: Any,
+    ) -> None:
+        self.game = game_of(game, options)
+        if num_envs < 1:
+            raise ValueError(f"num_envs: 1 or more, not {num_envs}")
+        self.num_envs = num_envs
+        self.learner = _seats_of_learner(self.game, learner)
+        self._learns = np.isin(np.arange(self.game.seats), self.learner)
+        self._players, seating = _players(self.game, others, np.flatnonzero(~self._learns).tolist())
+        self._seating = np.broadcast_to(seating, (num_envs, self.game.seats))
+        chosen = reward_of(self.game, reward)
+        self._advance = reward_loop(self.game.rules.apply, chosen)
+        self._settle = settle_loop(self.game.rules, chosen)
+        bits = spaces.Box(0, 1, (self.game.bits,), np.int8)
+        mask = spaces.Box(0, 1, (self.game.actions,), np.int8)
+        self.single_observation_space = spaces.Dict({"observation": bits, "action_mask": mask})
+        self.single_action_space = spaces.Discrete(self.game.actions)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._all = np.arange(num_envs)
+        self._legal = np.zeros(num_envs, np.uint64)  # of the seats to move; empty where a game is over
+        self._seats_now = np.zeros(num_envs, np.uint8)
+        self.states = np.full(num_envs, self.game.blank, self.game.dtype)
+        self._totals = np.zeros((num_envs, self.game.seats), np.float32)
+        self._first = np.zeros(0, np.uint64)  # seeds of the first games; none before the first reset
+        self._dealt = np.zeros(num_envs, np.uint64)  # games dealt after those
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observations, dict[str, Any]]:
+        """Deal a game in every environment; there are no `options`. Raises ValueError for bad seeds."""
+        if seed is not None:
+            first = self._seeds(seed)
+            super().reset(seed=int(first[0]))
+            self._begin(first)
+        elif not self._first.size:
+            self._begin(self.np_random.integers(0, SEEDS, self.num_envs, np.uint64))
+        self._deal(self._all)
+        return self._seen()
+
+    def _seeds(self, seed: int | Sequence[int]) -> NDArray[np.uint64]:
+        if not isinstance(seed, Sequence):
+            return np.uint64(check_seed(seed)) + self._all.astype(np.uint64)
+        if len(seed) != self.num_envs:
+            raise ValueError(f"seed: one for each of {self.num_envs} environments, not {len(seed)}")
+        return np.array([check_seed(one) for one in seed], np.uint64)
+
+    def _begin(self, first: NDArray[np.uint64]) -> None:
+        self._first = first
+        self._dealt[:] = 0
+        for index, player in enumerate(self._players):
+            player.begin(derive(first, index))
+
+    def _deal(self, games: Games) -> None:
+        """The next game in these environments, up to the learner's first decision."""
+        self.states[games] = self.game.deal(later_seeds(self._first[games], self._dealt[games]))
+        self._dealt[games] += np.uint64(1)
+        self._totals[games] = 0
+        self._settle(self.states, games, self._totals)
+        self._others_play(games)
+
+    def _others_play(self, games: Games) -> None:
+        """Until it is the learner's turn in each of these, or they are over."""
+        while True:
+            games = games[~self.game.over(self.states, games)]
+            games = games[~self._learns[self.states["turn"][games]]]
+            if not games.size:
+                return
+            decisions = Decisions(self.game, self.states, games)
+            actions = decide(self._players, self._seating, decisions)
+            decisions.check(actions)
+            self._advance(self.states, games, actions, self._totals)
+
+    def step(self, actions: NDArray[Any]) -> Step:
+        """One decision of the learner in each game, whole numbers `[num_envs]`. Raises ValueError for illegal ones."""
+        running, chosen = self._checked(actions)
+        if running.size:
+            self._advance(self.states, running, chosen, self._totals)
+            self._others_play(running)
+        over = self.game.over(self.states)
+        earned = self._totals.copy()
+        self._totals[:] = 0
+        ended = np.flatnonzero(over)
+        final = self._final(ended)
+        if ended.size:
+            self._deal(ended)
+        observations, info = self._seen()
+        rewards = earned[:, list(self.learner)].mean(axis=1)
+        return observations, rewards, over, np.zeros(self.num_envs, np.bool_), info | {"rewards": earned} | final
+
+    def _checked(self, actions: NDArray[Any]) -> tuple[Games, NDArray[np.uint8]]:
+        """The games that are not decided yet, and what was chosen for them once it is found to be legal."""
+        if not self._first.size:
+            raise ValueError(f"{self.game.name}: no games are on; reset() deals them")
+        chosen = np.asarray(actions)
+        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
+            raise ValueError(f"actions: {self.num_envs} whole numbers, not {chosen.dtype} {chosen.shape}")
+        wrong = chosen[(chosen < 0) | (chosen >= self.game.actions)]
+        if wrong.size:
+            raise ValueError(f"actions: whole numbers from 0 to {self.game.actions - 1}, not {wrong[0]}")
+        running = np.flatnonzero(self._legal)
+        played = chosen[running].astype(np.uint8)
+        self.game.check(self.states, running, played, self._legal[running])
+        return running, played
+
+    def _seen(self) -> tuple[Observations, dict[str, Any]]:
+        seats: NDArray[np.uint8] = self.states["turn"].copy()
+        self._legal = self.game.legal(self.states)
+        decided = self._legal == 0
+        seats[decided & ~self._learns[seats]] = self.learner[0]
+        self._seats_now = seats
+        mask = self._unpacked(self._legal[:, None], self.game.actions)
+        mask[decided] = 1
+        seen = self._unpacked(self.game.observe(self.states, seats=seats), self.game.bits)
+        return {"observation": seen, "action_mask": mask}, {"action_mask": mask.copy(), "seat": seats.copy()}
+
+    @staticmethod
+    def _unpacked(words: NDArray[np.uint64], bits: int) -> NDArray[np.int8]:
+        return unpack(words, bits, np.empty((len(words), bits), np.int8))
+
+    def _final(self, ended: Games) -> dict[str, Any]:
+        """What `info` says of the games that are over, before others are dealt in their place."""
+        if not ended.size:
+            return {}
+        seen = self._unpacked(self.game.observe(self.states, ended, self._seats_now[ended]), self.game.bits)
+        observations = np.full(self.num_envs, None, object)
+        for row, game in enumerate(ended):
+            mask = np.zeros(self.game.actions, np.int8)
+            observations[game] = {"observation": seen[row], "action_mask": mask}
+        returns = np.zeros((self.num_envs, self.game.seats), np.float32)
+        returns[ended] = self.game.returns(self.states, ended)
+        which = np.zeros(self.num_envs, np.bool_)
+        which[ended] = True
+        return {"final_obs": observations, "_final_obs": which, "returns": returns, "_returns": which.copy()}
+
+
+def _seats_of_learner(game: Game, learner: Sequence[int] | None) -> tuple[int, ...]:
+    if learner is None:
+        return next(team for team in game.teams if 0 in team)
+    chosen = tuple(dict.fromkeys(int(seat) for seat in learner))
+    if not chosen or not any(set(chosen) <= set(team) for team in game.teams):
+        teams = " or of ".join(str(list(team)) for team in game.teams)
+        raise ValueError(f"learner: one or more of {teams}, not {list(learner)}")
+    return chosen
+
+
+def _players(
+    game: Game, others: str | Player | Mapping[int, str | Player], seats: Sequence[int]
+) -> tuple[list[Player], NDArray[np.uint8]]:
+    """The players of the seats that the learner does not play, and which of them sits at each seat."""
+    seating = np.zeros(game.seats, np.uint8)
+    if not isinstance(others, Mapping):
+        return [_player(game, others)], seating
+    if sorted(others) != sorted(seats):
+        raise ValueError(f"others: a player for each of the seats {list(seats)}, not {list(others)}")
+    for index, seat in enumerate(others):
+        seating[seat] = index
+    return [_player(game, player) for player in others.values()], seating
+
+
+def _player(game: Game, player: str | Player) -> Player:
+    try:
+        return named_player(game, player) if isinstance(player, str) else player
+    except ValueError as error:
+        raise ValueError(f"others: {error}") from None

@@ -1,0 +1,89 @@
+"""`python examples/champion_in_environments.py`: the agent that comes with busso plays in PettingZoo and Gymnasium.
+
+It is given what these hand out, observations and action masks, as any agent of other people's code is. `--player
+runs/tressette/NAME` is a network of one's own, `--game spike` the other game with several seats.
+"""
+
+import argparse
+
+import gymnasium
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import envs  # noqa: F401 - registers the environments with Gymnasium
+from cards.play import Player, named_player
+from envs import spike_v0, tressette_v0
+from envs.aec import SeatsEnv
+from envs.players import Seated
+from train.dqn.frozen import load_frozen
+
+
+def parse() -> argparse.Namespace:
+    """What may be given on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--game", default="tressette", choices=["tressette", "spike"], help="which game")
+    parser.add_argument("--player", default="champion", help="a run folder, a checkpoint or champion (default)")
+    parser.add_argument("--against", help="a player by name; by default a rule player of the game")
+    parser.add_argument("--turns", type=int, default=100, help="games in PettingZoo, one at a time (default: 100)")
+    parser.add_argument("--batch", type=int, default=2048, help="games in the vector environment (default: 2048)")
+    return parser.parse_args()
+
+
+def in_pettingzoo(env: SeatsEnv, player: Player, against: str, games: int) -> NDArray[np.float64]:
+    """The loop of PettingZoo: `player` sits with player_0 and its partner; what player_0 earned in each game."""
+    ours = Seated(env.game, player)
+    other = named_player(env.game, against)
+    team = next(team for team in env.game.teams if 0 in team)
+    mine = {f"player_{seat}" for seat in team}
+    earned = np.zeros(games)
+    for game in range(games):
+        env.reset(seed=game)
+        for agent in env.agent_iter():
+            observation, reward, over, _, _ = env.last()
+            if agent == "player_0":
+                earned[game] += reward
+            if over:
+                env.step(None)
+            else:
+                env.step(ours.act_one(observation) if agent in mine else env.ask(other))
+    return earned
+
+
+def in_gymnasium(game: str, player: Player, against: str, games: int) -> NDArray[np.float64]:
+    """256 games at a time; what the first seat of `player` earned in each."""
+    width = min(256, games)
+    many = gymnasium.make_vec(f"busso/{game.capitalize()}-v0", num_envs=width, others=against)
+    ours = Seated(many.unwrapped.game, player, width)  # type: ignore[attr-defined]
+    seen, _ = many.reset(seed=0)
+    each, running = -(-games // width), np.zeros(width)
+    earned: list[list[float]] = [[] for _ in range(width)]
+    # As many games of each environment: the first to be over are the short ones.
+    while min(map(len, earned)) < each:
+        seen, reward, over, _, _ = many.step(ours.act(seen))
+        running += reward
+        for k in np.flatnonzero(over):
+            earned[k].append(running[k])
+        running[over] = 0
+    return np.array([those[:each] for those in earned]).ravel()
+
+
+def say(where: str, earned: NDArray[np.float64]) -> None:
+    """The mean with its 95% interval."""
+    half = 1.96 * earned.std(ddof=1) / np.sqrt(len(earned))
+    print(f"{where}: {earned.mean():+.3f} (± {half:.3f}) a game, {(earned > 0).mean():.1%} of {len(earned)} games won")
+
+
+def main() -> None:
+    """Play in both."""
+    args = parse()
+    env = {"tressette": tressette_v0, "spike": spike_v0}[args.game].env()
+    against = args.against or {"tressette": "greedy", "spike": "cautious"}[args.game]
+    player = load_frozen(env.game, args.player, torch.device("cpu"))
+    print(f"{args.player} against {against}; rewards are those of the environment")
+    say("PettingZoo", in_pettingzoo(env, player, against, args.turns))
+    say("Gymnasium", in_gymnasium(args.game, player, against, args.batch))
+
+
+if __name__ == "__main__":
+    main()

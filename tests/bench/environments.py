@@ -1,0 +1,69 @@
+"""The environments for other people's code: steps with observations and masks, and RLCard's beside them."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import envs  # noqa: F401 - registers the environments with Gymnasium
+from envs import spike_v0, tressette_v0
+from tests.bench.timing import report, seconds
+
+ROUNDS, DECISIONS = 5, 10_000
+WIDTH = 256
+
+
+def seconds_a_decision(env: Any, decisions: int = DECISIONS) -> float:
+    """Of PettingZoo's loop: `last`, a legal action by chance, `step`; seconds of the CPU."""
+    env.reset(seed=1)
+    done, started = 0, time.process_time()
+    while done < decisions:
+        seen, _, terminated, _, _ = env.last()
+        if terminated:
+            env.reset()
+            continue
+        env.step(random.choice(np.flatnonzero(seen["action_mask"]).tolist()))
+        done += 1
+    return (time.process_time() - started) / decisions
+
+
+def pettingzoo_decisions() -> None:
+    """Decisions/s of one environment on one core, beside RLCard's Leduc Hold'em in PettingZoo where it is installed.
+
+    Both are without PettingZoo's wrappers. RLCard: `pip install rlcard pygame`.
+    """
+    ours = {"tressette": tressette_v0.env(), "spike": spike_v0.env()}
+    others: dict[str, Any] = {}
+    try:
+        from pettingzoo.classic import leduc_holdem_v4
+
+        others["leduc_holdem"] = leduc_holdem_v4.raw_env()
+    except ImportError:
+        pass
+    both = ours | others
+    for env in both.values():
+        seconds_a_decision(env, 500)  # compiles
+    best = {name: min(seconds_a_decision(env) for _ in range(ROUNDS)) for name, env in both.items()}
+    for name in ours:
+        against = {"over_rlcard": round(best["leduc_holdem"] / best[name], 2)} if others else {}
+        report(f"pettingzoo_{name}", 1e-3 / best[name], "thousand decisions/s", target=144, **against)
+
+
+def vector_decisions() -> None:
+    """Decisions/s of the learner in 256 games of Tressette against random players, on one core."""
+    many = gymnasium.make_vec("busso/Tressette-v0", num_envs=WIDTH)
+    seen, _ = many.reset(seed=1)
+
+    def step() -> None:
+        nonlocal seen
+        seen, _, _, _, _ = many.step(seen["action_mask"].argmax(axis=1))
+
+    (spent,) = seconds(step)
+    report("vector_tressette", 1e-3 * WIDTH / spent, "thousand decisions/s")
+
+
+FIGURES = (pettingzoo_decisions, vector_decisions)

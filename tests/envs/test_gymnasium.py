@@ -1,0 +1,189 @@
+"""The environments for Gymnasium that play one game at a time: Blackjack and Sette e mezzo."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given
+from hypothesis import strategies as st
+
+import envs
+from cards.bits import unpack
+from cards.play import named_player, play
+from envs.players import Seated
+from envs.solo import SoloEnv
+from tests.blackjack import hidden as blackjack_hidden
+from tests.sette_mezzo import hidden as sette_mezzo_hidden
+from train.dqn.network import NetworkPlayer, QNetwork
+
+IDS = {"busso/Blackjack-v0": "blackjack", "busso/SetteMezzo-v0": "sette_mezzo"}
+each_id = pytest.mark.parametrize("name", IDS)
+GAMES = 3000
+
+
+def solo(game: str, **options: Any) -> SoloEnv:
+    return SoloEnv(game, **options)
+
+
+@pytest.mark.filterwarnings("error")
+@each_id
+def test_the_api_as_gymnasium_checks_it(name: str) -> None:
+    check_env(gymnasium.make(name).unwrapped)
+    check_env(gymnasium.make(name, render_mode="ansi").unwrapped)
+
+
+def test_importing_the_package_registers_them() -> None:
+    assert envs.__name__ == "envs"
+    assert {*IDS, "busso/Tressette-v0", "busso/Spike-v0"} <= set(gymnasium.registry)
+
+
+@pytest.mark.parametrize(
+    ("game", "options"),
+    [("blackjack", {}), ("blackjack", {"decks": 1, "ties": "push", "soft_17": "hit"}), ("sette_mezzo", {"limit": 6.5})],
+)
+def test_a_seed_is_its_game_and_earns_what_the_game_is_worth(game: str, options: dict[str, Any]) -> None:
+    """Of the same seeds, those too that the deal decides."""
+    env = solo(game, **options)
+    policy = next(iter(env.game.policies))
+    player, rule = named_player(env.game, policy), env.game.policies[policy]
+    seeds = np.arange(GAMES, dtype=np.uint64)
+    final, _ = play(env.game, seeds, [player], np.zeros((GAMES, 1), np.uint8))
+    earned, at_once = np.zeros(GAMES), 0
+    for seed in range(GAMES):
+        env.reset(seed=seed)
+        at_once += bool(env.game.over(env.table.states[:1])[0])
+        over = False
+        while not over:
+            _, reward, over, truncated, _ = env.step(int(rule(env.table.states[0], np.uint64(0))))
+            assert not truncated
+            earned[seed] += reward
+    assert np.array_equal(earned, env.game.returns(final)[:, 0])
+    assert (at_once > 0) == (game == "blackjack") and len(set(earned)) > 1
+
+
+@pytest.mark.parametrize("game", ["blackjack", "sette_mezzo"])
+def test_observations_are_those_of_the_game(game: str) -> None:
+    env, random = solo(game), np.random.default_rng(1)
+    for seed in range(30):
+        seen, info = env.reset(seed=seed)
+        states, over = env.game.deal(np.array([seed], np.uint64)), False
+        while not over:
+            assert np.array_equal(seen, unpack(env.game.observe(states), env.game.bits)[0])
+            assert info["action_mask"].all() and seen.dtype == info["action_mask"].dtype == np.int8
+            action = int(random.integers(env.game.actions))
+            if not env.game.over(states)[0]:
+                env.game.apply(states, np.array([action], np.uint8))
+            kept = seen.copy()
+            following, _, over, _, info = env.step(np.int64(action))
+            assert np.array_equal(seen, kept)
+            seen = following
+        assert np.array_equal(env.table.states[:1], states)
+
+
+@pytest.mark.parametrize(
+    ("game", "reshuffle"),
+    [("blackjack", blackjack_hidden.reshuffle_hidden), ("sette_mezzo", sette_mezzo_hidden.reshuffle_hidden)],
+)
+def test_what_is_hidden_is_not_seen(game: str, reshuffle: Any) -> None:
+    env, random = solo(game), np.random.default_rng(1)
+    changed = 0
+    for seed in range(50):
+        seen, _ = env.reset(seed=seed)
+        before = env.table.states[:1].copy()
+        reshuffle(env.table.states[:1], 0, random)
+        changed += not np.array_equal(env.table.states[:1], before)
+        assert np.array_equal(env.table.see(0), seen)
+    assert changed
+
+
+def test_a_game_that_the_deal_decides_is_over_by_the_first_step() -> None:
+    env = solo("blackjack")
+    states = env.game.deal(np.arange(200, dtype=np.uint64))
+    seed = int(np.flatnonzero(env.game.over(states))[0])
+    won = float(env.game.returns(states[seed : seed + 1])[0, 0])
+    for action in (0, 1):
+        _, info = env.reset(seed=seed)
+        assert info["action_mask"].tolist() == [1, 1]
+        _, reward, over, _, info = env.step(action)
+        assert (reward, over) == (won, True) and info["action_mask"].tolist() == [0, 0]
+    with pytest.raises(ValueError, match="the game is over"):
+        env.step(0)
+
+
+@each_id
+def test_a_network_of_busso_plays(name: str) -> None:
+    """By observations and masks alone, as it does when it is shown the game."""
+    env = gymnasium.make(name).unwrapped
+    assert isinstance(env, SoloEnv)
+    torch.manual_seed(1)
+    network = NetworkPlayer(QNetwork(env.game.bits, env.game.actions, [16], dueling=False))
+    seated, played = Seated(env.game, network), set()
+    for seed in range(60):
+        seen, info = env.reset(seed=seed)
+        over = env.game.over(env.table.states[:1])[0]  # by the deal: there is nothing to ask a player
+        while not over:
+            action = seated.act_one({"observation": seen, **info})
+            assert action == env.ask(network)
+            played.add(action)
+            seen, _, over, _, info = env.step(action)
+    assert played == {0, 1}
+
+
+def test_games_after_a_seed_follow_from_it() -> None:
+    one, other = solo("blackjack"), solo("blackjack")
+    for env in (one, other):
+        env.reset(seed=3)
+    later = [(one.reset()[0].tolist(), other.reset()[0].tolist()) for _ in range(20)]
+    assert all(mine == theirs for mine, theirs in later) and len({tuple(mine) for mine, _ in later}) > 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"game": "blackjack", "decks": 99}, "decks: infinite or 1 to 8"),
+        ({"game": "blackjack", "deck": 1}, "deck: blackjack has no such option"),
+        ({"game": "tressette"}, "game: tressette has 4 seats; envs.tressette_v0 is for PettingZoo"),
+        ({"game": "bridge"}, "there is no game 'bridge'"),
+        ({"game": "blackjack", "render_mode": "rgb_array"}, "render_mode: "),
+    ],
+)
+def test_a_bad_argument_is_named(arguments: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        SoloEnv(**arguments)
+
+
+def test_what_is_no_action_is_refused() -> None:
+    env = solo("blackjack")
+    with pytest.raises(ValueError, match=r"reset\(\) deals one"):
+        env.step(0)
+    env.reset(seed=1)
+    for action in (2, -1, None, 0.5):
+        with pytest.raises(ValueError, match="from 0 to 1"):
+            env.step(action)
+
+
+def test_render(capsys: pytest.CaptureFixture[str]) -> None:
+    env = solo("blackjack", render_mode="human")
+    env.reset(seed=3)
+    assert "player_0 has 11, the dealer shows 3" in capsys.readouterr().out
+    env = solo("blackjack", render_mode="ansi")
+    env.reset(seed=3)
+    env.step(0)
+    assert "the dealer has" in (env.render() or "") and "over; wins: " in (env.render() or "")
+
+
+@given(seed=st.integers(0, 2**63), actions=st.lists(st.integers(0, 1), min_size=25, max_size=25))
+def test_every_game_ends_and_is_won_or_lost(seed: int, actions: list[int]) -> None:
+    SETTE_MEZZO.reset(seed=seed)
+    for action in [*actions, 0]:
+        _, reward, over, _, _ = SETTE_MEZZO.step(action)
+        if over:
+            break
+        assert reward == 0
+    assert over and reward in (-1, 0, 1)
+
+
+SETTE_MEZZO = solo("sette_mezzo")
