@@ -40,6 +40,8 @@ COMMANDS = {
     "champion": Command("evaluate.champion"),
     "sweep": Command("evaluate.sweep"),
     "sweep-task": Command("train.sweep"),
+    "tune": Command("train.tune.__main__"),
+    "completion": Command("command.completion"),
 }
 
 

@@ -25,6 +25,7 @@ COMMANDS = (
     ("report", "python -m evaluate.report"),
     ("exploit", "python -m evaluate.exploit"),
     ("champion", "python -m evaluate.champion"),
+    ("tune", "python -m train.tune"),
 )
 TABLES = (("tabular", "tables of the small games"), ("batch_q", "tables of Corellian Spike, by batches of self-play"))
 

@@ -24,10 +24,11 @@ from train.dqn.frozen import check_players
 from train.dqn.gpu_memory import check_gpu_memory
 from train.dqn.threads import ThreadsBackend
 from train.dqn.trainer import Trainer as DqnTrainer
+from train.multirun import multirun
 from train.run.device import choose_device, gpu_names, other_gpus, this_machine
 from train.run.folder import RunFolder
 from train.run.metrics import logged
-from train.run.runner import Trainer, run
+from train.run.runner import Judge, Trainer, run
 from train.settings.algorithms import AnyRunSettings
 from train.settings.batch_q import BatchQSettings
 from train.settings.door import Chosen, at_the_door
@@ -47,7 +48,9 @@ def main(arguments: Sequence[str]) -> int:
 def _main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["doctor"]:
         return examine(arguments[1:])
-    options = parse("python -m train", "train", arguments)
+    options = parse("python -m train", "train", arguments, multirun=True)
+    if options.multirun and not options.print_config:
+        return multirun(options.overrides, train)
     chosen = at_the_door(options.overrides, this_machine())
     settings = chosen.settings
     if options.print_config:
@@ -56,15 +59,18 @@ def _main(arguments: Sequence[str]) -> int:
     return train(chosen)
 
 
-def train(chosen: Chosen) -> int:
-    """Start or resume the run that these settings mean; returns the exit code. Raises UserError."""
+def train(chosen: Chosen, judge: Judge | None = None) -> int:
+    """Start or resume the run that these settings mean; returns the exit code, 0 also where the judge gave it up.
+
+    Raises UserError.
+    """
     settings = chosen.settings
     if isinstance(settings, TrainSettings):
         check_players(settings)
     with RunFolder(settings) as folder, logged(folder.path):
         for note in chosen.notes:
             log.info(note)
-        return run(partial(open_trainer, settings, folder), folder)
+        return run(partial(open_trainer, settings, folder), folder, judge)
 
 
 def examine(arguments: Sequence[str]) -> int:

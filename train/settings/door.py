@@ -167,6 +167,7 @@ def _kind(rollout: RolloutSettings, on_gpu: bool) -> tuple[str, str]:
     """Which kind `auto` is, and why."""
     of_ray = [f"rollout.{name}" for name in ("workers", "gpus_per_worker") if getattr(rollout, name)]
     of_ray += ["rollout.threads"] if rollout.threads > 1 else []
+    of_ray += ["rollout.dashboard"] if rollout.dashboard else []
     if of_ray and rollout.blocks:
         raise SettingsError(
             f"{of_ray[0]}: is of Ray, rollout.blocks of threads; leave one out, or say rollout=ray or rollout=threads"
