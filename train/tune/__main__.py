@@ -76,7 +76,7 @@ def _run_trials(study: Study) -> int:
         try:
             code = _run(study, trial)
         except RunInUseError:
-            busy.add(trial.number)  # another process was quicker
+            busy.add(trial.number)  # somebody trains it by hand
             continue
         except SettingsError as error:
             study.fail(trial.number, str(error))

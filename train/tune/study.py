@@ -41,6 +41,7 @@ class Study:
         self._folder = search.folder
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(self._folder / ".lock", timeout=LOCK_SECONDS)
+        self._claim: FileLock | None = None  # on the trial that this process has, until its result is known
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         with self._alone(), warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -74,7 +75,7 @@ class Study:
             for trial in self.trials:
                 if trial.state == TrialState.RUNNING and READY not in trial.user_attrs:
                     self.fail(trial.number, "ended before it had its values")
-                elif trial.state == TrialState.RUNNING and trial.number not in busy and self._is_free(trial.number):
+                elif trial.state == TrialState.RUNNING and trial.number not in busy and self._claimed(trial.number):
                     return optuna.Trial(self._study, trial._trial_id)
                 else:
                     counted += trial.state.is_finished() or trial.state == TrialState.RUNNING
@@ -84,16 +85,16 @@ class Study:
         """The trial ended with this result and, if it is uncertain, its 95% interval."""
         if half_width is not None:
             self._attribute(number, "half_width", half_width)
-        self._study.tell(number, value)
+        self._tell(number, value)
 
     def prune(self, number: int) -> None:
         """The trial was given up."""
-        self._study.tell(number, state=TrialState.PRUNED)
+        self._tell(number, state=TrialState.PRUNED)
 
     def fail(self, number: int, why: str) -> None:
         """The trial could not be run to its end."""
         self._attribute(number, WHY, why)
-        self._study.tell(number, state=TrialState.FAIL)
+        self._tell(number, state=TrialState.FAIL)
 
     def _attribute(self, number: int, key: str, value: Any) -> None:
         trial = next(each for each in self.trials if each.number == number)
@@ -102,6 +103,7 @@ class Study:
     def _new(self) -> optuna.Trial:
         """A trial with values for everything that is searched, drawn by a sampler that its number seeds."""
         trial = self._study.ask()
+        self._claimed(trial.number)
         self._study.sampler = _sampler(self.search, trial.number)  # optuna asks it when a value is wanted
         values = {}
         for key, dimension in self.search.dimensions.items():
@@ -109,17 +111,21 @@ class Study:
         trial.set_user_attr(READY, values)
         return trial
 
-    def _is_free(self, number: int) -> bool:
-        """Whether no process has the run of the trial."""
-        lock = FileLock(self._folder / f"trial-{number:03d}" / ".lock", timeout=0)
+    def _claimed(self, number: int) -> bool:
+        """Whether the trial is this process's own now. Nobody's claim outlives its process."""
+        claim = FileLock(self._folder / f".trial-{number:03d}.lock", timeout=0)
         try:
-            lock.acquire()
+            claim.acquire()
         except Timeout:
             return False
-        except OSError:
-            return True  # it has no folder yet
-        lock.release()
+        self._claim = claim
         return True
+
+    def _tell(self, number: int, value: float | None = None, state: TrialState | None = None) -> None:
+        self._study.tell(number, value, state=state)
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
