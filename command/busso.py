@@ -41,6 +41,8 @@ COMMANDS = {
     "export": Command("evaluate.export.__main__"),
     "sweep": Command("evaluate.sweep"),
     "sweep-task": Command("train.sweep"),
+    "tune": Command("train.tune.__main__"),
+    "completion": Command("command.completion"),
 }
 
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
+from command.as_hydra import refuse_what_has_no_effect
 from command.checks import SettingsError, require
 from command.quoting import quoted
 from command.renamed import refuse_old_spellings
+from command.space import Choice, Dimension, Interval
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -29,14 +31,14 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
-    refuse_old_spellings(overrides)
+    _refuse(overrides)
     with _refused_by_name(overrides):
         return settings_from_dict(schema, _composed(config_name, overrides))
 
 
 def chosen_algo(overrides: list[str]) -> str:
     """`algo` of a command line of `python -m train`, which decides what settings there are. Raises SettingsError."""
-    refuse_old_spellings(overrides)
+    _refuse(overrides)
     chosen_by = ("hydra.searchpath", *(path.name for path in CONF.iterdir() if path.is_dir()))
     groups = [override for override in overrides if override.partition("=")[0] in chosen_by]
     with _refused_by_name(groups):
@@ -62,14 +64,75 @@ def combinations(overrides: list[str]) -> list[dict[str, str]]:
     return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
 
+def _refuse(overrides: list[str]) -> None:
+    refuse_old_spellings(overrides)
+    refuse_what_has_no_effect(overrides)
+
+
+def search_space(overrides: list[str]) -> dict[str, Dimension]:
+    """What overrides such as `seed=0,1` or `learner.lr=tag(log,interval(1e-4,1e-2))` let a search choose from, by key.
+
+    Raises SettingsError.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import IntervalSweep
+
+    found: dict[str, Dimension] = {}
+    with _refused_by_name(overrides):
+        for each in OverridesParser.create().parse_overrides([quoted(override) for override in overrides]):
+            if not each.is_sweep_override():
+                continue
+            key, value = each.get_key_element(), each.value()
+            require(key not in found, key, "given once", each.input_line)
+            if isinstance(value, IntervalSweep):
+                found[key] = _interval(key, value)
+            else:
+                found[key] = Choice(tuple(each.sweep_string_iterator()))
+    return found
+
+
+def _interval(key: str, sweep: Any) -> Interval:
+    low, high, log = sweep.start, sweep.end, "log" in sweep.tags
+    require(low < high, key, "an interval whose end is greater than its begin", (low, high))
+    require(low > 0 or not log, key, "an interval above 0, with tag(log,...)", (low, high))
+    return Interval(low, high, log, isinstance(low, int) and isinstance(high, int))
+
+
+def show(info: str, config_name: str, overrides: list[str]) -> None:
+    """Print what Hydra knows of how these settings are composed: `defaults-tree` and the like. Raises SettingsError."""
+    import logging
+
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.types import RunMode
+
+    _refuse(overrides)
+    with _refused_by_name(overrides), _initialised():
+        hydra = GlobalHydra.instance().hydra
+        assert hydra is not None
+        root = logging.getLogger()
+        before = root.level, list(root.handlers)
+        try:
+            hydra.show_info(info, config_name, [quoted(override) for override in overrides], run_mode=RunMode.RUN)
+        finally:  # Hydra sets up logging as for a job of its own
+            root.setLevel(before[0])
+            root.handlers[:] = before[1]
+
+
 def _composed(config_name: str, overrides: list[str]) -> DictConfig:
     from hydra import compose as hydra_compose
+
+    with _initialised():
+        return hydra_compose(config_name, [quoted(override) for override in overrides])
+
+
+@contextmanager
+def _initialised() -> Iterator[None]:
     from hydra import initialize_config_dir
 
     with initialize_config_dir(str(CONF), version_base="1.3"), warnings.catch_warnings():
         # Hydra goes on without a folder of hydra.searchpath that is not there, and then misses what lies in it.
         warnings.filterwarnings("error", r"provider=hydra\.searchpath")
-        return hydra_compose(config_name, [quoted(override) for override in overrides])
+        yield
 
 
 @contextmanager
@@ -95,6 +158,8 @@ def _one_line(error: Exception) -> str:
         text = " ".join(line for line in lines[:20] if "search path" not in line and "provider=" not in line)
     if "is not a ListConfig" in text or "to list" in text.lower():
         text = "a list is wanted, such as [a,b]"
+    if text.startswith("Ambiguous value for argument"):
+        text = f"{text.partition(chr(39))[2].rstrip(chr(39))}: several values are for --multirun, which runs them all"
     if "is not in struct" in text:
         text = "there is no such setting with these choices; --cfg prints those that there are"
     if text.startswith("provider=hydra.searchpath"):

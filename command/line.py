@@ -1,4 +1,4 @@
-"""The command line that all commands of busso share: `key=value ...`, --cfg and --help."""
+"""The command line that all commands of busso share: `key=value ...`, --cfg, --help and the other flags of Hydra."""
 
 from __future__ import annotations
 
@@ -10,20 +10,44 @@ from pathlib import Path
 
 import yaml
 
-from command.compose import CONF
+from command.as_hydra import add_flags, refuse_flags, search_path, with_values
+from command.compose import CONF, show
 from command.errors import UserError
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """Hydra overrides, and whether only the resulting settings are to be printed."""
+    """Hydra overrides, whether only the resulting settings are to be printed, and whether a grid is to be run."""
 
     overrides: list[str]
     print_config: bool
+    multirun: bool = False
 
 
-def parse(program: str, config_name: str, arguments: Sequence[str]) -> CommandLine:
-    """Parse a command line; --help lists the config groups and prints all their files. Exits on misuse."""
+def parse(
+    program: str, config_name: str, arguments: Sequence[str], multirun: bool = False, explanation: str | None = None
+) -> CommandLine:
+    """Parse a command line; --help lists the config groups and prints all their files. Exits on misuse.
+
+    What --info and --shell-completion ask for is printed here, and ends the process. `explanation`, a docstring, is
+    what --help begins with. Raises SettingsError for flags of Hydra that mean nothing here.
+    """
+    parser = _parser(program, config_name, explanation)
+    found = parser.parse_intermixed_args(with_values(arguments))
+    refuse_flags(found, multirun)
+    overrides = [*search_path(found.config_dir, found.overrides), *found.overrides]
+    if found.shell_completion is not None:
+        from command.completion import script_for
+
+        print(script_for(found.shell_completion), end="")
+        sys.exit(0)
+    if found.info is not None:
+        show(found.info, config_name, overrides)
+        sys.exit(0)
+    return CommandLine(overrides, found.cfg is not None or found.resolve, found.multirun)
+
+
+def _parser(program: str, config_name: str, explanation: str | None) -> argparse.ArgumentParser:
     groups = "\n".join(
         f"  {folder.name:<12}{', '.join(sorted(path.stem for path in folder.glob('*.yaml')))}"
         for folder in sorted(CONF.iterdir())
@@ -35,13 +59,14 @@ def parse(program: str, config_name: str, arguments: Sequence[str]) -> CommandLi
     parser = argparse.ArgumentParser(
         program,
         usage=f"{program} [key=value ...] [--cfg]",
+        description=explanation.strip() if explanation else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=f"config groups (group=choice):\n{groups}\n\nsettings:\n\n{text}",
+        allow_abbrev=False,
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="settings, as Hydra overrides")
-    parser.add_argument("--cfg", action="store_true", help="print the settings that result, and stop")
-    found = parser.parse_args(arguments)
-    return CommandLine(found.overrides, found.cfg)
+    add_flags(parser)
+    return parser
 
 
 def _groups(path: Path) -> list[str]:

@@ -26,6 +26,7 @@ COMMANDS = (
     ("exploit", "python -m evaluate.exploit"),
     ("champion", "python -m evaluate.champion"),
     ("export", "python -m evaluate.export"),
+    ("tune", "python -m train.tune"),
 )
 TABLES = (("tabular", "tables of the small games"), ("batch_q", "tables of Corellian Spike, by batches of self-play"))
 

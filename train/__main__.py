@@ -25,10 +25,11 @@ from train.dqn.frozen import check_players
 from train.dqn.gpu_memory import check_gpu_memory
 from train.dqn.threads import ThreadsBackend
 from train.dqn.trainer import Trainer as DqnTrainer
+from train.multirun import multirun
 from train.run.device import choose_device, gpu_names, other_gpus, this_machine
 from train.run.folder import RunFolder
 from train.run.metrics import logged
-from train.run.runner import Trainer, run
+from train.run.runner import Judge, Trainer, run
 from train.settings.algorithms import AnyRunSettings
 from train.settings.batch_q import BatchQSettings
 from train.settings.door import Chosen, at_the_door
@@ -48,31 +49,30 @@ def main(arguments: Sequence[str]) -> int:
 def _main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["doctor"]:
         return examine(arguments[1:])
-    options = parse("python -m train", "train", arguments)
-    chosen = _with_start(at_the_door(options.overrides, this_machine()), options.overrides)
-    settings = chosen.settings
+    options = parse("python -m train", "train", arguments, multirun=True)
+    if options.multirun and not options.print_config:
+        return multirun(options.overrides, train)
+    chosen = at_the_door(options.overrides, this_machine())
     if options.print_config:
-        print("".join(f"# {note}\n" for note in chosen.notes) + as_yaml(settings), end="")
+        chosen = with_shape_of_start(chosen)
+        print("".join(f"# {note}\n" for note in chosen.notes) + as_yaml(chosen.settings), end="")
         return 0
     return train(chosen)
 
 
-def _with_start(chosen: Chosen, overrides: Sequence[str]) -> Chosen:
-    if not isinstance(chosen.settings, TrainSettings):
-        return chosen
-    settings, notes = with_shape_of_start(chosen.settings, overrides)
-    return Chosen(settings, (*chosen.notes, *notes))
+def train(chosen: Chosen, judge: Judge | None = None) -> int:
+    """Start or resume the run that these settings mean; returns the exit code, 0 also where the judge gave it up.
 
-
-def train(chosen: Chosen) -> int:
-    """Start or resume the run that these settings mean; returns the exit code. Raises UserError."""
+    Raises UserError.
+    """
+    chosen = with_shape_of_start(chosen)
     settings = chosen.settings
     if isinstance(settings, TrainSettings):
         check_players(settings)
     with RunFolder(settings) as folder, logged(folder.path):
         for note in chosen.notes:
             log.info(note)
-        return run(partial(open_trainer, settings, folder), folder)
+        return run(partial(open_trainer, settings, folder), folder, judge)
 
 
 def examine(arguments: Sequence[str]) -> int:
@@ -80,7 +80,7 @@ def examine(arguments: Sequence[str]) -> int:
     from train import doctor, stages
 
     options = parse("python -m train doctor", "train", arguments)
-    settings = _with_start(at_the_door(options.overrides, this_machine()), options.overrides).settings
+    settings = with_shape_of_start(at_the_door(options.overrides, this_machine())).settings
     if not isinstance(settings, TrainSettings):
         raise SettingsError(f"doctor: looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray")
     check_players(settings)

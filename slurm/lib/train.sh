@@ -41,16 +41,17 @@ tell() {
     kill "-$signal" "$trainer" 2>/dev/null
 }
 
+# shellcheck disable=SC2154 # module: what the trainer is, set by tune.sh
 train() { # OVERRIDES...: ends the job
     local before code
     trap 'stop_ray; remove_tmp' EXIT
     set_minutes
-    say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m train $*"
+    say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m ${module:-train} $*"
     start_ray || exit 2
     if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
     [[ $signal == TERM ]] && exit 143
     # In the background, because a trap waits for a command in the foreground.
-    "${python[@]}" -m train "$@" &
+    "${python[@]}" -m "${module:-train}" "$@" &
     trainer=$!
     [[ $signal ]] && tell # the signal came while Ray started
     while :; do # a signal ends `wait` early

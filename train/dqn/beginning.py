@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import torch
@@ -12,6 +11,7 @@ from train.dqn import champion
 from train.dqn.frozen import file_of, holds_table, load_champion, load_network
 from train.dqn.league import Weights
 from train.run import checkpoint
+from train.settings.door import Chosen
 from train.settings.dqn import TrainSettings
 from train.settings.learning import NetworkSettings
 
@@ -19,17 +19,16 @@ KEY = "network.start"
 _SHAPE = ("hidden", "symmetric", "inputs", "dueling")
 
 
-def with_shape_of_start(
-    settings: TrainSettings, overrides: Sequence[str] = ()
-) -> tuple[TrainSettings, tuple[str, ...]]:
-    """The settings with the shape of the network that the run begins with and no random play at first; a line on it.
+def with_shape_of_start(chosen: Chosen) -> Chosen:
+    """The settings with the shape of the network that the run begins with, and without random play at first.
 
     Raises SettingsError where there is none, it is of another game, or the command line names another shape.
     """
-    if settings.network.start is None:
-        return settings, ()
+    settings = chosen.settings
+    if not isinstance(settings, TrainSettings) or settings.network.start is None:
+        return chosen
     shape = _read(settings)[1]
-    given = {each.lstrip("+~").partition("=")[0] for each in overrides}
+    given = {each.lstrip("+~").partition("=")[0] for each in chosen.given}
     for name in _SHAPE:
         own, theirs = getattr(settings.network, name), getattr(shape, name)
         if f"network.{name}" in given and own != theirs:
@@ -40,8 +39,10 @@ def with_shape_of_start(
     explore = settings.exploration
     if "exploration.start" not in given:  # it need not play at random first
         explore = replace(explore, start=explore.end)
-    what = f"{KEY}: begins with the weights of {settings.network.start}, and its shape, hidden={network.hidden}"
-    return replace(settings, network=network, exploration=explore), (what,)
+    line = f"{KEY}: begins with the weights of {settings.network.start}, and its shape, hidden={network.hidden}"
+    return replace(
+        chosen, settings=replace(settings, network=network, exploration=explore), notes=(*chosen.notes, line)
+    )
 
 
 def weights_to_begin_with(settings: TrainSettings) -> Weights:

@@ -110,6 +110,11 @@ class Learner:
     def lr(self, value: float) -> None:
         self._optimizer.lr = value
 
+    def values(self, observation: Tensor) -> Tensor:
+        """Of all actions, `[rows, actions]`, by the network that is updated, in the format in which it computes."""
+        values: Tensor = self._online.working(observation)
+        return values
+
     def update_many(self, count: int) -> None:
         """`count` times `update`, on a GPU by CUDA graphs."""
         if self._captured is None:

@@ -132,6 +132,11 @@ class ReplayBuffer:
         weight = (self._size * probability).pow(-self._beta)
         return Sample(self._rows(index), index, (weight / weight.max()).float())
 
+    def spread(self, rows: int) -> Batch:
+        """At most so many transitions, evenly over the buffer: a look that draws nothing."""
+        step = max(1, -(-self.size // rows))
+        return self._rows(torch.arange(0, self.size, step, device=self._greatest.device))
+
     def set_priorities(self, index: Tensor, td_error: Tensor) -> None:
         """After an update, remember how wrong the sampled rows were. No effect when sampling uniformly."""
         if self._priorities is not None:

@@ -18,6 +18,7 @@ from train.dqn.backend import BackendLostError, RolloutBackend
 from train.dqn.beginning import weights_to_begin_with
 from train.dqn.best import Best, report_best
 from train.dqn.counters import Counters
+from train.dqn.distributions import look
 from train.dqn.divergence import Watch
 from train.dqn.exploration import epsilon, linear
 from train.dqn.first_layer import FirstLayer
@@ -255,6 +256,7 @@ class Trainer:
 
     def _evaluate(self) -> None:
         self._start_evaluation(self.counters.env_steps, self.learner.acting_weights())
+        self._runner.metrics.histograms(self.counters.env_steps, *look(self.learner, self.replay))
 
     def _start_evaluation(self, tag: int, weights: Weights) -> None:
         self._watch.state({"evaluated": weights, "learner": self.learner.state_dict()})
@@ -268,7 +270,7 @@ class Trainer:
         for name, duel in duels.items():
             row[evaluation_scalar("win_rate", name)] = duel.win_rate.mean
             row[evaluation_scalar("points", name)] = duel.points.mean
-        self._runner.metrics.write(tag, row)
+        self._runner.evaluated(tag, row)
         self._runner.display.evaluated(duels)
         self._best.offer(weights, tag, duels)
 

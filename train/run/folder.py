@@ -26,6 +26,10 @@ CHANGEABLE = (*BUDGET_KEYS, "runs", "device", "log_every_episodes", "log_min_sec
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 
 
+class RunInUseError(SettingsError):
+    """Another process has the run's folder."""
+
+
 class RunFolder:
     """runs/<game>/<name>, held by one process at a time. Use as a context."""
 
@@ -42,7 +46,7 @@ class RunFolder:
             self._lock = FileLock(self.path / ".lock", timeout=0)
             self._lock.acquire()
         except Timeout:
-            raise SettingsError(
+            raise RunInUseError(
                 f"{self.path}: another process is using this run; wait for it, or choose another with name=..."
             ) from None
         except OSError as error:

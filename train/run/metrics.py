@@ -8,10 +8,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from torch.utils.tensorboard import SummaryWriter
+from numpy.typing import NDArray
 
 from cards.kinds import curve_name
+from train.run.board import Board
 
 SCALARS = (
     "rollout/episode_return",  # mean over the network's seats; empty in self-play, where it is always 0
@@ -62,24 +64,30 @@ class Metrics:
     ) -> None:
         columns = ["env_steps", *scalars, *evaluation_scalars(opponents)]
         self._path = folder / "metrics.csv"
-        rows = [row for row in _rows(self._path) if _is_kept(row, env_steps, again)] if env_steps else []
+        before = _rows(self._path) if env_steps else []
+        rows = [row for row in before if _is_kept(row, env_steps, again)]
+        # Evaluations that are made again are on the board already, and come out the same.
+        self._on_board = {step for row in before if (step := _step(row)) in again and _is_evaluation(row)}
         old = list(rows[0]) if rows else []
         self._columns = old + [name for name in columns if name not in old]
         _write(self._path, self._columns, rows)
         self._file = self._path.open("a", newline="")
         self._rows = csv.DictWriter(self._file, self._columns, restval="", extrasaction="ignore")
-        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=env_steps + 1 if env_steps else 0)
-        if not env_steps:
-            self._board.add_text("config", f"```yaml\n{config_text}```", 0)
+        self._board = Board(folder, config_text, columns, env_steps)
 
     def write(self, env_steps: int, scalars: Mapping[str, float]) -> None:
         """One row of metrics.csv, and one point on each curve. What is not finite is left out."""
         known = {name: value for name, value in scalars.items() if math.isfinite(value)}
         self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})
         self._file.flush()
-        for name, value in known.items():
-            self._board.add_scalar(name, value, env_steps)
-        self._board.flush()  # a run may be killed, and goes on from its checkpoint: no point before that may be missing
+        if env_steps not in self._on_board or "rollout/episodes" in known:
+            self._board.scalars(env_steps, known)
+        self._board.flush()
+
+    def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]], norms: Mapping[str, float]) -> None:
+        """What TensorBoard alone has: a histogram of each array, and a point on a curve of each norm."""
+        self._board.histograms(env_steps, values)
+        self._board.scalars(env_steps, norms)
 
     def close(self) -> None:
         """Everything to disk."""
@@ -105,11 +113,20 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 def _is_kept(row: Mapping[str, str], env_steps: int, again: Sequence[int]) -> bool:
     """Whether a row was written before the checkpoint at `env_steps`, and is no evaluation that is made `again`."""
+    step = _step(row)
+    return 0 <= step <= env_steps and not (step in again and _is_evaluation(row))
+
+
+def _step(row: Mapping[str, str]) -> int:
+    """Of a row; -1 of one that has none."""
     try:
-        step = int(row["env_steps"])
+        return int(row["env_steps"])
     except (KeyError, ValueError):
-        return False
-    return 0 <= step <= env_steps and not (step in again and not row.get("rollout/episodes"))
+        return -1
+
+
+def _is_evaluation(row: Mapping[str, str]) -> bool:
+    return not row.get("rollout/episodes")
 
 
 def _write(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:

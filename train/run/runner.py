@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from command.checks import SettingsError
+from train.run.board import finish
 from train.run.budget import Budget
 from train.run.cadence import Cadence
 from train.run.folder import BUDGET_KEYS, RunFolder
@@ -30,6 +31,9 @@ from train.settings.run import RunSettings
 log = logging.getLogger("train")
 
 _SHOW_SECONDS = 0.25
+
+# Looks at the curves of an evaluation, made when this share of the budget was spent: whether to give the run up.
+Judge = Callable[[float, Mapping[str, float]], bool]
 
 
 @dataclass(frozen=True)
@@ -101,13 +105,19 @@ class Trainer(Protocol):
 
 
 class Runner:
-    """One start of a run. To its trainer it offers `metrics`, `display`, `stop_requested` and `save_checkpoint`."""
+    """One start of a run.
+
+    To its trainer it offers `metrics`, `display`, `stop_requested`, `save_checkpoint` and `evaluated`.
+    """
 
     metrics: Metrics
     display: Display
 
-    def __init__(self, trainer: Trainer, folder: RunFolder, stop_requested: Callable[[], bool]) -> None:
-        self.stop_requested = stop_requested
+    def __init__(
+        self, trainer: Trainer, folder: RunFolder, stop_requested: Callable[[], bool], judge: Judge | None = None
+    ) -> None:
+        self.given_up = False  # by the judge
+        self._stop_requested, self._judge = stop_requested, judge
         self._trainer = trainer
         self._folder = folder
         self._rates = RecentRates()
@@ -132,6 +142,17 @@ class Runner:
             with closing(self._trainer.open_metrics(self._folder.path)) as self.metrics:
                 self._learn()
         return self._trainer.complete()
+
+    def stop_requested(self) -> bool:
+        """Whether this start is to end before the run is complete."""
+        return self.given_up or self._stop_requested()
+
+    def evaluated(self, env_steps: int, scalars: Mapping[str, float]) -> None:
+        """Put an evaluation of the weights of `env_steps` on the curves, and ask the judge, if there is one."""
+        self.metrics.write(env_steps, scalars)
+        share = self._trainer.budget.spent(self._trainer.progress.done)
+        if self._judge is not None and not self.given_up and share < 1:
+            self.given_up = self._judge(share, scalars)
 
     def save_checkpoint(self) -> None:
         """Write one in the background. Raises CheckpointError when an earlier one could not be written."""
@@ -185,16 +206,23 @@ class Runner:
         self.display.show(Status(share, at.done, at.env_steps, at.updates, *rates, left, at.unit))
 
 
-def run(open_trainer: Callable[[], AbstractContextManager[Trainer]], folder: RunFolder) -> int:
-    """Start or resume the run in the folder; returns the exit code.
+def run(
+    open_trainer: Callable[[], AbstractContextManager[Trainer]], folder: RunFolder, judge: Judge | None = None
+) -> int:
+    """Start or resume the run in the folder; returns the exit code, 0 also for a run that the judge gave up.
 
     The trainer's context, with whatever plays for it, ends before the results are made.
     """
     with StopRequest() as stop:  # to the very end: a signal that nobody handles would end the process without a word
         with open_trainer() as trainer:
-            complete = Runner(trainer, folder, lambda: stop.signal is not None).run()
+            runner = Runner(trainer, folder, lambda: stop.signal is not None, judge)
+            complete = runner.run()
         if complete:
             trainer.report()
+            finish(folder.path, trainer.progress.env_steps)
+            return 0
+        if stop.signal is None and runner.given_up:
+            log.info("given up after %s", trainer.progress)
             return 0
         return _interrupted(trainer, folder, stop)
 

@@ -41,10 +41,11 @@ class Machine:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Settings in which nothing is left to the machine, and a line on each thing that was."""
+    """Settings in which nothing is left to the machine, a line on each thing that was, and what was `given`."""
 
     settings: AnyRunSettings
     notes: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
 
 
 def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
@@ -52,13 +53,13 @@ def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
     given, overrides = overrides, [each for each in overrides if each != NO_EXPERIMENT]
     settings = settings_of(overrides)
     if not isinstance(settings, TrainSettings):
-        return Chosen(settings)
+        return Chosen(settings, given=tuple(given))
     settings, recipe = (settings, ()) if _names_a_recipe(given) else _with_gpu_recipe(overrides, settings, machine)
     settings = _against(overrides, settings)
     if f"experiment={FINISH}" in overrides and settings.network.start is None:
         raise SettingsError(f"network.start: experiment={FINISH} goes on with a network; say network.start=RUN")
     rollout, why = _rollout(settings, machine)
-    return Chosen(replace(settings, rollout=rollout), (*recipe, *why))
+    return Chosen(replace(settings, rollout=rollout), (*recipe, *why), tuple(given))
 
 
 def _against(overrides: Sequence[str], settings: TrainSettings) -> TrainSettings:
@@ -170,6 +171,7 @@ def _kind(rollout: RolloutSettings, on_gpu: bool) -> tuple[str, str]:
     """Which kind `auto` is, and why."""
     of_ray = [f"rollout.{name}" for name in ("workers", "gpus_per_worker") if getattr(rollout, name)]
     of_ray += ["rollout.threads"] if rollout.threads > 1 else []
+    of_ray += ["rollout.dashboard"] if rollout.dashboard else []
     if of_ray and rollout.blocks:
         raise SettingsError(
             f"{of_ray[0]}: is of Ray, rollout.blocks of threads; leave one out, or say rollout=ray or rollout=threads"

@@ -57,6 +57,7 @@ class RolloutSettings:
     heartbeat_seconds: float = 60.0
     nodes: int = 1
     join_seconds: float = 120.0
+    dashboard: bool = False
 
     def __post_init__(self) -> None:
         check_one_of("rollout.kind", self.kind, *ROLLOUT_KINDS)
@@ -68,6 +69,7 @@ class RolloutSettings:
         alone = self.kind == "threads" and self.nodes == 1
         wanted = "null without other nodes, which have rollout.nodes=N with rollout=threads; or rollout=ray"
         require(not (alone and self.workers), "rollout.workers", wanted, self.workers)
+        require(not (alone and self.dashboard), "rollout.dashboard", wanted.replace("null", "false"), self.dashboard)
         check_range("rollout.threads", self.threads, 1, MAX_THREADS)
         fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)

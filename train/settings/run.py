@@ -13,7 +13,8 @@ from cards.kinds import options_of_player
 from command.checks import MAX_SEED, SettingsError, check_not_negative, check_positive, check_range, require
 from command.game import load_configured_game
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=,+-]*")
+_PART = r"[A-Za-z0-9][A-Za-z0-9._=,+-]*"
+_NAME = re.compile(rf"{_PART}(/{_PART})*")
 
 
 @dataclass
@@ -27,7 +28,7 @@ class RunSettings:
     runs: str = "runs"
 
     def __post_init__(self) -> None:
-        require(bool(_NAME.fullmatch(self.name)), "name", "a folder of letters, digits and -_=,.", self.name)
+        require(is_run_name(self.name), "name", "a folder of letters, digits and -_=,. (or a/b)", self.name)
         require(bool(self.runs.strip()), "runs", "a folder", self.runs)
         check_range("seed", self.seed, 0, MAX_SEED)
         self.load_game()
@@ -62,6 +63,11 @@ class CheckpointSettings:
     def __post_init__(self) -> None:
         check_positive("checkpoint", self, "every_episodes", "keep")
         check_not_negative("checkpoint", self, "min_seconds")
+
+
+def is_run_name(text: str) -> bool:
+    """Whether runs/<game>/<text> can be the folder of a run."""
+    return _NAME.fullmatch(text) is not None
 
 
 def job_minutes() -> float | None:

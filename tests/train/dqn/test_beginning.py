@@ -9,6 +9,8 @@ from command.checks import SettingsError
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import settings
 from train.dqn.beginning import weights_to_begin_with, with_shape_of_start
+from train.settings.door import Chosen
+from train.settings.dqn import TrainSettings
 
 SHAPES = ["network.hidden=[24]", "network.symmetric=true"]
 
@@ -22,7 +24,9 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:
     """With a learning rate that changes next to nothing, it ends with them too; without random play at first."""
-    chosen, (line,) = with_shape_of_start(settings(tmp_path, f"network.start={first}"), [])
+    found = with_shape_of_start(Chosen(settings(tmp_path, f"network.start={first}")))
+    chosen, (line,) = found.settings, found.notes
+    assert isinstance(chosen, TrainSettings)
     assert chosen.network.hidden == [24] and chosen.network.symmetric and chosen.network.inputs is None
     assert chosen.exploration.start == chosen.exploration.end and str(first) in line
     weights = weights_to_begin_with(chosen)
@@ -45,9 +49,10 @@ def test_resumed_equals_uninterrupted(first: Path, tmp_path: Path) -> None:
 def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
     """The rate at which it plays at random may be asked for; the shape is that of the file."""
     given = ["network.start=champion", "exploration.start=0.5"]
-    chosen, _ = with_shape_of_start(settings(tmp_path, *given), given)
+    chosen = with_shape_of_start(Chosen(settings(tmp_path, *given), given=tuple(given))).settings
+    assert isinstance(chosen, TrainSettings)
     assert chosen.exploration.start == 0.5 and chosen.network.symmetric
-    assert with_shape_of_start(settings(tmp_path), []) == (settings(tmp_path), ())
+    assert with_shape_of_start(Chosen(settings(tmp_path))) == Chosen(settings(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -61,5 +66,5 @@ def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
 def test_what_is_refused(given: list[str], says: str, first: Path, tmp_path: Path) -> None:
     given = [each.format(first=first) for each in given]
     with pytest.raises(SettingsError, match=says) as caught:
-        with_shape_of_start(settings(tmp_path, *given), given)
+        with_shape_of_start(Chosen(settings(tmp_path, *given), given=tuple(given)))
     assert "\n" not in str(caught.value)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
+from train.dqn.cluster.gauges import Gauges
 from train.dqn.cluster.messages import Arrays, RequestFields, WeightArrays
 from train.dqn.cluster.pool import HEALTH
 
@@ -35,6 +36,11 @@ def _tensors(arrays: WeightArrays) -> Weights:
     return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
 
+def _gauges(settings: TrainSettings) -> Gauges | None:
+    """Where somebody looks at them."""
+    return Gauges(f"{settings.game_name}/{settings.name}") if settings.rollout.dashboard else None
+
+
 class WorkerActor:
     """`RolloutWorker` as an actor. It hears of new weights and says how far it is while it plays."""
 
@@ -47,6 +53,7 @@ class WorkerActor:
         torch.set_num_threads(settings.rollout.threads)
         self._worker = RolloutWorker(settings, _device(settings.rollout.gpus_per_worker))
         self._worker.play(RolloutRequest(0, 1, 0.0))  # compiles the game, so that a heartbeat need not allow for it
+        self._gauges = _gauges(settings)
         self._loaded = -1
         self._newest: tuple[int, list[Any]] = (-1, [])
 
@@ -73,6 +80,8 @@ class WorkerActor:
         rollout = self._worker.play(RolloutRequest(*request), _tensors(ray.get(member[0])) if member else None)
         about = {name: value for name, value in vars(rollout).items() if name != "transitions"}
         arrays: Any = rollout.transitions  # of NumPy: this worker keeps nothing on a device
+        if self._gauges is not None:
+            self._gauges.played(request[1], len(arrays.action), max(0, self._newest[0] - self._loaded))
         return about | {"request": request}, list(arrays)
 
     def _hear_of(self, version: int, weights: list[Any]) -> None:

@@ -82,7 +82,7 @@ class Broker:
         """Until the learner closes its end."""
         order: Order = self._link.hear()
         threading.Thread(target=self._listen, daemon=True).start()
-        connect(order.rollout)
+        dashboard = connect(order.rollout)
         ignore_signals()  # again: Ray has put handlers of its own in their place
         Watch(partial(lost, self._link)).start()
         if order.describe_nodes:
@@ -90,7 +90,8 @@ class Broker:
             return
         self._pool = WorkerPool(order, self, self._events.put)
         self._started = True
-        self._link.tell("hello", self._pool.describe())
+        shown = f"; Ray's dashboard: http://{dashboard}" if order.rollout.dashboard and dashboard else ""
+        self._link.tell("hello", self._pool.describe() + shown)
         while not self._ended:
             self._pool.look_after_workers()
             with suppress(queue.Empty):

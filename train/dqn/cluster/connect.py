@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import socket
@@ -25,10 +26,11 @@ class MissingNodesError(SettingsError):
     exit_code = 69
 
 
-def connect(rollout: RolloutSettings, asked: str = "rollout=ray", instead: str = "rollout=local") -> None:
+def connect(rollout: RolloutSettings, asked: str = "rollout=ray", instead: str = "rollout=local") -> str:
     """Join the cluster of RAY_ADDRESS, or start one here within what this job may use.
 
-    Raises SettingsError, which says how it was `asked` for and what to say `instead`.
+    Returns where its dashboard is, as `127.0.0.1:8265`; "" if it has none. Raises SettingsError, which says how it was
+    `asked` for and what to say `instead`.
     """
     address = os.environ.get("RAY_ADDRESS")
     if address:
@@ -40,7 +42,7 @@ def connect(rollout: RolloutSettings, asked: str = "rollout=ray", instead: str =
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     started = {} if address else _own_cluster(rollout)
     try:
-        ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
+        cluster = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
     except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         text = (str(error).splitlines() or [type(error).__name__])[0]
         wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray does not say so itself
@@ -49,6 +51,7 @@ def connect(rollout: RolloutSettings, asked: str = "rollout=ray", instead: str =
     _await_nodes(rollout)
     _check_resource("CPU", "rollout.workers", rollout.workers or 1)
     _check_resource("GPU", "rollout.gpus_per_worker", (rollout.workers or 1) * rollout.gpus_per_worker)
+    return str(cluster.dashboard_url or "")
 
 
 def alive_nodes() -> list[dict[str, Any]]:
@@ -91,13 +94,26 @@ def _has(resources_of_node: dict[str, float]) -> str:
 
 def _own_cluster(rollout: RolloutSettings) -> dict[str, Any]:
     """What a cluster of this process may use. Ray itself looks at the whole machine, not at the job."""
+    if rollout.dashboard:
+        _check_dashboard()
     started = {
         "num_cpus": rollout.workers or resources.cpus(),
-        "include_dashboard": False,
+        "include_dashboard": rollout.dashboard,
         "object_store_memory": resources.object_store(),
         "_memory": resources.memory(),
     }
     return started | ({"num_gpus": 0} if rollout.gpus_per_worker == 0 else {})
+
+
+def _check_dashboard() -> None:
+    """Ray itself would go on without one. Raises SettingsError unless what it needs is installed."""
+    try:
+        importlib.import_module("ray.dashboard.optional_deps")
+    except ImportError as error:
+        missing = error.name or "some packages"
+        raise SettingsError(
+            f"rollout.dashboard: {missing} is not installed: pip install 'busso[dashboard]', or leave it out"
+        ) from None
 
 
 def _probe(address: str) -> None:

@@ -1,0 +1,34 @@
+#!/bin/bash
+# A search of hyperparameters: every task of the array takes part in the same study, with one trial at a time.
+#
+#   sbatch --array=0-3 slurm/tune.sh study=lr trials=40 minutes=30 learner.lr='tag(log,interval(1e-4,1e-2))' learner.n_step=1,2,4
+#   sbatch --array=0-3 slurm/tune.sh study=first game=spike minutes=30       # what conf/tune.yaml searches
+#
+# Trials are the runs runs/<game>/<study>/trial-000 and so on; docs/tuning.md has more. A task ends when there are as
+# many trials as trials= says; one that is stopped goes on with its trial, and the same command goes on with the study.
+#
+# What you may want to change: the lines below, for one task each.
+#
+#SBATCH --job-name=tune
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=8
+#SBATCH --mem=32G
+#SBATCH --gres=gpu:l40:1
+#SBATCH --time=04:00:00
+#SBATCH --signal=B:USR1@300
+#SBATCH --requeue
+#SBATCH --no-kill
+#SBATCH --open-mode=append
+#SBATCH --output=slurm/logs/%x-%j.out
+
+# Slurm starts a copy of this file in the folder of sbatch.
+if [[ ! -f slurm/lib/train.sh ]]; then
+    echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/tune.sh" >&2
+    exit 2
+fi
+# shellcheck source=slurm/lib/train.sh
+source slurm/lib/train.sh
+# shellcheck disable=SC2034 # read by train
+module=train.tune
+train "${overrides[@]}"

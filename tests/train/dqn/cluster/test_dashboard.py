@@ -1,0 +1,97 @@
+"""Ray's dashboard: on when it is asked for, with what workers say of themselves; a clear line where it cannot be."""
+
+import json
+import time
+import urllib.request
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from command.checks import SettingsError
+from tests.train.processes import trainer, until
+from tests.train.runs import settings, small
+from train.__main__ import main
+from train.dqn.cluster import gauges
+from train.settings.door import Machine, at_the_door
+
+INSTALLED = all(find_spec(name) for name in ("aiohttp_cors", "opencensus", "prometheus_client"))
+
+
+@pytest.mark.ray
+@pytest.mark.skipif(INSTALLED, reason="its packages are installed")
+def test_without_its_packages_it_says_how_to_get_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(small(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.dashboard=true")) == 2
+    said = capsys.readouterr().err
+    assert "error: rollout.dashboard: " in said and "pip install 'busso[dashboard]', or leave it out" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(not INSTALLED, reason="needs the extra `dashboard`")
+def test_workers_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> None:
+    """Ray writes into its folder where Prometheus finds them; the path must be short."""
+    short = Path("/tmp") / f"b{time.monotonic_ns() % 10**9}"
+    monkeypatch.setenv("RAY_TMPDIR", str(short))
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    arguments = ["rollout=ray", "rollout.workers=1", "rollout.games=32", "rollout.dashboard=true"]
+    with trainer(tmp_path, *arguments):
+        until("the address", lambda: "Ray's dashboard: http://127.0.0.1:" in (tmp_path / "stderr").read_text())
+        until("the metrics", lambda: "busso_decisions" in _metrics(short), 120)
+        text = _metrics(short)
+    for name in ("busso_decisions_total", "busso_games_total", "busso_decisions_per_second", "busso_weights_lag"):
+        assert f"ray_{name}{{" in text and 'run="tressette/small"' in text
+
+
+def _metrics(folder: Path) -> str:
+    text = ""
+    with suppress(OSError, ValueError):
+        found = json.loads((folder / "ray" / "prom_metrics_service_discovery.json").read_text())
+        for address in (target for each in found for target in each["targets"]):
+            with suppress(OSError), urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as answer:
+                text += answer.read().decode()
+    return text
+
+
+class Told:
+    """In place of a counter or a gauge of Ray."""
+
+    seen: ClassVar[dict[str, list[tuple[float, dict[str, str]]]]] = {}
+
+    def __init__(self, name: str, description: str, tag_keys: tuple[str, ...]) -> None:
+        assert description and tag_keys == ("run",)
+        self._all = Told.seen.setdefault(name, [])
+
+    def inc(self, value: float, tags: dict[str, str]) -> None:
+        self._all.append((value, tags))
+
+    set = inc
+
+
+def test_what_a_worker_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gauges, "Counter", Told)
+    monkeypatch.setattr(gauges, "Gauge", Told)
+    clock = iter([10.0, 12.0, 13.0])
+    monkeypatch.setattr(gauges.time, "perf_counter", lambda: next(clock))
+    told = gauges.Gauges("tressette/x")
+    told.played(32, 1280, 5)
+    told.played(32, 1000, 0)
+    numbers = {name: [value for value, _ in values] for name, values in Told.seen.items()}
+    assert numbers == {
+        gauges.DECISIONS: [1280, 1000],
+        gauges.GAMES: [32, 32],
+        gauges.RATE: [640.0, 1000.0],
+        gauges.LAG: [5, 0],
+    }
+    assert all(tags == {"run": "tressette/x"} for values in Told.seen.values() for _, tags in values)
+
+
+def test_asking_for_it_asks_for_ray(tmp_path: Path) -> None:
+    chosen = at_the_door(["rollout.dashboard=true"], Machine(gpu=True, cpus=4)).settings
+    assert chosen.rollout.kind == "ray" and chosen.rollout.dashboard  # type: ignore[union-attr]
+    with pytest.raises(SettingsError, match=r"rollout\.dashboard: false without other nodes"):
+        settings(tmp_path, "rollout=threads", "rollout.dashboard=true", "rollout.games=32")

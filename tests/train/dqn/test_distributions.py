@@ -1,0 +1,39 @@
+"""What histograms are made of: a look at the buffer and the network that changes neither."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tests.train.runs import equal, settings
+from train.dqn.acting import build_network
+from train.dqn.distributions import ROWS, look
+from train.dqn.learner import Learner
+from train.dqn.rollout import RolloutRequest, RolloutWorker, build_replay
+
+CPU = torch.device("cpu")
+
+
+def test_a_look_changes_nothing_and_sees_what_is_there(tmp_path: Path) -> None:
+    chosen = settings(tmp_path)
+    game, buffer = chosen.load_game(), build_replay(chosen.load_game(), chosen, CPU)
+    learner = Learner(build_network(game, chosen), buffer, chosen.learner, CPU, game.actions)
+    assert look(learner, buffer) == ({}, {})
+    played = RolloutWorker(chosen, CPU).play(RolloutRequest(0, 64, 1.0)).transitions
+    buffer.add(played)
+    learner.update()
+    before = copy.deepcopy([learner.state_dict(), buffer.generator.get_state()])
+    histograms, norms = look(learner, buffer)
+    assert equal(before, [learner.state_dict(), buffer.generator.get_state()]) == []
+    rows = histograms["actions/played"]
+    assert 0.5 * ROWS < len(rows) <= ROWS and set(rows) <= set(range(game.actions))
+    every = -(-buffer.size // ROWS)
+    assert np.array_equal(rows, played.action[::every])
+    assert np.array_equal(histograms["values/return"], played.n_step_return[::every])
+    values = learner.values(torch.from_numpy(played.observation.view(np.int64)))
+    wanted = values.detach().numpy()[::every][np.arange(len(rows)), rows]
+    assert np.allclose(histograms["values/played"], wanted, atol=1e-6)
+    first = next(name for name in norms)
+    matrix = dict(learner.online.named_parameters())[first.removeprefix("weights/norm_of_")]
+    assert abs(norms[first] - float(matrix.detach().norm())) < 1e-4 and len(norms) == 2

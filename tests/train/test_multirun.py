@@ -1,0 +1,74 @@
+"""`python -m train --multirun`: the runs of a grid one after another, shared, gone on with; other launchers refused."""
+
+from pathlib import Path
+
+import pytest
+
+from command.checks import SettingsError
+from tests.train.runs import SMALL
+from train.__main__ import main
+from train.multirun import multirun
+from train.run.folder import RunInUseError
+from train.settings.door import Chosen
+
+SHORT = [*(each for each in SMALL if not each.startswith("learner.n_step")), "episodes=64", "evaluation.opponents=[]"]
+
+
+def test_every_run_of_the_grid_is_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [*SHORT, f"runs={tmp_path}", "name=g", "learner.n_step=1,2", "--multirun"]
+    assert main(arguments) == 0
+    said = capsys.readouterr().err
+    assert "run 1 of 2: learner.n_step=1" in said and "the table: python -m evaluate.sweep " in said
+    names = ["g,learner.n_step=1", "g,learner.n_step=2"]
+    assert sorted(path.name for path in (tmp_path / "tressette").iterdir()) == names
+    for name in names:
+        assert list((tmp_path / "tressette" / name / "checkpoints").glob("episode_*64.pt"))
+    assert main([*arguments[:-1], "-m"]) == 0
+    assert capsys.readouterr().err.count("is complete") == 2
+
+
+def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    begun = []
+
+    def train(chosen: Chosen) -> int:
+        begun.append(chosen.settings.seed)
+        if chosen.settings.seed == 1:
+            raise RunInUseError("runs/x: another process is using this run")
+        if chosen.settings.seed == 2:
+            raise SettingsError("the run diverged")
+        return 0
+
+    assert multirun(["seed=1,2,3"], train) == 2
+    said = capsys.readouterr().err
+    assert begun == [1, 2, 3] and "1 of 3 runs are complete; 1 are of another process" in said
+    assert "error: the run diverged" in said
+    assert multirun(["seed=3", "hydra/launcher=basic"], train) == 0 and begun[-1] == 3  # no grid: one run
+
+
+def test_a_signal_ends_the_grid() -> None:
+    begun = []
+
+    def train(chosen: Chosen) -> int:
+        begun.append(chosen.settings.seed)
+        return 130
+
+    assert multirun(["seed=1,2"], train) == 130 and begun == [1]
+
+
+def test_all_are_checked_before_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["learner.n_step=1,-1", "-m"]) == 2
+    said = capsys.readouterr().err
+    assert "learner.n_step" in said and "run 1" not in said
+
+
+@pytest.mark.parametrize("more", [["hydra/launcher=submitit_slurm"], ["hydra.launcher.partition=gpu"]])
+def test_other_launchers_name_the_job(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-m", "seed=0,1,2", "learner.lr=1e-3,3e-4", *more]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {more[0].partition('=')[0]}: as jobs of Slurm the same is ")
+    assert "sbatch --array=0-5 slurm/sweep.sh seed=0,1,2 learner.lr=1e-3,3e-4;" in said
+
+
+def test_several_values_without_it_name_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["seed=0,1"]) == 2
+    assert capsys.readouterr().err == "error: seed=0,1: several values are for --multirun, which runs them all\n"

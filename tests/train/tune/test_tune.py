@@ -1,0 +1,302 @@
+"""`python -m train.tune` as a user meets it: a study that is begun, stopped, shared, gone on with, and its end."""
+
+import csv
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+import yaml
+from optuna.trial import TrialState
+
+from command.checks import SettingsError
+from tests.limits import seconds, until
+from tests.train.runs import SMALL
+from train.__main__ import main as train
+from train.__main__ import train as run_training
+from train.run import checkpoint
+from train.settings.door import Chosen
+from train.tune import __main__ as command
+from train.tune.settings import search_of
+from train.tune.study import Study
+from train.tune.trial import Pruning
+
+OWN = ("evaluation.every_episodes=96", "evaluation.min_seconds=0")
+LR = "learner.lr=tag(log,interval(1e-4,1e-2))"
+
+
+def typed(runs: Path, *more: str) -> list[str]:
+    """A study whose trials take a second or two."""
+    return [*(each for each in SMALL if each not in OWN), "episodes=64", f"runs={runs}", "study=small", *more]
+
+
+def folder(runs: Path) -> Path:
+    return runs / "tressette" / "small"
+
+
+def rows(runs: Path) -> list[dict[str, str]]:
+    with (folder(runs) / "trials.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def study(runs: Path, *more: str) -> Study:
+    return Study(search_of(typed(runs, LR, *more)), "maximize")
+
+
+def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = typed(tmp_path, LR, "learner.n_step=1,2", "startup=2", "pruner=none")
+    assert command.main([*arguments, "trials=2"]) == 0
+    first = rows(tmp_path)
+    assert {row["trial"] for row in first} == {"0", "1"} and all(row["state"] == "complete" for row in first)
+    (as_it_is,) = [row for row in first if row["trial"] == "0"]
+    assert as_it_is["learner.lr"] == "0.001" and as_it_is["learner.n_step"] == "2"  # what conf/ says
+    assert command.main([*arguments, "trials=3"]) == 0
+    found = rows(tmp_path)
+    assert {row["trial"] for row in found} == {"0", "1", "2"}
+    assert [float(row["result"]) for row in found] == sorted((float(row["result"]) for row in found), reverse=True)
+    for row in found:
+        run = folder(tmp_path) / f"trial-{int(row['trial']):03d}"
+        settings = yaml.safe_load((run / "config.yaml").read_text())
+        assert settings["learner"]["lr"] == float(row["learner.lr"])
+        assert settings["learner"]["n_step"] == int(row["learner.n_step"])
+        assert (run / "checkpoints" / checkpoint.BEST).exists() and not checkpoint.listed(run / "checkpoints")
+        assert not list((run / "checkpoints" / "replay").glob("*"))
+    said = capsys.readouterr()
+    assert "games won against random" in said.out and "flattered by luck" in said.err
+    # The same command again has nothing left to do.
+    assert command.main([*arguments, "trials=3"]) == 0
+    assert "trial 3" not in capsys.readouterr().err and rows(tmp_path) == found
+
+
+def test_the_best_is_an_experiment_that_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none", "network.hidden=[16]")) == 0
+    line = next(line for line in capsys.readouterr().err.splitlines() if "--config-dir" in line)
+    flags = re.search(r"python -m train (--config-dir \S+ experiment=\S+)", line)
+    assert flags is not None
+    best = yaml.safe_load((folder(tmp_path) / "experiment" / "small.yaml").read_text())
+    assert best["learner"]["lr"] == float(rows(tmp_path)[0]["learner.lr"]) and best["network"]["hidden"] == [16]
+    assert "episodes" not in best and "runs" not in best and "rollout" not in best
+    assert train([*flags[1].split(), "--cfg", "job"]) == 0
+    settings = yaml.safe_load(capsys.readouterr().out)
+    for key, value in best["learner"].items():
+        assert settings["learner"][key] == value
+    small = [f"runs={tmp_path}/again", "rollout=local", "rollout.games=32", "episodes=32", "evaluation.final_deals=8"]
+    assert train([*flags[1].split(), *small]) == 0
+
+
+def test_a_list_may_be_a_choice(tmp_path: Path) -> None:
+    assert command.main(typed(tmp_path, "network.hidden=[8],[8,8]", "trials=1", "pruner=none")) == 0
+    assert rows(tmp_path)[0]["network.hidden"] in ("[8]", "[8,8]")
+
+
+def start(runs: Path, *more: str) -> subprocess.Popen[str]:
+    arguments = typed(runs, LR, "episodes=100000", "pruner=none", *more)
+    return subprocess.Popen([sys.executable, "-m", "train.tune", *arguments], stderr=subprocess.PIPE, text=True)
+
+
+def test_interrupted_it_goes_on_with_the_same_trial(tmp_path: Path) -> None:
+    process = start(tmp_path, "trials=1", "checkpoint.every_episodes=64")
+    log = folder(tmp_path) / "trial-000" / "train.log"
+    until("the first update", lambda: log.exists() and "first update" in log.read_text(), 90)
+    process.send_signal(signal.SIGINT)
+    _, text = process.communicate(timeout=seconds(60))
+    assert process.returncode == 130 and "the same command goes on with the study" in text and "Traceback" not in text
+    (newest, *_) = checkpoint.listed(log.parent / "checkpoints")
+    before = checkpoint.load(newest)
+    assert rows(tmp_path)[0]["state"] == "not finished"
+    # Trials may be longer only in another study, so the rest is played with what is there.
+    other = study(tmp_path, "episodes=100000", "pruner=none", "trials=1", "checkpoint.every_episodes=64")
+    trial = other.next_trial(set())
+    assert trial is not None and trial.number == 0
+    assert float(trial.user_attrs["values"]["learner.lr"]) == before["settings"]["learner"]["lr"]
+    assert [each.state for each in other.trials] == [TrialState.RUNNING]
+
+
+def test_killed_it_goes_on(tmp_path: Path) -> None:
+    """A trial that nobody runs any more is gone on with, from its checkpoint."""
+    arguments = typed(tmp_path, LR, "pruner=none", "trials=1", "episodes=2000", "checkpoint.every_episodes=64")
+    process = subprocess.Popen([sys.executable, "-m", "train.tune", *arguments], stderr=subprocess.DEVNULL)
+    run = folder(tmp_path) / "trial-000"
+    until("a checkpoint", lambda: process.poll() is not None or checkpoint.listed(run / "checkpoints"), 90, every=0.01)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert command.main(arguments) == 0
+    assert [row["state"] for row in rows(tmp_path)] == ["complete"]
+    assert "resumed from" in (run / "train.log").read_text()
+
+
+def test_two_processes_share_a_study(tmp_path: Path) -> None:
+    arguments = typed(tmp_path, LR, "pruner=none", "trials=4", "episodes=256")
+    both = [
+        subprocess.Popen([sys.executable, "-m", "train.tune", *arguments], stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=seconds(110))[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    begun = [re.findall(r"^trial (\d) of 4", text, re.M) for text in said]
+    assert sorted(begun[0] + begun[1]) == ["1", "2", "3", "4"]
+    found = rows(tmp_path)
+    assert len(found) == 4 and {row["state"] for row in found} == {"complete"}
+    assert len({row["learner.lr"] for row in found}) == 4
+
+
+def test_a_trial_that_somebody_runs_is_left_to_him(tmp_path: Path) -> None:
+    one = study(tmp_path, "trials=2")
+    first = one.next_trial(set())
+    assert first is not None
+    other = study(tmp_path, "trials=2")
+    second = other.next_trial(set())
+    assert second is not None and second.number == 1
+    assert study(tmp_path, "trials=2").next_trial(set()) is None
+    other.fail(1, "no room")
+    one.__dict__["_claim"].release()  # as when its process ends
+    again = study(tmp_path, "trials=2").next_trial(set())
+    assert again is not None and again.number == 0 and again.user_attrs["values"] == first.user_attrs["values"]
+
+
+def test_the_same_study_proposes_the_same_trials(tmp_path: Path) -> None:
+    def proposed(runs: Path, *more: str) -> list[str]:
+        found = study(runs, "startup=2", *more)
+        trials = []
+        for k in range(4):
+            trial = found.next_trial(set(range(k)))
+            assert trial is not None
+            trials.append(trial.user_attrs["values"]["learner.lr"])
+            found.complete(trial.number, k / 10, 0.1)
+        return trials
+
+    first = proposed(tmp_path / "a")
+    assert proposed(tmp_path / "b") == first and len(set(first)) == 4
+    assert proposed(tmp_path / "c", "seed=2")[1:] != first[1:]
+
+
+def test_a_trial_behind_the_others_is_given_up(tmp_path: Path) -> None:
+    found = study(tmp_path, "startup=2", "trials=9")
+    settings = found.search.base
+    for value in (0.8, 0.9, 0.3):
+        trial = found.next_trial(set(range(9)))
+        assert trial is not None
+        pruning = Pruning(trial, settings)  # type: ignore[arg-type]
+        looks = [share for share in range(1, 10) if pruning(share / 10, {"eval/win_rate_vs_random": value})]
+        if value > 0.5:
+            assert not looks
+            found.complete(trial.number, value, 0.01)
+    assert looks[0] == 3 and pruning.gave_up  # at 0.3 of the budget: step 6, after 5 of warm-up
+
+
+def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> None:
+    trial = study(tmp_path, "pruner=none").next_trial(set())
+    assert trial is not None
+    settings = search_of(typed(tmp_path, LR)).base
+    pruning = Pruning(trial, settings)  # type: ignore[arg-type]
+    assert not pruning(0.1, {"eval/win_rate_vs_random": 0.5}) and not pruning(0.11, {"eval/win_rate_vs_random": 0.9})
+    assert not pruning(0.26, {"eval/win_rate_vs_random": 0.7}) and not pruning(0.5, {"train/loss": 1.0})
+    expected = {2: 0.5, 3: 0.5, 4: 0.5, 5: 0.7}
+    assert trial.study.trials[0].intermediate_values == expected
+    again = Pruning(optuna.Trial(trial.study, trial._trial_id), settings)  # type: ignore[arg-type]
+    assert not again(0.26, {"eval/win_rate_vs_random": 0.1}) and not again(0.31, {"eval/win_rate_vs_random": 0.8})
+    assert trial.study.trials[0].intermediate_values == expected | {6: 0.8}
+
+
+def test_a_trial_is_really_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optuna.pruners.MedianPruner, "prune", lambda self, study, trial: trial.number == 1)
+    assert command.main(typed(tmp_path, LR, "trials=2", "episodes=256", "startup=0")) == 0
+    states = {row["trial"]: row["state"] for row in rows(tmp_path)}
+    assert states == {"0": "complete", "1": "given up"}
+    assert not (folder(tmp_path) / "trial-001" / "results.json").exists()
+
+
+def _diverges_once(chosen: Chosen, judge: Any) -> int:
+    if chosen.settings.name.endswith("000"):
+        raise SettingsError("the run diverged")
+    return run_training(chosen, judge)
+
+
+def test_a_trial_that_diverges_does_not_end_the_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("train.tune.trial.train", _diverges_once)
+    assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none")) == 0
+    states = {row["trial"]: row["state"] for row in rows(tmp_path)}
+    assert states == {"0": "failed", "1": "complete"}
+    assert "trial 0: the run diverged" in capsys.readouterr().err
+
+
+def test_trials_that_all_fail_end_the_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> int:
+        raise SettingsError("no room")
+
+    monkeypatch.setattr("train.tune.trial.train", fails)
+    assert command.main(typed(tmp_path, LR, "trials=9", "pruner=none")) == 2
+    assert "error: tune: 3 trials in a row failed, the last one: no room" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ((LR,), ("learner.lr=tag(log,interval(1e-3,1e-2))",), "learner.lr: the study in "),
+        ((LR,), (LR, "learner.n_step=1,2"), "learner.n_step: the study in "),
+        ((LR,), (LR, "learner.batch_size=32"), "learner.batch_size: the study in "),
+        ((LR,), (LR, "evaluation.final_deals=16"), "evaluation.final_deals: the study in "),
+    ],
+)
+def test_another_search_is_another_study(tmp_path: Path, before: Any, after: Any, says: str) -> None:
+    Study(search_of(typed(tmp_path, *before)), "maximize")
+    with pytest.raises(SettingsError, match=re.escape(says)) as caught:
+        Study(search_of(typed(tmp_path, *after)), "maximize")
+    assert "study=..." in str(caught.value) and "\n" not in str(caught.value)
+    Study(search_of(typed(tmp_path, *before, "trials=99", "rollout.games=16", "pruner=none")), "maximize")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["trials=0"], "trials: 1 to 100000, not 0"),
+        (["sampler=cma"], "sampler: one of tpe, random, not 'cma'"),
+        (["pruner=best"], "pruner: one of median, halving, none, not 'best'"),
+        (["study=../x"], "study: a folder"),
+        (["name=x"], "name: follows from study="),
+        (["learner.lr=interval(1e-2,1e-3)"], "learner.lr: an interval whose end is greater"),
+        (["learner.lr=tag(log,interval(0,1))"], "learner.lr: an interval above 0"),
+        (["game=blackjack", "algo=q_learning"], "space: is for algo=dqn; say what to search of q_learning"),
+        (["learner.lrr=1,2"], "learner.lrr"),
+        (["hydra/sweeper=optuna", LR], "hydra/sweeper: a grid is --multirun, a search of hyperparameters"),
+    ],
+)
+def test_what_cannot_be_searched_is_one_line(
+    tmp_path: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main([f"runs={tmp_path}", *arguments, "episodes=32"]) == 2
+    line = capsys.readouterr().err
+    assert "error: " in line and says in line and "Traceback" not in line
+
+
+def test_without_optuna_it_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    assert command.main([]) == 2
+    assert capsys.readouterr().err == "error: tune: needs Optuna, which is not installed: pip install 'busso[tune]'\n"
+
+
+def test_cfg_says_what_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["rollout=local", "learner.n_step=2", "--cfg", "job"]) == 0
+    text = capsys.readouterr().out
+    settings = yaml.safe_load(text)
+    assert "# searched: learner.lr=" in text and "# searched: learner.n_step" not in text  # which is fixed
+    assert settings["minutes"] == 3.0 and settings["evaluation"]["min_seconds"] == 18.0 and settings["trials"] == 20
+
+
+def test_tables_are_tuned_by_their_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["game=blackjack", "algo=q_learning", "episodes=20000", f"runs={tmp_path}", "study=q", "trials=3"]
+    assert command.main([*arguments, "step_size=0.05,0.2"]) == 0
+    with (tmp_path / "blackjack" / "q" / "trials.csv").open() as file:
+        losses = [float(row["result"]) for row in csv.DictReader(file)]
+    assert losses == sorted(losses) and losses[0] > 0
+    assert "loss against optimal play" in " ".join(capsys.readouterr().out.split())

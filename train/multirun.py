@@ -1,0 +1,65 @@
+"""`python -m train --multirun key=a,b`: the runs of a grid, one after another in this process."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+
+from command.as_hydra import PLAIN_LAUNCHER
+from command.checks import SettingsError
+from command.compose import combinations
+from train.run.device import this_machine
+from train.run.folder import RunInUseError
+from train.settings.door import Chosen, at_the_door
+from train.sweep import SweepRun, sweep_runs
+
+_LAUNCHER = "hydra/launcher="
+_OF_LAUNCHER = "hydra.launcher."
+
+
+def multirun(overrides: Sequence[str], train: Callable[[Chosen], int]) -> int:
+    """Train every combination, or go on with it; returns the exit code, that of the first run that a signal ends.
+
+    All are composed, and so checked, before the first one starts. A run that another process has is left to it: the
+    same command twice shares the work. One that fails does not keep the others from being run. Raises SettingsError.
+    """
+    given = [each for each in overrides if each != PLAIN_LAUNCHER]
+    _refuse_launcher(given)
+    runs = sweep_runs(given) if combinations(given)[0] else [SweepRun({}, given)]
+    chosen = [at_the_door(run.overrides, this_machine()) for run in runs]
+    left, failed = 0, 0
+    for number, (run, each) in enumerate(zip(runs, chosen, strict=True), 1):
+        said = " ".join(f"{key}={value}" for key, value in run.values.items())
+        print(f"run {number} of {len(runs)}: {said}", file=sys.stderr)
+        try:
+            code = train(each)
+        except RunInUseError as error:
+            left += 1
+            print(f"left to the other process: {error}", file=sys.stderr)
+        except SettingsError as error:
+            failed += 1
+            print(f"error: {error}", file=sys.stderr)
+        else:
+            if code:
+                return code
+    if left or failed:
+        print(
+            f"{len(runs) - left - failed} of {len(runs)} runs are complete; {left} are of another process",
+            file=sys.stderr,
+        )
+    if len(runs) > 1:
+        print(f"the table: python -m evaluate.sweep {shlex.join(given)}", file=sys.stderr)
+    return 2 if failed else 0
+
+
+def _refuse_launcher(overrides: Sequence[str]) -> None:
+    """Other launchers of Hydra are not used: jobs are submitted by busso's own script, whose command is named."""
+    others = [each for each in overrides if each.startswith((_LAUNCHER, _OF_LAUNCHER))]
+    if not others:
+        return
+    rest = [each for each in overrides if each not in others]
+    count = len(combinations(rest))
+    script = f"sbatch --array=0-{count - 1} slurm/sweep.sh {shlex.join(rest)}"
+    here = f"on this machine python -m train --multirun {shlex.join(rest)}"
+    raise SettingsError(f"{others[0].partition('=')[0]}: as jobs of Slurm the same is {script}; {here}")

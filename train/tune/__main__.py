@@ -1,0 +1,116 @@
+"""`python -m train.tune [key=value ...]`: a search of hyperparameters, each trial a run that resumes.
+
+What has several values or an interval is searched, all else holds for every trial:
+
+    python -m train.tune study=lr minutes=2 learner.lr='tag(log,interval(1e-4,1e-2))' learner.n_step=1,2,4 trials=30
+
+Without such a key conf/tune.yaml says what is searched. Ctrl-C leaves what is done, and the same command goes on with
+it; started several times at once, on this machine or as a job array (slurm/tune.sh), processes share the study.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from train.run.signals import hold_usr1
+
+if __name__ == "__main__":
+    hold_usr1()  # before the imports that take seconds
+
+from command.checks import SettingsError
+from command.compose import as_yaml
+from command.line import parse, run_command
+from train.dqn.frozen import check_players
+from train.run.folder import RunInUseError
+from train.settings.dqn import TrainSettings
+from train.tune.settings import Search, search_of
+
+if TYPE_CHECKING:
+    import optuna
+
+    from train.tune.study import Study
+
+FAILURES = 3  # of trials in a row; then something is wrong with all of them
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = parse("python -m train.tune", "tune", arguments, multirun=True, explanation=__doc__)
+    if find_spec("optuna") is None:
+        raise SettingsError("tune: needs Optuna, which is not installed: pip install 'busso[tune]'")
+    search = search_of(options.overrides)
+    if options.print_config:
+        found = "".join(f"# searched: {key}={dimension}\n" for key, dimension in search.dimensions.items())
+        print(found + as_yaml(search.settings) + as_yaml(search.base), end="")
+        return 0
+    if isinstance(search.base, TrainSettings):
+        check_players(search.base)
+    return _tune(search)
+
+
+def _tune(search: Search) -> int:
+    from train.tune import report, trial
+    from train.tune.study import Study
+
+    study = Study(search, trial.direction(search.base))
+    print(f"study {search.folder}: {trial.meaning(search.base)}", file=sys.stderr)
+    code = _run_trials(study)
+    report.show(study)
+    if code:
+        print("stopped: the same command goes on with the study", file=sys.stderr)
+    return code
+
+
+def _run_trials(study: Study) -> int:
+    """Trials until there are enough, or a signal ends one; returns the exit code."""
+    busy: set[int] = set()
+    failures = 0
+    while (trial := study.next_trial(busy)) is not None:
+        try:
+            code = _run(study, trial)
+        except RunInUseError:
+            busy.add(trial.number)  # somebody trains it by hand
+            continue
+        except SettingsError as error:
+            study.fail(trial.number, str(error))
+            print(f"trial {trial.number}: {error}", file=sys.stderr)
+            failures += 1
+            if failures >= FAILURES:
+                raise SettingsError(f"tune: {failures} trials in a row failed, the last one: {error}") from None
+            continue
+        if code:
+            return code
+        failures = 0
+    return 0
+
+
+def _run(study: Study, trial: optuna.Trial) -> int:
+    """One trial to its end, or until a signal comes; returns the exit code. Raises UserError."""
+    from train.tune.study import values_of
+    from train.tune.trial import clear, result, run
+
+    values = values_of(trial)
+    chosen = study.search.trial(trial.number, values)
+    said = " ".join(f"{key}={value}" for key, value in values.items())
+    print(f"trial {trial.number + 1} of {study.search.settings.trials}: {said}", file=sys.stderr)
+    code, gave_up = run(trial, chosen)
+    if code:
+        return code
+    if gave_up:
+        study.prune(trial.number)
+        print(f"trial {trial.number + 1} is given up: it is behind the others", file=sys.stderr)
+    else:
+        study.complete(trial.number, *result(chosen.settings))
+    clear(chosen.settings.folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

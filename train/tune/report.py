@@ -1,0 +1,151 @@
+"""What a study has found: a table of its trials, and the best settings as an experiment."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+from optuna.trial import FrozenTrial, TrialState
+from rich.table import Table
+
+from cards.duplicate import decimals
+from command.console import result_console
+from train.run.device import this_machine
+from train.settings.door import at_the_door
+from train.settings.saved import changes
+from train.tune.study import WHY, Study, values_of
+from train.tune.trial import meaning
+
+ROWS = 15  # on the screen
+# What an experiment says nothing of: which run it is, how long it takes, and where.
+_NOT_OF_AN_EXPERIMENT = ("name", "runs", "episodes", "minutes", "iterations", "device", "log_every_episodes", "algo")
+_NO_GROUPS = (
+    "rollout.",
+    "checkpoint.",
+    "game.name",
+    *(f"evaluation.{key}" for key in ("every_episodes", "min_seconds", "deals", "final_deals")),
+)
+_STATES = {
+    TrialState.COMPLETE: "complete",
+    TrialState.PRUNED: "given up",
+    TrialState.FAIL: "failed",
+    TrialState.RUNNING: "not finished",
+    TrialState.WAITING: "not begun",
+}
+
+
+def ranked(study: Study) -> list[FrozenTrial]:
+    """Complete trials, best first, then the others by number."""
+    sign = -1 if study.maximises else 1
+
+    def place(trial: FrozenTrial) -> tuple[float, int]:
+        complete = trial.state == TrialState.COMPLETE and trial.value is not None
+        return (sign * trial.value if complete and trial.value is not None else float("inf")), trial.number
+
+    return sorted(study.trials, key=place)
+
+
+def show(study: Study) -> None:
+    """Print the table, and write trials.csv and the experiment of the best trial into the study's folder."""
+    trials = ranked(study)
+    _write_csv(study, trials)
+    result_console().print(_table(study, trials))
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    if not complete:
+        print("no trial is complete yet", file=sys.stderr)
+        return
+    path = write_experiment(study, complete[0])
+    where, name = path.parent.parent, path.stem
+    if len(complete) > 1:
+        print(
+            f"the first of {len(complete)} is flattered by luck: train it again with another seed before you trust it",
+            file=sys.stderr,
+        )
+    print(
+        f"the best as an experiment: python -m train --config-dir {where} experiment={name} name=...", file=sys.stderr
+    )
+
+
+def write_experiment(study: Study, best: FrozenTrial) -> Path:
+    """<study>/experiment/<study's name>.yaml with the settings of a trial that differ from the defaults of its game."""
+    chosen = study.search.trial(best.number, values_of(best)).settings
+    found = asdict(chosen)
+    plain = at_the_door([f"game={chosen.game_name}", f"algo={chosen.algo}"], this_machine()).settings
+    values: dict[str, Any] = {}
+    for key, (_, value) in changes(asdict(plain), found).items():
+        if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):
+            _put(values, key, value)
+    for key in values_of(best):  # also where it is what the default says: that is what was found
+        _put(values, key.lstrip("+~"), _at(found, key.lstrip("+~")))
+    name = study.search.settings.study.rpartition("/")[2]
+    groups = [{"override /game": chosen.game_name}, {"override /algo": chosen.algo}]
+    path = study.search.folder / "experiment" / f"{name}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    says = f"# The best of {len(study.trials)} trials of the study {study.search.folder}, trial {best.number}: "
+    says += f"{best.value:.4f}, {meaning(chosen)}.\n"
+    body = yaml.safe_dump({"defaults": groups, "name": name, **values}, sort_keys=False)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(f"# @package _global_\n{says}{body}")
+    temporary.replace(path)
+    return path
+
+
+def _put(values: dict[str, Any], key: str, value: Any) -> None:
+    *groups, last = key.split(".")
+    for group in groups:
+        values = values.setdefault(group, {})
+    values[last] = value
+
+
+def _at(values: Any, key: str) -> Any:
+    for part in key.split("."):
+        values = values.get(part) if isinstance(values, dict) else None
+    return values
+
+
+def _table(study: Study, trials: Sequence[FrozenTrial]) -> Table:
+    keys = list(study.search.dimensions)
+    shown, left = trials[:ROWS], max(0, len(trials) - ROWS)
+    more = f"; {left} more in {study.search.folder / 'trials.csv'}" if left else ""
+    caption = f"best first; after ± are 95% intervals{more}"
+    table = Table(title=f"{study.search.folder}: {meaning(study.search.base)}", caption=caption)
+    for name in ("trial", "result", *keys, "state"):
+        table.add_column(name, overflow="fold", justify="right" if name in ("trial", "result") else "left")
+    for trial in shown:
+        values = values_of(trial)
+        state = _STATES[trial.state]
+        why = f": {trial.user_attrs[WHY]}" if trial.state == TrialState.FAIL and WHY in trial.user_attrs else ""
+        table.add_row(f"{trial.number:03d}", _text(trial), *(values.get(key, "") for key in keys), state + why)
+    return table
+
+
+def _text(trial: FrozenTrial) -> str:
+    if trial.state == TrialState.PRUNED and trial.intermediate_values:
+        return f"({trial.intermediate_values[max(trial.intermediate_values)]:.3f})"
+    if trial.state != TrialState.COMPLETE or trial.value is None:
+        return ""
+    half = trial.user_attrs.get("half_width")
+    if half is None:
+        return f"{trial.value:.5f}"
+    places = decimals(half) if half > 0 else 3
+    return f"{trial.value:.{places}f} ± {half:.{places}f}"
+
+
+def _write_csv(study: Study, trials: Sequence[FrozenTrial]) -> None:
+    keys = list(study.search.dimensions)
+    path = study.search.folder / "trials.csv"
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["trial", "state", "result", "half_width", *keys])
+        for trial in trials:
+            values = values_of(trial)
+            result = trial.value if trial.state == TrialState.COMPLETE else ""
+            row = [trial.number, _STATES[trial.state], result, trial.user_attrs.get("half_width", "")]
+            writer.writerow([*row, *(values.get(key, "") for key in keys)])
+    temporary.replace(path)

@@ -1,0 +1,121 @@
+"""What `python -m train.tune` searches, and the settings that hold for every trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from command.checks import SettingsError, check_not_negative, check_one_of, check_range, require
+from command.compose import compose, search_space
+from command.space import Dimension
+from train.run.device import this_machine
+from train.settings.algorithms import AnyRunSettings
+from train.settings.door import Chosen, at_the_door
+from train.settings.dqn import TrainSettings
+from train.settings.run import is_run_name
+
+MINUTES = 3.0  # of a trial where no budget is named
+EVALUATIONS = 10  # of a trial, for the pruner to see
+DEALS = 256  # of each
+
+_TAKEN = ("name",)  # settings of training that follow from the study
+MAX_TRIALS = 100_000
+
+
+@dataclass
+class TuneSettings:
+    """The settings of `python -m train.tune` that are its own; conf/tune.yaml explains them."""
+
+    study: str = "tune"
+    trials: int = 20
+    sampler: str = "tpe"
+    pruner: str = "median"
+    startup: int = 5
+    space: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require(is_run_name(self.study), "study", "a folder of letters, digits and -_=,.", self.study)
+        check_range("trials", self.trials, 1, MAX_TRIALS)
+        check_one_of("sampler", self.sampler, "tpe", "random")
+        check_one_of("pruner", self.pruner, "median", "halving", "none")
+        check_not_negative("", self, "startup")
+
+
+OWN = tuple(TuneSettings.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched: `dimensions` by key, and what every trial has, as overrides of `python -m train`."""
+
+    settings: TuneSettings
+    dimensions: dict[str, Dimension]
+    fixed: list[str]
+    chosen: Chosen  # with these and no others
+
+    @property
+    def base(self) -> AnyRunSettings:
+        """The settings of a trial without what is searched."""
+        return self.chosen.settings
+
+    @property
+    def folder(self) -> Path:
+        """Of the study: runs/<game>/<study>."""
+        return Path(self.base.runs) / self.base.game_name / self.settings.study
+
+    def trial(self, number: int, values: Mapping[str, str]) -> Chosen:
+        """The settings of a trial with these values, as they may be typed. Raises SettingsError if they do not go."""
+        given = [*self.fixed, *(f"{key}={value}" for key, value in values.items())]
+        return at_the_door([*given, f"name={self.settings.study}/trial-{number:03d}"], this_machine())
+
+    def value_of_base(self, key: str) -> Any:
+        """What the settings say of a key without the search; None of one that they do not have."""
+        found: Any = asdict(self.base)
+        for part in key.lstrip("+~").split("."):
+            found = found.get(part) if isinstance(found, dict) else None
+        return found
+
+
+def search_of(overrides: Sequence[str]) -> Search:
+    """What a command line of `python -m train.tune` means. Raises SettingsError."""
+    own = [each for each in overrides if _key(each) in OWN]
+    rest = [each for each in overrides if _key(each) not in OWN]
+    for override in rest:
+        if _key(override) in _TAKEN:
+            raise SettingsError(f"{_key(override)}: follows from study=; leave it out")
+    settings = compose(TuneSettings, "tune", own)
+    dimensions = search_space(rest)
+    given = [each for each in rest if each.partition("=")[0] not in dimensions]
+    chosen = at_the_door(given, this_machine())
+    if not dimensions:
+        if not isinstance(chosen.settings, TrainSettings):
+            raise SettingsError(
+                f"space: is for algo=dqn; say what to search of {chosen.settings.algo}, for example "
+                f"{'step_size' if hasattr(chosen.settings, 'step_size') else 'seed'}=0.1,0.3"
+            )
+        # What the command line fixes is not searched.
+        fixed = {_key(each) for each in given}
+        dimensions = search_space([f"{key}={text}" for key, text in settings.space.items() if key not in fixed])
+    require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)
+    given = [*_pace(given, chosen.settings), *given]
+    return Search(settings, dimensions, given, at_the_door(given, this_machine()))
+
+
+def _pace(given: Sequence[str], settings: AnyRunSettings) -> list[str]:
+    """A budget where none is named, and evaluations in step with it where the command line does not say when."""
+    if not isinstance(settings, TrainSettings):
+        return []
+    keys = {_key(each) for each in given}
+    minutes = settings.minutes or (MINUTES if settings.episodes is None else None)
+    pace = [f"minutes={minutes}"] if settings.names_no_budget else []
+    by_games = settings.episodes is not None
+    every = max(1, settings.episodes // EVALUATIONS) if settings.episodes is not None else 1
+    seconds = 0.0 if by_games or minutes is None else 60 * minutes / EVALUATIONS
+    wanted = {"every_episodes": every, "min_seconds": seconds, "deals": DEALS}
+    return pace + [f"evaluation.{key}={value}" for key, value in wanted.items() if f"evaluation.{key}" not in keys]
+
+
+def _key(override: str) -> str:
+    return override.lstrip("+~").partition("=")[0]

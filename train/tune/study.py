@@ -1,0 +1,220 @@
+"""The study of a search as Optuna keeps it: in a journal file that many processes, on many nodes, may write to."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import optuna
+import yaml
+from filelock import FileLock, Timeout
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, TrialState
+
+from cards.splitmix import stream
+from command.checks import SettingsError
+from command.space import Dimension, Interval
+from train.run.folder import CHANGEABLE
+from train.settings.saved import changes
+from train.tune.settings import Search
+
+JOURNAL = "journal.log"
+LOCK_SECONDS = 120.0  # that another process may take to choose its trial
+READY = "values"  # a trial that has this attribute has all its values: key to what may be typed
+WHY = "why"  # of a trial that failed
+
+_CHANGEABLE = tuple(key for key in CHANGEABLE if key not in ("episodes", "minutes", "iterations"))
+_CHANGEABLE_GROUPS = ("rollout.", "checkpoint.")
+
+
+class Study:
+    """The trials of a search, those of other processes too. Raises SettingsError for a study of another search."""
+
+    def __init__(self, search: Search, direction: str) -> None:
+        self.search = search
+        self._folder = search.folder
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(self._folder / ".lock", timeout=LOCK_SECONDS)
+        self._claim: FileLock | None = None  # on the trial that this process has, until its result is known
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        with self._alone(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            storage = JournalStorage(JournalFileBackend(str(self._folder / JOURNAL)))
+            self._study = optuna.create_study(
+                storage=storage,
+                study_name=search.settings.study,
+                direction="maximize" if direction == "maximize" else "minimize",
+                load_if_exists=True,
+                pruner=_pruner(search),
+            )
+            self._begin()
+
+    @property
+    def trials(self) -> list[FrozenTrial]:
+        """All of them, by number."""
+        return self._study.get_trials(deepcopy=False)
+
+    @property
+    def maximises(self) -> bool:
+        """Whether more is better."""
+        return self._study.direction == optuna.study.StudyDirection.MAXIMIZE
+
+    def next_trial(self, busy: set[int]) -> optuna.Trial | None:
+        """A trial that was interrupted and that nobody runs, else a new one; None if there are enough.
+
+        `busy` are trials not to be looked at again.
+        """
+        with self._alone():
+            counted = 0
+            for trial in self.trials:
+                if trial.state == TrialState.RUNNING and READY not in trial.user_attrs:
+                    self.fail(trial.number, "ended before it had its values")
+                elif trial.state == TrialState.RUNNING and trial.number not in busy and self._claimed(trial.number):
+                    return optuna.Trial(self._study, trial._trial_id)
+                else:
+                    counted += trial.state.is_finished() or trial.state == TrialState.RUNNING
+            return self._new() if counted < self.search.settings.trials else None
+
+    def complete(self, number: int, value: float, half_width: float | None) -> None:
+        """The trial ended with this result and, if it is uncertain, its 95% interval."""
+        if half_width is not None:
+            self._attribute(number, "half_width", half_width)
+        self._tell(number, value)
+
+    def prune(self, number: int) -> None:
+        """The trial was given up."""
+        self._tell(number, state=TrialState.PRUNED)
+
+    def fail(self, number: int, why: str) -> None:
+        """The trial could not be run to its end."""
+        self._attribute(number, WHY, why)
+        self._tell(number, state=TrialState.FAIL)
+
+    def _attribute(self, number: int, key: str, value: Any) -> None:
+        trial = next(each for each in self.trials if each.number == number)
+        self._study._storage.set_trial_user_attr(trial._trial_id, key, value)
+
+    def _new(self) -> optuna.Trial:
+        """A trial with values for everything that is searched, drawn by a sampler that its number seeds."""
+        trial = self._study.ask()
+        self._claimed(trial.number)
+        self._study.sampler = _sampler(self.search, trial.number)  # optuna asks it when a value is wanted
+        values = {}
+        for key, dimension in self.search.dimensions.items():
+            values[key] = _typed(trial._suggest(key, _distribution(dimension)))
+        trial.set_user_attr(READY, values)
+        return trial
+
+    def _claimed(self, number: int) -> bool:
+        """Whether the trial is this process's own now. Nobody's claim outlives its process."""
+        claim = FileLock(self._folder / f".trial-{number:03d}.lock", timeout=0)
+        try:
+            claim.acquire()
+        except Timeout:
+            return False
+        self._claim = claim
+        return True
+
+    def _tell(self, number: int, value: float | None = None, state: TrialState | None = None) -> None:
+        self._study.tell(number, value, state=state)
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                yield
+        except Timeout:
+            raise SettingsError(
+                f"{self._folder}: another process has been choosing its trial for {LOCK_SECONDS:.0f} s; "
+                "if there is none, delete .lock there"
+            ) from None
+
+    def _begin(self) -> None:
+        """Keep what is searched, or compare it with what was when the study was begun."""
+        space = {key: repr(dimension) for key, dimension in self.search.dimensions.items()}
+        settings = json.loads(json.dumps(asdict(self.search.base)))
+        before = self._study.user_attrs
+        if "space" not in before:
+            self._study.set_user_attr("settings", settings)
+            self._study.set_user_attr("space", space)
+            self._try_as_it_is()
+            return
+        other = f"the study in {self._folder} was begun with"
+        if before["space"] != space:
+            keys = sorted(key for key in before["space"].keys() | space if before["space"].get(key) != space.get(key))
+            raise SettingsError(f"{keys[0]}: {other} another space to search; start another with study=...")
+        for key, (old, new) in changes(before["settings"], settings).items():
+            if key not in _CHANGEABLE and not key.startswith(_CHANGEABLE_GROUPS):
+                raise SettingsError(f"{key}: {other} {old!r}, not {new!r}; start another with study=...")
+
+    def _try_as_it_is(self) -> None:
+        """Begin with the settings as they are, so that a trial is known to be better than no search."""
+        values: dict[str, Any] = {}
+        for key, dimension in self.search.dimensions.items():
+            value = self.search.value_of_base(key)
+            if isinstance(dimension, Interval):
+                if isinstance(value, int | float) and dimension.low <= value <= dimension.high:
+                    values[key] = value
+            else:
+                same = [text for text in dimension.values if _read(text) == value]
+                values |= {key: same[0]} if same else {}
+        if values:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+                self._study.enqueue_trial(values)
+
+
+def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
+    seed = int(stream(search.base.seed, "tune", number, 1)[0] % 2**32)
+    if search.settings.sampler == "random":
+        return optuna.samplers.RandomSampler(seed=seed)
+    return optuna.samplers.TPESampler(n_startup_trials=search.settings.startup, seed=seed)
+
+
+def _pruner(search: Search) -> optuna.pruners.BasePruner:
+    """Steps are twentieths of the budget, see `trial.py`."""
+    if search.settings.pruner == "median":
+        return optuna.pruners.MedianPruner(n_startup_trials=search.settings.startup, n_warmup_steps=5)
+    if search.settings.pruner == "halving":
+        return optuna.pruners.SuccessiveHalvingPruner(min_resource=5, reduction_factor=4)
+    return optuna.pruners.NopPruner()
+
+
+def _distribution(dimension: Dimension) -> BaseDistribution:
+    if not isinstance(dimension, Interval):
+        return CategoricalDistribution(dimension.values)
+    if dimension.whole:
+        return IntDistribution(int(dimension.low), int(dimension.high), log=dimension.log)
+    return FloatDistribution(dimension.low, dimension.high, log=dimension.log)
+
+
+def _typed(value: Any) -> str:
+    """A value as it may be typed; a number with as many digits as a reader wants, which is what is then used."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _read(text: str) -> Any:
+    """A value of the command line; YAML takes 1e-3 for a word."""
+    try:
+        return float(text)
+    except ValueError:
+        return yaml.safe_load(text)
+
+
+def values_of(trial: FrozenTrial | optuna.Trial) -> Mapping[str, str]:
+    """The values of what is searched, by key, as they may be typed; empty if the trial has none yet."""
+    return trial.user_attrs.get(READY, {})
+
+
+def reported(trial: optuna.Trial) -> dict[int, float]:
+    """What the pruner has been told of the trial, by step, also by an earlier start."""
+    return trial.storage.get_trial(trial._trial_id).intermediate_values
