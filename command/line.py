@@ -22,8 +22,8 @@ class CommandLine:
     print_config: bool
 
 
-def parse(program: str, config_name: str, arguments: Sequence[str]) -> CommandLine:
-    """Parse a command line; --help lists the config groups and prints all their files. Exits on misuse."""
+def parse(program: str, config_name: str, arguments: Sequence[str], example: str | None = None) -> CommandLine:
+    """Parse a command line; --help begins with an example and prints the settings with all groups. Exits on misuse."""
     groups = "\n".join(
         f"  {folder.name:<12}{', '.join(sorted(path.stem for path in folder.glob('*.yaml')))}"
         for folder in sorted(CONF.iterdir())
@@ -36,6 +36,7 @@ def parse(program: str, config_name: str, arguments: Sequence[str]) -> CommandLi
         program,
         usage=f"{program} [key=value ...] [--cfg]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=None if example is None else example_text(example),
         epilog=f"config groups (group=choice):\n{groups}\n\nsettings:\n\n{text}",
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="settings, as Hydra overrides")
@@ -44,17 +45,25 @@ def parse(program: str, config_name: str, arguments: Sequence[str]) -> CommandLi
     return CommandLine(found.overrides, found.cfg)
 
 
+def example_text(example: str) -> str:
+    """A command that one can type, as --help of every command has it."""
+    return f"example:\n  {example}"
+
+
 def _groups(path: Path) -> list[str]:
     """The config groups in the defaults list of a file, but for experiments, which only set what others explain."""
     entries = yaml.safe_load(path.read_text())["defaults"]
     return [group for entry in entries if isinstance(entry, dict) for group in entry if group != "experiment"]
 
 
-def asks_for_help(arguments: Sequence[str], explanation: str | None) -> bool:
-    """Whether --help is among them, for a command without a parser; then its explanation, a docstring, is printed."""
+def asks_for_help(arguments: Sequence[str], explanation: str | None, example: str) -> bool:
+    """Whether --help is among them, for a command without a parser; then its explanation, a docstring, is printed.
+
+    The example comes after it.
+    """
     asked = not {"-h", "--help"}.isdisjoint(arguments)
     if asked:
-        print((explanation or "").strip())
+        print(f"{(explanation or '').strip()}\n\n{example_text(example)}")
     return asked
 
 
