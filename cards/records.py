@@ -67,6 +67,14 @@ def boolean(record: dict[str, Any], name: str, default: bool) -> bool:
     return value
 
 
+def check_names(record: dict[str, Any], seats: int) -> None:
+    """Raise ValueError unless `names`, of who sat in each seat, is missing or has a text for each of them."""
+    if "names" in record:
+        names = list_of(record["names"], "names", seats)
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError("names: not all of them are texts")
+
+
 def parse_rank(text: object, ranks: Sequence[str]) -> int:
     """The place of a card's text among the `ranks` of a game without suits. Raises ValueError for another text."""
     name = str(text).strip().upper() if isinstance(text, str | int) and not isinstance(text, bool) else ""

@@ -25,14 +25,19 @@ class CommandLine:
 
 
 def parse(
-    program: str, config_name: str, arguments: Sequence[str], multirun: bool = False, explanation: str | None = None
+    program: str,
+    config_name: str,
+    arguments: Sequence[str],
+    example: str | None = None,
+    multirun: bool = False,
+    explanation: str | None = None,
 ) -> CommandLine:
-    """Parse a command line; --help lists the config groups and prints all their files. Exits on misuse.
+    """Parse a command line; --help prints the settings with all groups. Exits on misuse.
 
-    What --info and --shell-completion ask for is printed here, and ends the process. `explanation`, a docstring, is
-    what --help begins with. Raises SettingsError for flags of Hydra that mean nothing here.
+    What --info and --shell-completion ask for is printed here, and ends the process. --help begins with `explanation`,
+    a docstring, and an example. Raises SettingsError for flags of Hydra that mean nothing here.
     """
-    parser = _parser(program, config_name, explanation)
+    parser = _parser(program, config_name, explanation, example)
     found = parser.parse_intermixed_args(with_values(arguments))
     refuse_flags(found, multirun)
     overrides = [*search_path(found.config_dir, found.overrides), *found.overrides]
@@ -47,7 +52,7 @@ def parse(
     return CommandLine(overrides, found.cfg is not None or found.resolve, found.multirun)
 
 
-def _parser(program: str, config_name: str, explanation: str | None) -> argparse.ArgumentParser:
+def _parser(program: str, config_name: str, explanation: str | None, example: str | None) -> argparse.ArgumentParser:
     groups = "\n".join(
         f"  {folder.name:<12}{', '.join(sorted(path.stem for path in folder.glob('*.yaml')))}"
         for folder in sorted(CONF.iterdir())
@@ -56,11 +61,12 @@ def _parser(program: str, config_name: str, explanation: str | None) -> argparse
     files = [CONF / f"{config_name}.yaml"]
     files += sorted(path for group in _groups(files[0]) for path in (CONF / group).glob("*.yaml"))
     text = "\n".join(f"--- {path.relative_to(CONF.parent)}\n{path.read_text()}" for path in files)
+    said = ([explanation.strip()] if explanation else []) + ([example_text(example)] if example else [])
     parser = argparse.ArgumentParser(
         program,
         usage=f"{program} [key=value ...] [--cfg]",
-        description=explanation.strip() if explanation else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="\n\n".join(said) or None,
         epilog=f"config groups (group=choice):\n{groups}\n\nsettings:\n\n{text}",
         allow_abbrev=False,
     )
@@ -69,17 +75,25 @@ def _parser(program: str, config_name: str, explanation: str | None) -> argparse
     return parser
 
 
+def example_text(example: str) -> str:
+    """A command that one can type, as --help of every command has it."""
+    return f"example:\n  {example}"
+
+
 def _groups(path: Path) -> list[str]:
     """The config groups in the defaults list of a file, but for experiments, which only set what others explain."""
     entries = yaml.safe_load(path.read_text())["defaults"]
     return [group for entry in entries if isinstance(entry, dict) for group in entry if group != "experiment"]
 
 
-def asks_for_help(arguments: Sequence[str], explanation: str | None) -> bool:
-    """Whether --help is among them, for a command without a parser; then its explanation, a docstring, is printed."""
+def asks_for_help(arguments: Sequence[str], explanation: str | None, example: str) -> bool:
+    """Whether --help is among them, for a command without a parser; then its explanation, a docstring, is printed.
+
+    The example comes after it.
+    """
     asked = not {"-h", "--help"}.isdisjoint(arguments)
     if asked:
-        print((explanation or "").strip())
+        print(f"{(explanation or '').strip()}\n\n{example_text(example)}")
     return asked
 
 

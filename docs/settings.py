@@ -19,6 +19,8 @@ _SKIPPED = ("defaults", "behaviour", "algo", "kind")  # `behaviour` has a paragr
 
 COMMANDS = (
     ("tournament", "python -m evaluate.tournament"),
+    ("record", "python -m evaluate.record"),
+    ("review", "python -m evaluate.review"),
     ("ablation", "python -m evaluate.ablation"),
     ("solve", "python -m evaluate.solve"),
     ("play", "python -m play"),

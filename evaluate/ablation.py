@@ -22,10 +22,12 @@ from command.compose import as_yaml, compose
 from command.errors import UserError
 from command.game import with_game_options
 from command.line import parse, run_command
+from command.progress import Progress
 from train.run.resources import cpus
 from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("evaluate")
+EXAMPLE = "python -m evaluate.ablation game=tressette episodes=20000 seeds=[1,2]"
 
 # Two-sided 95% quantiles of Student's t with 1, 2, ... degrees of freedom; 1.96 is that of the normal distribution.
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -85,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.ablation", "ablation", arguments)
+    options = parse("python -m evaluate.ablation", "ablation", arguments, EXAMPLE)
     settings = compose(AblationSettings, "ablation", with_game_options(options.overrides, "tressette"))
     if options.print_config:
         print(as_yaml(settings), end="")
@@ -144,13 +146,18 @@ def train(settings: AblationSettings, planned: Sequence[Trial]) -> list[Path]:
     jobs = settings.jobs or cpus()
     todo = [trial for trial in planned if not finished(trial)]
     log.info("%d runs, %d of them finished; %d at a time", len(planned), len(planned) - len(todo), jobs)
-    failed = []
-    with ThreadPoolExecutor(jobs) as pool:
-        runs = zip(todo, pool.map(_train, todo), strict=True)
-        for done, (trial, path) in enumerate(runs, len(planned) - len(todo) + 1):
-            end = f" failed, see {path}" if path else ""
-            log.info("%d of %d: %s, seed %d%s", done, len(planned), trial.row, trial.seed, end)
-            failed += [path] if path else []
+    failed, done = [], len(planned) - len(todo)
+    try:
+        with Progress("training", len(planned), "runs", done) as progress, ThreadPoolExecutor(jobs) as pool:
+            for trial, path in zip(todo, pool.map(_train, todo), strict=True):
+                done += 1
+                end = f" failed, see {path}" if path else ""
+                progress.say(f"{done} of {len(planned)}: {trial.row}, seed {trial.seed}{end}")
+                progress.update(done)
+                failed += [path] if path else []
+    except KeyboardInterrupt:
+        print(f"stopped: {done} of {len(planned)} runs are finished; the same command goes on", file=sys.stderr)
+        raise
     return failed
 
 

@@ -25,6 +25,7 @@ from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_one_of, che
 from command.compose import as_yaml, compose
 from command.console import result_console
 from command.line import parse, run_command
+from command.progress import Progress
 from evaluate.card import card
 from evaluate.players import load_player
 from evaluate.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
@@ -35,6 +36,7 @@ from train.run.progress import results_table
 from train.settings.dqn import TrainSettings
 from train.settings.saved import changes
 
+EXAMPLE = "python -m evaluate.champion run=runs/tressette/default to=tressette/champion"
 _CPU = torch.device("cpu")
 _STREAM = "champion"  # of the deals: none that a run has seen
 
@@ -85,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.champion", "champion", arguments)
+    options = parse("python -m evaluate.champion", "champion", arguments, EXAMPLE)
     settings = compose(ChampionSettings, "champion", options.overrides)
     if options.print_config:
         print(as_yaml(settings), end="")
@@ -95,7 +97,11 @@ def _main(arguments: Sequence[str]) -> int:
     found = champion.read(settings.file)
     game = found.settings.load_game()
     players = settings.players if settings.players is not None else ["random", *game.policies]
-    duels = measure(game, settings.file, players, settings.deals, settings.seed)
+    try:
+        duels = measure(game, settings.file, players, settings.deals, settings.seed)
+    except KeyboardInterrupt:
+        print(f"stopped: {settings.file} is there; the same command without run= measures it", file=sys.stderr)
+        raise
     results.write(settings.file.parent, results.of_duels(duels, game.unit))
     command = f"python -m evaluate.champion to={settings.to} deals={settings.deals} seed={settings.seed}"
     if settings.players is not None:  # else whoever repeats it meets others than the table has
@@ -110,7 +116,12 @@ def measure(game: Game, file: Path, players: Sequence[str], deals: int, seed: in
     own, _ = load_champion(game, file, _CPU, "to")
     others = {name: load_player(game, name, _CPU) for name in players}
     seeds = stream(seed, _STREAM, 0, deals)
-    return {name: duel(game, own, other, seeds) for name, other in others.items()}
+    duels = {}
+    with Progress("measuring", len(others), "players") as progress:
+        for name, other in others.items():
+            duels[name] = duel(game, own, other, seeds)
+            progress.advance()
+    return duels
 
 
 def put(settings: ChampionSettings) -> None:

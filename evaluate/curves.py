@@ -14,6 +14,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from command.line import example_text
+from command.progress import Progress
+
 Curve = tuple[list[float], list[float]]
 PANELS = (
     ("games won in evaluation", "eval/win_rate_vs_"),
@@ -49,8 +52,12 @@ def _add(curves: dict[str, Curve], row: dict[str, str]) -> None:
 def draw(runs: Sequence[Path], out: Path) -> None:
     """Write a picture with one panel per kind of curve."""
     figure, axes = plt.subplots(1, len(PANELS), figsize=(15, 4.2), layout="constrained")
-    for run in runs:
-        curves = read_curves(run)
+    with Progress("reading", len(runs), "runs") as progress:
+        found = []
+        for run in runs:
+            found.append((run, read_curves(run)))
+            progress.advance()
+    for run, curves in found:
         prefix = f"{run.name}: " if len(runs) > 1 else ""
         for axis, (title, start) in zip(axes, PANELS, strict=True):
             named = {prefix + n.removeprefix(start): c for n, c in curves.items() if n.startswith(start)}
@@ -76,7 +83,11 @@ def _panel(axis: Axes, title: str, curves: dict[str, Curve]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser("python -m evaluate.curves")
+    parser = argparse.ArgumentParser(
+        "python -m evaluate.curves",
+        epilog=example_text("python -m evaluate.curves runs/tressette/default --out=curves.png"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, runs/<game>/<name>")
     parser.add_argument("--out", type=Path, default=None, help="picture to write (default: RUN/curves.png)")
     options = parser.parse_args(arguments)

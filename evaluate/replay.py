@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import Any
 
 from cards.game import Game, UnknownGameError, load_game
 from cards.match_records import RecordedMatches
-from cards.records import field, read_records
+from cards.records import check_names, field, read_records
+from command.line import example_text
+from command.progress import Progress
 
 LONGEST_ERROR = 400
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
@@ -37,7 +40,10 @@ def _result(record: dict[str, Any] | ValueError, matches: RecordedMatches) -> di
     try:
         if isinstance(record, ValueError):
             raise record
-        return matches.replay(_game(field(record, "game")), record)
+        game = _game(field(record, "game"))
+        result = matches.replay(game, record)
+        check_names(record, record["players"] if "players" in (game.dtype.names or ()) else game.seats)
+        return result
     # A record nested so deeply that it can be read but not be shown in a message.
     except (ValueError, RecursionError) as error:
         text = str(error)
@@ -71,7 +77,12 @@ def _is_laid_out_as_game(name: str) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replay the file named on the command line and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m evaluate.replay", description="Play recorded games again.")
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluate.replay",
+        description="Play recorded games again.",
+        epilog=example_text("python -m evaluate.replay games.jsonl"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("file", type=Path, metavar="FILE", help="records, one JSON object a line")
     path = parser.parse_args(arguments).file
     try:
@@ -87,9 +98,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _print_results(path: Path) -> int:
     failed = False
-    for result in replay_file(path):
-        print(json.dumps(result, separators=(",", ":")))
-        failed |= "error" in result
+    # Where the results go by on a terminal, they say themselves how far it has come; in a pipe nobody looks.
+    silent = sys.stdout.isatty() or not sys.stderr.isatty()
+    with nullcontext() if silent else Progress("playing", None, "records") as progress:
+        for result in replay_file(path):
+            print(json.dumps(result, separators=(",", ":")))
+            failed |= "error" in result
+            if progress is not None:
+                progress.advance()
     sys.stdout.flush()
     return int(failed)
 

@@ -15,6 +15,8 @@ from command.compose import as_yaml, compose
 from command.line import parse, run_command
 from evaluate import studies
 
+EXAMPLE = "python -m evaluate.report study=spike"
+
 
 @dataclass
 class ReportSettings:
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.report", "report", arguments)
+    options = parse("python -m evaluate.report", "report", arguments, EXAMPLE)
     settings = compose(ReportSettings, "report", options.overrides)
     if options.print_config:
         print(as_yaml(settings), end="")

@@ -50,14 +50,17 @@ class Solved:
         return bool((self.model.mdp.successor[branches][possible] == END).all())
 
 
-def solve(settings: dict[str, Any]) -> Solved:
-    """Policy iteration on the game of these settings. Raises SettingsError when it has no exact process."""
+def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds: None) -> Solved:
+    """Policy iteration on the game of these settings. Raises SettingsError when it has no exact process.
+
+    `watch` is told the number of each round.
+    """
     game = load_configured_game(settings)
     reward = str(settings.get("reward", next(iter(game.rewards))))
     if game.model is None:
         raise SettingsError(f"game: the states of {game.name} cannot be enumerated, so it cannot be solved exactly")
     model = game.model(game.options, reward)
-    solution = policy_iteration(model.mdp)
+    solution = policy_iteration(model.mdp, watch=watch)
     return Solved(game, reward, model, solution, outcome_probabilities(model, solution.policy))
 
 

@@ -14,9 +14,11 @@ from command.checks import SettingsError
 from command.compose import as_yaml, compose
 from command.game import with_game_options
 from command.line import parse, run_command
+from command.progress import Progress
 from evaluate.compare import compare, draw, make_folder
 from evaluate.solution import Solved, advice, game_text, hands_text, solve, write_states
 
+EXAMPLE = "python -m evaluate.solve game=blackjack decks=1 player=[9,7] opponent=10"
 _DEFAULT_GAME = "sette_mezzo"
 
 
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.solve", "solve", arguments)
+    options = parse("python -m evaluate.solve", "solve", arguments, EXAMPLE)
     settings = compose(SolveSettings, "solve", with_game_options(options.overrides, _DEFAULT_GAME))
     if options.print_config:
         print(as_yaml(settings), end="")
@@ -60,7 +62,8 @@ def _main(arguments: Sequence[str]) -> int:
 
 def run(settings: SolveSettings) -> None:
     """Answer what the settings ask: talk, compare a table, list the hands of a start, or solve the whole game."""
-    solved = solve(settings.game)
+    with Progress("solving", None, "rounds") as progress:
+        solved = solve(settings.game, progress.update)
     if settings.interactive:
         converse(solved, settings)
     elif settings.table is not None:

@@ -27,6 +27,7 @@ from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.tabular import TabularSettings
 from train.sweep import SweepRun, sweep_runs
 
+EXAMPLE = "python -m evaluate.sweep learner.lr=1e-3,3e-4 seed=0,1 --sort='greedy win_rate'"
 SORT = "--sort="
 # Of a learned table, by the name in results.json. The first sorts; `states` only says of how many the errors are.
 ERRORS = {
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    if asks_for_help(arguments, __doc__):
+    if asks_for_help(arguments, __doc__, EXAMPLE):
         return 0
     overrides = [argument for argument in arguments if not argument.startswith(SORT)]
     sort = next((argument.removeprefix(SORT) for argument in arguments if argument.startswith(SORT)), None)

@@ -23,6 +23,7 @@ from play.plain.ending import interrupt_at
 from play.plain.loop import PlainTable
 from play.settings import APP, AUTO, PLAIN, PlaySettings
 
+EXAMPLE = "python -m play game=tressette opponents=champion"
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
 
 _NO_SCREEN = "dumb"  # what TERM says of a terminal that has lines alone
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m play", "play", arguments)
+    options = parse("python -m play", "play", arguments, EXAMPLE)
     overrides = with_game_options(options.overrides, "tressette")
     settings = compose(PlaySettings, "play", overrides)
     if options.print_config:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from play.hints import Worth
+from evaluate.review.advisers import Worth
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST, _MOST = 6, 24  # cells of a bar

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from play.hand import Hand, Move
+from cards.hand import Hand, Move
+from evaluate.review.grading import Judged
 from play.hints import Coach
-from play.review import Judged, judge
+from play.review import judge
 
 LEAST = 0.0005  # a cost below this is shown as 0.000, and is none
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cards.hand import Move
+from evaluate.review.advisers import Worth
 from play.bars import bars
-from play.hand import Move
-from play.hints import Worth
 from play.language import Language
 from play.opened import open_hands
 from play.speech import Speech

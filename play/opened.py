@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from play.hand import Hand
+from cards.hand import Hand
 from play.language import Message, message
 
 

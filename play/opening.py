@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from cards.hand import Hand
 from command.game import load_configured_game
-from play.hand import Hand
 from play.hints import Coach
 from play.ledger import Ledger
 from play.saves import game_of, read_save, restore

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cards.hand import Move
 from command.game import load_configured_game
 from play.files import free_path
-from play.hand import Move
 from play.hints import Coach
 from play.ledger import Ledger
 from play.saves import write_save

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.game import Game, States
+from cards.hand import Hand
 from cards.play import Decisions
 from command.game import game_defaults
-from play.hand import Hand
-from play.hints import Adviser, Coach, adviser_of
+from evaluate.recorded import Recorded
+from evaluate.review.advisers import Adviser, adviser_of
+from play.hints import Coach
 from play.language import Message, message
-from play.recorded import Recorded
 from play.table import Score, Setup, Table
 
 _THE_ONE = np.zeros(1, np.int64)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from play.hints import Coach, Odds, Worth
+from evaluate.review.advisers import Worth
+from evaluate.review.grading import Judged
+from play.hints import Coach, Odds
 from play.language import Language, Message
-from play.review import Judged, total_cost
+from play.review import total_cost
 from play.table import Table
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from play.hand import Hand, Move
+from cards.hand import Hand, Move
 from play.language import Message
 from play.views.spike import SpikeView, ends_of_hands, showdown
 from spike.cards import BUY, DISCARD, MATCH, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE, VALUES

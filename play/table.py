@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from cards.game import Game
+from cards.hand import Hand, Move
 from cards.match_records import in_match
 from cards.matches import Matches, match_rules
 from cards.play import Player
 from cards.splitmix import derive, stream
-from play.hand import Hand, Move
 from play.language import Message
 from play.players import HUMAN, seated_player
 from play.reasons import why_not

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from cards.game import Game
+from cards.hand import Hand, Move
 from command.checks import SettingsError
 from command.game import load_configured_game
-from play.hand import Hand, Move
-from play.hints import Coach, Worth, worths_by
+from evaluate.review.advisers import Worth, worths_by
+from play.hints import Coach
 from play.recorded import read_hands
 from play.settings import AGENTS, PlaySettings, check_match, watched_seats
 from play.sources import Agents, Film, Source, settings_of

@@ -102,6 +102,8 @@ def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[s
         code = end.code
     text = capsys.readouterr()
     assert code in (0, None) and "python -m " in text.out and not text.err
+    module = command.module.removesuffix(".__main__")
+    assert re.search(rf"^example:\n  python -m {re.escape(' '.join((module, *command.first)))} ", text.out, re.M)
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -115,3 +117,11 @@ def test_commands_in_the_pages_exist() -> None:
     code = [*re.findall(r"^```\n(.*?)^```", text, re.M | re.S), *re.findall(r"`([^`\n]+)`", text)]
     named = {name for each in code for name in re.findall(r"^(?:\.venv/bin/)?busso ([a-z][a-z-]*)", each, re.M)}
     assert {"train", "tournament"} <= named <= set(COMMANDS)
+
+
+def test_the_table_of_commands_has_each_with_its_module() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| `([a-z._ ]+)` \|", page, re.M)
+    modules = {name: " ".join((each.module.removesuffix(".__main__"), *each.first)) for name, each in COMMANDS.items()}
+    assert dict(rows) == modules and len(rows) == len(modules)
+    assert re.findall(r"^\| (\d+) \|", page, re.M) == ["0", "1", "2", "75", "130", "141"]

@@ -19,6 +19,7 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from command.console import result_console
 from command.line import parse, run_command
+from command.progress import Progress
 from train.dqn.backend import LocalBackend, RolloutBackend
 from train.dqn.beginning import with_shape_of_start
 from train.dqn.frozen import check_players
@@ -39,6 +40,7 @@ from train.tabular.batch_q_trainer import BatchQTrainer
 from train.tabular.trainer import TabularTrainer
 
 log = logging.getLogger("train")
+EXAMPLE = "python -m train game=spike minutes=3 name=short"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
 def _main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["doctor"]:
         return examine(arguments[1:])
-    options = parse("python -m train", "train", arguments, multirun=True)
+    options = parse("python -m train", "train", arguments, EXAMPLE, multirun=True)
     if options.multirun and not options.print_config:
         return multirun(options.overrides, train)
     chosen = at_the_door(options.overrides, this_machine())
@@ -79,14 +81,16 @@ def examine(arguments: Sequence[str]) -> int:
     """`python -m train doctor`: say what a run would get. Returns 0 if it would start, else 2."""
     from train import doctor, stages
 
-    options = parse("python -m train doctor", "train", arguments)
+    options = parse("python -m train doctor", "train", arguments, EXAMPLE.replace("train", "train doctor"))
     settings = with_shape_of_start(at_the_door(options.overrides, this_machine())).settings
     if not isinstance(settings, TrainSettings):
         raise SettingsError(f"doctor: looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray")
     check_players(settings)
-    findings = doctor.examine(settings)
-    starts = doctor.would_start(findings)
-    for table in doctor.screen(findings, stages.measure(settings) if starts else None):
+    with Progress("measuring", None):
+        findings = doctor.examine(settings)
+        starts = doctor.would_start(findings)
+        measured = stages.measure(settings) if starts else None
+    for table in doctor.screen(findings, measured):
         result_console().print(table)
     return 0 if starts else 2
 

@@ -15,6 +15,8 @@ from command.checks import SettingsError
 from command.compose import combinations
 from command.line import asks_for_help, run_command
 
+EXAMPLE = "python -m train.sweep 0 4 learner.lr=1e-3,3e-4 seed=0,1"
+
 
 @dataclass(frozen=True)
 class SweepRun:
@@ -76,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    if asks_for_help(arguments, __doc__):
+    if asks_for_help(arguments, __doc__, EXAMPLE):
         return 0
     if len(arguments) < 2 or not all(argument.isdecimal() for argument in arguments[:2]):
         raise SettingsError("say python -m train.sweep INDEX COUNT key=value,value ...")

@@ -29,6 +29,8 @@ from evaluate.export.source import BITS, ONNX, PACKED, SAFETENSORS, Source, in_f
 from evaluate.export.usage import layout_of, usage
 from train.dqn import champion
 
+EXAMPLE = "python -m evaluate.export run=champion format=onnx"
+
 ONNX_FILE = "model.onnx"
 
 
@@ -67,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.export", "export", arguments)
+    options = parse("python -m evaluate.export", "export", arguments, EXAMPLE)
     settings = compose(ExportSettings, "export", options.overrides)
     if options.print_config:
         print(as_yaml(settings), end="")

@@ -11,21 +11,26 @@ from cards.game import Game
 from cards.kinds import Spec, read_options
 from command.checks import SettingsError
 from evaluate.search.player import SearchOptions, SearchPlayer
+from evaluate.search.spike import SpikeSearch, SpikeSearchOptions
 from train.dqn.frozen import load_learned
 
 # Rewards whose sum is what a search counts, and whether that is who wins rather than by how much.
 _REWARDS = {"points": False, "win": True}
 
 
-def load_search(game: Game, path: Path, options: Mapping[str, str], device: torch.device) -> SearchPlayer:
-    """The search with the network of a run, a checkpoint or a champion.
+def load_search(game: Game, path: Path, options: Mapping[str, str], device: torch.device) -> SearchPlayer | SpikeSearch:
+    """The search with the network of a run, a checkpoint or a champion, in Tressette or Corellian Spike.
 
     Raises ValueError for bad options, SettingsError for another game and for a network that has learned what a search
     cannot count, CheckpointError for a file that is missing or damaged or holds no network.
     """
-    chosen = read_options(SearchOptions, Spec("search", str(path), options))
+    spec = Spec("search", str(path), options)
+    if game.name == "spike":
+        few = read_options(SpikeSearchOptions, spec)
+        return SpikeSearch(game, load_learned(game, str(path), device)[1], few)
+    chosen = read_options(SearchOptions, spec)
     if game.name != "tressette":
-        raise SettingsError(f"players: search plays tressette, not {game.name}")
+        raise SettingsError(f"players: search plays tressette and spike, not {game.name}")
     path, network, settings = load_learned(game, str(path), device)
     reward = settings.reward_name(game)
     if reward not in _REWARDS:

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cards.game import Game
 from command import __version__
 from command.compose import as_yaml, compose
 from command.console import result_console
 from command.line import parse, run_command
+from command.progress import Progress
 from evaluate.tournament import report
 from evaluate.tournament.crews import Alone, Crew, Growing, OnRay, Processes
 from evaluate.tournament.journal import Journal, about_of
@@ -35,6 +35,8 @@ from train.dqn.frozen import file_of, fingerprint
 from train.run import resources
 from train.run.device import choose_device
 
+EXAMPLE = "python -m evaluate.tournament 'players=[champion,greedy,random]' deals=1024 seed=7"
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.tournament", "tournament", arguments)
+    options = parse("python -m evaluate.tournament", "tournament", arguments, EXAMPLE)
     settings = compose(TournamentSettings, "tournament", options.overrides)
     if options.print_config:
         print(as_yaml(settings), end="")
@@ -123,9 +125,7 @@ def crew_for(settings: TournamentSettings, worker: Worker, files: Mapping[str, s
 
 def play(schedule: Schedule, crew: Crew, journal: Journal, settled: Callable[[], object]) -> None:
     """Play until every pair has been played enough; `settled` is called after each."""
-    columns = (TextColumn("pairs"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[deals]:,} deals"))
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("", total=len(schedule.states), completed=schedule.settled, deals=schedule.deals)
+    with Progress("playing", schedule.total, "deals", schedule.deals) as progress:
         while not schedule.done:
             while crew.free() and (unit := schedule.next()) is not None:
                 crew.submit(unit)
@@ -133,7 +133,9 @@ def play(schedule: Schedule, crew: Crew, journal: Journal, settled: Callable[[],
                 journal.add(played)
                 if schedule.add(played):
                     settled()
-            progress.update(bar, completed=schedule.settled, deals=schedule.deals)
+            pairs = f"of which {schedule.settled} of {len(schedule.states)} pairs are done"
+            note = f"({pairs})" if len(schedule.states) > 1 else ""
+            progress.update(schedule.deals, note, schedule.total)
 
 
 def _write(folder: Path, settings: TournamentSettings, game: Game, schedule: Schedule) -> report.Results:

@@ -137,6 +137,11 @@ class Schedule:
         """How many deals count so far, over all pairs."""
         return sum(state.deals for state in self.states.values())
 
+    @property
+    def total(self) -> int:
+        """How many deals will count in the end, as far as can be told."""
+        return sum(min(state.needed * self.plan.batch, self.plan.deals) for state in self.states.values())
+
     def seconds_left(self) -> float:
         """What is left takes one process so long, as far as can be told."""
         return sum(state.seconds_left for state in self.states.values())

@@ -130,7 +130,7 @@ class Worker:
                 self.game, plays.seeds, timed, plays.sides, watch=None if history is None else history.watch
             )
             if history is not None:
-                lines.extend(history.records(self.game, plays, unit.records))
+                lines.extend(history.records(self.game, plays, unit.records, unit.pair))
             return self.game.returns(states), self.game.taken(states)
 
         duel = duel_of(self.game, played, seeds, self._settings.seating, batch=unit.deals)
@@ -151,8 +151,9 @@ class Worker:
         history = MatchHistory(self.game, target, names)
         matches = play_matches(self.game, plays.seeds, players, plays.sides, target, history.watch, history.hand_over)
         lines.extend([] for _ in plays.counted)
-        for index, hands in zip(row.tolist(), history.hands, strict=True):
-            lines[index] += [json.dumps(hand, separators=(",", ":")) for hand in hands]
+        for index, hands, sides in zip(row.tolist(), history.hands, plays.sides.tolist(), strict=True):
+            seated = {"names": [unit.pair[side] for side in sides]}
+            lines[index] += [json.dumps(hand | seated, separators=(",", ":")) for hand in hands]
         return matches.results(), taken
 
     def _warm(self, name: str) -> Player:
@@ -175,12 +176,14 @@ class History:
         for index, action in zip(decisions.games.tolist(), actions.tolist(), strict=True):
             self._actions[index].append(action)
 
-    def records(self, game: Game, plays: Plays, deals: int) -> list[list[str]]:
-        """Lines of JSON of the games of the first so many deals, by row of `seatings`."""
+    def records(self, game: Game, plays: Plays, deals: int, pair: Pair) -> list[list[str]]:
+        """Lines of JSON of the games of the first so many deals, by row of `seatings`, with the names of who sat."""
         row, deal = np.nonzero(plays.counted)
         starts = game.deal(plays.seeds)
         lines: list[list[str]] = [[] for _ in range(len(plays.counted))]
         for index in np.flatnonzero(deal < deals).tolist():
-            record: dict[str, Any] = game.record(starts[index], self._actions[index])
+            seated = game.taken(starts[index : index + 1])[0]
+            names = [pair[side] for side in plays.sides[index][seated].tolist()]
+            record: dict[str, Any] = game.record(starts[index], self._actions[index]) | {"names": names}
             lines[row[index]].append(json.dumps(record, separators=(",", ":")))
         return lines

@@ -10,10 +10,11 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import RichLog, Static
 
+from cards.hand import Move
+from evaluate.review.advisers import Worth
 from play.app.actions import ActionBar
 from play.app.keys import Key, KeyBar
-from play.hand import Move
-from play.hints import Odds, Worth
+from play.hints import Odds
 from play.language import Language
 from play.players import HUMAN
 from play.session import Session

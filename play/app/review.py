@@ -13,10 +13,10 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from cards.hand import Hand
+from evaluate.review.grading import Judged
 from play.app.keys import Key, KeyBar
-from play.hand import Hand
 from play.plain.positions import position
-from play.review import Judged
 from play.speech import Speech
 
 _BAR = 6  # cells of the dearest decision

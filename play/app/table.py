@@ -11,11 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.events import Click
 from textual.widgets import Button, RichLog
 
+from cards.hand import Move
 from command.errors import UserError
+from evaluate.review.grading import Judged
 from play.app.face import TableFace
 from play.app.review import ReviewScreen
-from play.hand import Move
-from play.review import Judged, review
+from play.review import review
 from play.views import events, result
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from textual.binding import BindingType
 from textual.widgets import RichLog, Static
 from textual.worker import Worker
 
+from evaluate.review.advisers import Worth
 from play.app.keys import Key
 from play.app.table import SLOWER, TableScreen
 from play.app.watch_keys import PACES, WATCH_BINDINGS, WATCH_KEYS
 from play.commentary import Commentary
-from play.hints import Worth
 from play.language import Language
 from play.session import Session
 from play.watching import Watch, board_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from play.hand import Hand
+from cards.hand import Hand
 from play.language import Language
 from play.plain.pages import page
 from play.views import result, view

@@ -6,7 +6,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from play.hand import Hand, Move
+from cards.hand import Hand, Move
 from play.language import Message
 
 # Games with a view of their own: modules here with `view(hand, seat)`, `events(game, move)` and `result(hand)`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blackjack.rules import HIT
-from play.hand import Hand, Move
+from cards.hand import Hand, Move
 from play.language import Message, message
 from play.views.small import SmallView, action_event, legal_texts, outcome
 

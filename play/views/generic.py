@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from play.hand import Hand, Move
+from cards.hand import Hand, Move
 from play.language import Message, message
 
 

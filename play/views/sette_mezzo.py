@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from play.hand import Hand, Move
+from cards.hand import Hand, Move
 from play.language import Message, message
 from play.views.small import SmallView, action_event, legal_texts, outcome
 from sette_mezzo.cards import points_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from play.hand import Hand, Move
+from cards.hand import Hand, Move
 from play.language import Message, message
 
 OUTCOMES = {1: "win", 0: "tie", -1: "lose"}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cards.game import Game, States
-from play.hand import Hand, Move
+from cards.hand import Hand, Move
 from play.language import Message, message
 from spike.cards import BUY, CARDS, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_SPIKE, VALUES
 from spike.rules import next_hand, price, proceed, to_match

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from play.hand import Hand, Move
+from cards.hand import Hand, Move
 from play.language import Message, message
 from tressette.accusi import HIGH_RANKS, PER_RANK, SAME_RANK
 from tressette.cards import ACE, RANK_TEXT, RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text

@@ -241,7 +241,7 @@ def test_what_cannot_be_searched_with_is_one_line(runs: Path, spec: str, words: 
 
 
 def test_a_run_of_another_game_or_none(runs: Path) -> None:
-    with pytest.raises(SettingsError, match="search plays tressette, not spike"):
-        load_player(load_game("spike"), f"search({runs / 'points'})", CPU)
+    with pytest.raises(SettingsError, match="search plays tressette and spike, not blackjack"):
+        load_player(load_game("blackjack"), f"search({runs / 'points'})", CPU)
     with pytest.raises(Exception, match="nowhere"):
         load_player(GAME, "search(nowhere)", CPU)

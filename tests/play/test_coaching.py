@@ -3,10 +3,12 @@
 import pytest
 
 from command.game import game_defaults
+from evaluate.review.advisers import Worth
+from evaluate.review.grading import Judged
 from evaluate.solution import solve
 from play.coaching import LEAST, Coaching, is_mistake
-from play.hints import Coach, Worth
-from play.review import Judged, review, total_cost
+from play.hints import Coach
+from play.review import review, total_cost
 from sette_mezzo.rules import HIT, STICK
 from tests.play.people import sit_down
 from train.tabular.algorithms import evaluate_policy

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
+from cards.hand import Hand
 from cards.play import named_player
 from cards.splitmix import derive
 from command.checks import SettingsError
 from command.game import game_defaults
+from evaluate.review.advisers import Worth
 from evaluate.solution import solve
-from play.hand import Hand
-from play.hints import Coach, Worth
+from play.hints import Coach
 from play.review import review, total_cost
 from spike.search import showdown_odds
 from tests.play.people import choice, sit_down

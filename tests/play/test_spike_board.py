@@ -1,6 +1,6 @@
 """What is said of Corellian Spike beyond its view: endings, prices, sums, and who did what."""
 
-from play.hand import Hand
+from cards.hand import Hand
 from play.language import message
 from play.session import Session
 from play.spike_board import compile_rules, costs, counted, endings, last_done, signed, sums_after

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cards.game import Game, States, load_game
+from cards.hand import Hand, Move
 from cards.splitmix import stream
-from play.hand import Hand, Move
 from play.language import Language
 from play.plain.pages import page
 from play.session import Session

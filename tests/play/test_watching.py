@@ -10,8 +10,8 @@ from cards.game import load_game
 from command.checks import SettingsError
 from command.compose import compose
 from command.game import with_game_options
+from evaluate.review.advisers import Worth
 from play.bars import bars
-from play.hints import Worth
 from play.language import Language
 from play.opened import open_hands
 from play.recorded import RecordError, read_hands

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from cards.duplicate import Duel, decimals
+from command.progress import time_left
 
 log = logging.getLogger("train")
 
@@ -72,7 +73,7 @@ class Display:
     def show(self, status: Status) -> None:
         """Refresh the display, or every ten seconds print a line."""
         if self._live is not None:
-            self._bar.update(self._task, completed=status.share, eta=_time_left(status.seconds_left))
+            self._bar.update(self._task, completed=status.share, eta=time_left(status.seconds_left))
             self._live.update(Group(self._bar, self._table(status)))
         elif status.env_steps_per_second and time.monotonic() - self._last_line >= PLAIN_SECONDS:
             self._last_line = time.monotonic()
@@ -112,10 +113,6 @@ class Display:
         return table
 
 
-def _time_left(seconds: float | None) -> str:
-    return "" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02d} left"
-
-
 def _line(status: Status) -> str:
     parts = [f"{status.share:4.0%}", f"{status.done:,} {status.unit}"]
     if status.updates is not None:
@@ -123,7 +120,7 @@ def _line(status: Status) -> str:
     parts.append(f"{status.env_steps_per_second:,.0f} env steps/s")
     if status.updates is not None:
         parts.append(f"{status.updates_per_second:,.0f} updates/s")
-    return "  ".join([*parts, _time_left(status.seconds_left)]).rstrip()
+    return "  ".join([*parts, time_left(status.seconds_left)]).rstrip()
 
 
 def results_table(title: str, unit: str, duels: Mapping[str, Duel], won_means: str | None = None) -> Table:

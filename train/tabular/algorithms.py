@@ -53,14 +53,20 @@ def evaluate_policy(mdp: Mdp, policy: Policy, tolerance: float = TOLERANCE, valu
     raise ValueError(f"policy evaluation: no convergence in {MAX_SWEEPS:,} sweeps; does the process end?")
 
 
-def policy_iteration(mdp: Mdp, tolerance: float = TOLERANCE) -> Solution:
-    """The optimal policy and its values: evaluation and greedy improvement until the policy is stable."""
+def policy_iteration(
+    mdp: Mdp, tolerance: float = TOLERANCE, watch: Callable[[int], None] = lambda rounds: None
+) -> Solution:
+    """The optimal policy and its values: evaluation and greedy improvement until the policy is stable.
+
+    `watch` is told the number of each round when it begins.
+    """
     allowed = legal(mdp)
     policy = np.where(allowed.any(axis=1), allowed.argmax(axis=1), NO_ACTION)
     values = np.zeros(policy.size)
     rounds = 0
     while True:
         rounds += 1
+        watch(rounds)
         values = evaluate_policy(mdp, policy, tolerance, values)
         better = _improved(action_values(mdp, values), policy)
         if np.array_equal(better, policy):

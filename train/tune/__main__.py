@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from train.tune.study import Study
 
+EXAMPLE = "python -m train.tune game=tressette trials=20 episodes=50000"
 FAILURES = 3  # of trials in a row; then something is wrong with all of them
 
 
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m train.tune", "tune", arguments, multirun=True, explanation=__doc__)
+    options = parse("python -m train.tune", "tune", arguments, EXAMPLE, multirun=True, explanation=__doc__)
     if find_spec("optuna") is None:
         raise SettingsError("tune: needs Optuna, which is not installed: pip install 'busso[tune]'")
     search = search_of(options.overrides)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cards.bits import bit, has, lowest
+from cards.bits import bit, has, lowest, popcount
 from tressette.cards import CARDS, DECK, RANKS, THIRDS, TWO
 from tressette.observation import observe
 from tressette.rules import NO_CARD, POINTS, apply, begin, legal, over, points
@@ -53,6 +53,25 @@ def _one_of_a_run(state: Any, mask: np.uint64, values: NDArray[np.float32]) -> n
             best = card
             kept |= bit(card)
     return kept
+
+
+@njit
+def runs_of(state: Any, mask: np.uint64, out: NDArray[np.int64]) -> None:
+    """Number the legal cards of `mask` by run, `[cards]`: those of one run come to the same; -1 for all others.
+
+    Runs are those of `one_of_each_run`.
+    """
+    alone = np.full(CARDS, np.float32(0))
+    out[:] = -1
+    number = -1
+    for card in range(CARDS):
+        if has(mask, card):
+            before = card - 1
+            while before >= 0 and not has(mask, before):
+                before -= 1
+            together = before >= 0 and popcount(_one_of_a_run(state, bit(before) | bit(card), alone)) == 1
+            number += 0 if together else 1
+            out[card] = number
 
 
 @njit(nogil=True)

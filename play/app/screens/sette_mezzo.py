@@ -12,15 +12,16 @@ from textual.events import Resize
 from textual.message import Message
 from textual.widgets import RichLog, Static
 
+from cards.hand import Hand, Move
+from evaluate.review.advisers import Worth
+from evaluate.review.grading import Judged
 from play.app.boxes import boxes
 from play.app.keys import Key
 from play.app.next import NextButton
 from play.app.table import TableScreen
 from play.coaching import Coaching, is_mistake
-from play.hand import Hand, Move
-from play.hints import Odds, Worth
+from play.hints import Odds
 from play.language import Language
-from play.review import Judged
 from play.session import Session
 from play.views.small import SmallView
 from sette_mezzo.cards import points_text

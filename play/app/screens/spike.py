@@ -9,13 +9,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import RichLog, Static
 
+from cards.hand import Move
+from evaluate.review.advisers import Worth
 from play.app.keys import Key
 from play.app.lines import LinesScreen
 from play.app.next import NextButton
 from play.app.spike_text import SpikeText
 from play.app.table import TableScreen
-from play.hand import Move
-from play.hints import Odds, Worth
+from play.hints import Odds
 from play.language import Language
 from play.session import Session
 from play.spike_board import Ending, compile_rules, costs, endings, signed, sums_after

@@ -12,13 +12,13 @@ from textual.content import Content
 from textual.events import Resize
 from textual.widgets import Static
 
+from cards.hand import Move
+from evaluate.review.advisers import Worth
 from play.app.cards import card_box
 from play.app.keys import Key
 from play.app.seats import HandCard, SeatPlace
 from play.app.table import TableScreen
 from play.app.tressette_panel import panel, result_lines
-from play.hand import Move
-from play.hints import Worth
 from play.trick import BOTTOM, LEFT, RIGHT, TOP, Cursor, Place, Trick, cards_of, task, trick_of
 from play.views.tressette import TressetteView
 from tressette.cards import parse_card

@@ -1,0 +1,102 @@
+"""How far long work has come: a bar with the time that is left on a terminal, sparse lines elsewhere, on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+PLAIN_SECONDS = 10.0  # between lines, where there is no terminal
+
+
+def time_left(seconds: float | None) -> str:
+    """`2:05 left`, or with hours `1:02:05 left`; empty while nobody knows."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d} left" if hours else f"{minutes}:{rest:02d} left"
+
+
+class Progress:
+    """Shows how much of `total` is done, in `unit`; `total` is None where nobody knows it. Use as a context.
+
+    `done` is what was there before, which took none of the time. The bar goes when the work ends or is interrupted:
+    what remains on the screen is what the command says of its results.
+    """
+
+    def __init__(self, what: str, total: float | None, unit: str = "", done: float = 0) -> None:
+        self._what, self._unit, self._total = what, unit, total
+        self._before, self._done, self._note = done, done, ""
+        self._last_line = time.monotonic()
+        self._pace: tuple[float, float] | None = None  # when the first piece was done, and how much then was
+        self._console = Console(stderr=True)
+        self._bar = Bar(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[note]}", markup=False),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task(what, total=total, note=self._counts(), left="")
+
+    def __enter__(self) -> Progress:
+        self._bar.update(self._task, completed=self._done)
+        self._last_line = time.monotonic()
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def advance(self, amount: float = 1, note: str = "") -> None:
+        """So much more is done."""
+        self.update(self._done + amount, note)
+
+    def update(self, done: float, note: str = "", total: float | None = None) -> None:
+        """So much is done; `note` stands behind it, `total` is the new one if that has changed."""
+        self._done, self._note, self._total = done, note, self._total if total is None else total
+        if self._pace is None and done > self._before:
+            self._pace = time.monotonic(), done
+        left = time_left(self.seconds_left())
+        if self._console.is_terminal:
+            self._bar.update(self._task, completed=done, total=self._total, note=self._counts(), left=left)
+        elif time.monotonic() - self._last_line >= PLAIN_SECONDS:
+            self._last_line = time.monotonic()
+            print(
+                "  ".join(filter(None, (self._what, self._share(), self._counts(), left))), file=sys.stderr, flush=True
+            )
+
+    def say(self, text: str) -> None:
+        """A line that stays: above the bar, or as one of the lines."""
+        if self._console.is_terminal:
+            self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def seconds_left(self) -> float | None:
+        """At the pace so far; None while nobody knows it, or how much there is.
+
+        The first piece does not count: what is compiled is compiled with it.
+        """
+        if self._total is None or self._pace is None or self._done <= self._pace[1]:
+            return None
+        begun, before = self._pace
+        return (time.monotonic() - begun) / (self._done - before) * max(0.0, self._total - self._done)
+
+    def _share(self) -> str:
+        return f"{min(1.0, self._done / self._total):.0%}" if self._total else ""
+
+    def _counts(self) -> str:
+        of = f" of {self._total:,.0f}" if self._total is not None else ""
+        return " ".join(filter(None, (f"{self._done:,.0f}{of}", self._unit, self._note)))

@@ -1,0 +1,109 @@
+"""`python -m evaluate.record players=[champion,greedy] deals=10 to=games.jsonl`: writes games between players down.
+
+As the records of a tournament, with who sat in each seat: for evaluate.review, evaluate.replay and `python -m play
+watch=FILE`. What is played is written at once, so that Ctrl-C leaves it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from command.checks import MAX_DEALS, SettingsError, check_range
+from command.compose import as_yaml, compose
+from command.line import parse, run_command
+from command.progress import Progress
+from evaluate.tournament.settings import TournamentSettings, pairs_of
+from evaluate.tournament.units import Unit, Worker
+
+EXAMPLE = "python -m evaluate.record 'players=[champion,greedy]' deals=10 to=games.jsonl"
+_AT_A_TIME = 16  # deals; what a stop may lose
+
+
+@dataclass
+class RecordSettings:
+    """The settings of `python -m evaluate.record`; conf/record.yaml explains them."""
+
+    game: dict[str, Any]
+    players: list[str] = field(default_factory=list)
+    deals: int = 10
+    to: str = "games.jsonl"
+    overwrite: bool = False
+    match: int | None = None
+    seating: str = "alternate"
+    seed: int = 7
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_range("deals", self.deals, 1, MAX_DEALS)
+        if not self.to:
+            raise SettingsError("to: the file to write, as in to=games.jsonl")
+        _ = self.tournament
+
+    @property
+    def tournament(self) -> TournamentSettings:
+        """The tournament whose games these are. Raises SettingsError."""
+        return TournamentSettings(
+            game=self.game,
+            players=self.players,
+            match=self.match,
+            seating=self.seating,
+            seed=self.seed,
+            device=self.device,
+        )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = parse("python -m evaluate.record", "record", arguments, EXAMPLE)
+    settings = compose(RecordSettings, "record", options.overrides)
+    if options.print_config:
+        print(as_yaml(settings), end="")
+        return 0
+    path, tournament = Path(settings.to), settings.tournament
+    if path.exists() and not settings.overwrite:
+        raise SettingsError(f"to: {path} is there; name another file, or say overwrite=true")
+    worker = Worker(tournament)
+    units = list(_units(settings, tournament, worker))
+    for player in tournament.players:
+        worker.load(player)  # what cannot play is said before a file is made
+    written = write(path, worker, units)
+    print(f"{written} records written to {path}", file=sys.stderr)
+    return 0
+
+
+def _units(settings: RecordSettings, tournament: TournamentSettings, worker: Worker) -> Iterator[Unit]:
+    for pair in pairs_of(tournament, worker.game):
+        for first in range(0, settings.deals, _AT_A_TIME):
+            deals = min(_AT_A_TIME, settings.deals - first)
+            yield Unit(pair, first, deals, records=deals)
+
+
+def write(path: Path, worker: Worker, units: Sequence[Unit]) -> int:
+    """Play the units and write their records, as they come; returns how many. Raises OSError."""
+    written = 0
+    with path.open("w") as file, Progress("playing", sum(unit.deals for unit in units), "deals") as progress:
+        try:
+            for unit in units:
+                lines = [line for row in worker.play(unit).records for line in row]
+                file.writelines(f"{line}\n" for line in lines)
+                file.flush()
+                written += len(lines)
+                progress.advance(unit.deals)
+        except KeyboardInterrupt:
+            print(f"stopped: {written} records are in {path}", file=sys.stderr)
+            raise
+    return written
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

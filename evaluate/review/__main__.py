@@ -1,0 +1,149 @@
+"""`python -m evaluate.review FILE`: grades every decision of recorded games best, fine, mistake or blunder.
+
+With the better action and what it was worth, for what the seat could know; as text, JSON or one page of HTML. A record
+that cannot be played is named and left out. Exit code: 0 when every record was graded, 1 when one was left out, 2 when
+nothing could be, 130 after Ctrl-C, which leaves what was graded.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from command.checks import SettingsError
+from command.compose import as_yaml, compose
+from command.line import parse, run_command
+from command.progress import Progress
+from command.quoting import in_quotes
+from evaluate.recorded import Damaged, Recorded, recorded_hands
+from evaluate.review.grader import Grader, grader_of
+from evaluate.review.page import page
+from evaluate.review.reviewed import Reviewed, ReviewedHand, decided, tallies
+from evaluate.review.settings import HTML, JSON, ReviewSettings
+from evaluate.review.text import json_lines, text
+from train.run.device import choose_device
+
+_MOST_ERRORS = 10  # that are said one by one; all of them are in the review
+EXAMPLE = "python -m evaluate.review games.jsonl format=html to=review.html"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = parse("python -m evaluate.review", "review", [_as_setting(each) for each in arguments], EXAMPLE)
+    settings = compose(ReviewSettings, "review", options.overrides)
+    if options.print_config:
+        print(as_yaml(settings), end="")
+        return 0
+    return run(settings)
+
+
+def _as_setting(argument: str) -> str:
+    """`games.jsonl` as `file=games.jsonl`."""
+    is_file = not argument.startswith("-") and ("=" not in argument or Path(argument).is_file())
+    return f"file={in_quotes(argument)}" if is_file else argument
+
+
+def run(settings: ReviewSettings) -> int:
+    """Grade what is in the file, write the review, and return the exit code."""
+    torch.set_num_threads(1)  # small batches: threads would only wait for one another
+    there = _read(settings)
+    graders = _graders(settings, there)  # what cannot grade is said before anything starts
+    reviewed: list[Reviewed] = []
+    stopped = False
+    try:
+        _review(settings, there, graders, reviewed)
+    except KeyboardInterrupt:
+        stopped = True
+    _write(settings, reviewed)
+    damaged = [each for each in reviewed if isinstance(each, Damaged)]
+    for each in damaged[:_MOST_ERRORS]:
+        print(f"error: {settings.file}, line {each.line}, left out: {each.error}", file=sys.stderr)
+    if len(damaged) > _MOST_ERRORS:
+        print(f"error: {settings.file}: {len(damaged) - _MOST_ERRORS} more are left out", file=sys.stderr)
+    if stopped:
+        print(f"stopped: {len(reviewed)} of {len(there)} are graded; hands=N grades the first N", file=sys.stderr)
+        return 130
+    return int(bool(damaged))
+
+
+def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
+    found: list[Recorded | Damaged] = []
+    hands = 0
+    for each in recorded_hands(Path(settings.file)):
+        if isinstance(each, Recorded):
+            hands += 1
+            if settings.hands is not None and hands > settings.hands:
+                break
+        found.append(each)
+    if not found:
+        raise SettingsError(f"file: {settings.file} holds no record; python -m evaluate.record writes some")
+    return found
+
+
+def _graders(settings: ReviewSettings, there: Sequence[Recorded | Damaged]) -> dict[str, Grader]:
+    device, found = choose_device(settings.device), dict[str, Grader]()
+    for each in there:
+        if isinstance(each, Recorded):
+            key = _key(each)
+            found[key] = found.get(key) or grader_of(each.hand.game, settings.by, device, settings.grades)
+    return found
+
+
+def _key(recorded: Recorded) -> str:
+    game = recorded.hand.game
+    return f"{game.name} {game.options!r}"
+
+
+def _review(
+    settings: ReviewSettings,
+    there: Sequence[Recorded | Damaged],
+    graders: dict[str, Grader],
+    reviewed: list[Reviewed],
+) -> None:
+    """Grade hand by hand into `reviewed`, so that whatever ends it leaves whole ones."""
+    moves = sum(len(each.hand.moves) for each in there if isinstance(each, Recorded))
+    with Progress("grading", moves, "moves") as progress:
+        for each in there:
+            if isinstance(each, Damaged):
+                reviewed.append(each)
+                continue
+            game, decisions, forced = each.hand.game, [], Counter[int]()
+            taken = int(each.hand.start["players"][0]) if "players" in (game.dtype.names or ()) else game.seats
+            seats = [seat for seat in range(taken) if settings.seats is None or seat in settings.seats]
+            for number, move in enumerate(each.hand.moves):
+                if move.seat in seats:
+                    decision = decided(each, graders[_key(each)], number)
+                    forced[move.seat] += decision is None
+                    decisions += [] if decision is None else [decision]
+                progress.advance()
+            reviewed.append(ReviewedHand(each, graders[_key(each)], decisions, forced, tuple(seats)))
+
+
+def _write(settings: ReviewSettings, reviewed: Sequence[Reviewed]) -> None:
+    summary = tallies(reviewed)
+    if settings.format == HTML:
+        found = page(reviewed, summary, settings.show, f"Review of {Path(settings.file).name}")
+    else:
+        lines = json_lines if settings.format == JSON else text
+        found = "\n".join(lines(reviewed, summary, settings.show)) + "\n"
+    if settings.target is None:
+        print(found, end="")
+        return
+    temporary = settings.target.with_name(f".{settings.target.name}.tmp")
+    temporary.write_text(found)
+    temporary.replace(settings.target)
+    print(f"written to {settings.target}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

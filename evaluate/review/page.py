@@ -1,0 +1,53 @@
+"""A review as one page of HTML that needs nothing else: it opens offline, by day and night, and prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from evaluate.recorded import Damaged
+from evaluate.review.grading import BLUNDER, GRADES, MISTAKE
+from evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
+from evaluate.review.settings import MISTAKES, SUMMARY
+from evaluate.review.text import cost_text, heading, method, value_text
+
+_TEMPLATE = Path(__file__).with_name("page.html.j2")
+_SUITS = {"D": "denari", "C": "coppe", "S": "spade", "B": "bastoni"}
+
+
+def page(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str, title: str) -> str:
+    """The page."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    hands = [each for each in reviewed if isinstance(each, ReviewedHand)]
+    return environment.from_string(_TEMPLATE.read_text()).render(
+        title=title,
+        grades=GRADES,
+        summary=summary,
+        hands=hands if show != SUMMARY else [],
+        damaged=[each for each in reviewed if isinstance(each, Damaged)],
+        methods=list(dict.fromkeys(f"{each.hand.game.name}: {method(each)}" for each in hands)),
+        cost=cost_text,
+        heading=heading,
+        shown=partial(_shown, show),
+        value=value_text,
+        share=_share,
+        suit_of=_suit_of,
+    )
+
+
+def _shown(show: str, reviewed: ReviewedHand) -> list[Decision]:
+    bad = (MISTAKE, BLUNDER)
+    return [each for each in reviewed.decisions if show != MISTAKES or each.grade in bad]
+
+
+def _share(tally: Tally, grade: str) -> float:
+    """Of the graded decisions, in percent."""
+    return 100 * tally.grades[grade] / tally.decisions if tally.decisions else 0.0
+
+
+def _suit_of(card: str) -> str:
+    """The class of a card of Tressette by its suit, `` for cards without."""
+    return _SUITS[card[-1]] if len(card) == 2 and card[-1] in _SUITS and card[0] in "4567FCRA23" else ""

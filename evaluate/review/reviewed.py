@@ -1,0 +1,116 @@
+"""What a review found: of each hand its decisions, and of each seat or player how many were of which grade."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cards.hand import Hand
+from evaluate.recorded import Damaged, Recorded
+from evaluate.review.boards import Board, action_text, board
+from evaluate.review.grader import Grader
+from evaluate.review.grading import BEST, GRADES, Judged
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision of a hand with its grade, None where its cost is not known, and what the seat saw."""
+
+    judged: Judged
+    grade: str | None
+    board: Board
+
+
+@dataclass(frozen=True)
+class ReviewedHand:
+    """A hand of the file with the decisions that had a choice; `forced` had none."""
+
+    recorded: Recorded
+    grader: Grader
+    decisions: list[Decision]
+    forced: Counter[int]
+    seats: tuple[int, ...]  # whose decisions were graded
+
+    @property
+    def hand(self) -> Hand:
+        """The hand."""
+        return self.recorded.hand
+
+    def who(self, seat: int) -> str:
+        """Who sat there: the name that the record has, else the number of the seat."""
+        return self.recorded.names[seat] if self.recorded.names else f"seat {seat}"
+
+    def action(self, action: int) -> str:
+        """An action in few letters."""
+        return action_text(self.hand.game, action)
+
+
+Reviewed = ReviewedHand | Damaged
+
+
+@dataclass
+class Tally:
+    """What somebody did in the hands of a game: a row of the summary. `lost` is in `unit`; `worst` is a cost."""
+
+    game: str
+    who: str
+    unit: str
+    hands: int = 0
+    grades: Counter[str] = field(default_factory=Counter)
+    unknown: int = 0
+    forced: int = 0
+    lost: float = 0.0
+    worst: float = 0.0
+
+    @property
+    def decisions(self) -> int:
+        """How many were graded."""
+        return sum(self.grades.values())
+
+    @property
+    def lost_per_hand(self) -> float:
+        """What the decisions that were not the best cost in the mean of the hands."""
+        return self.lost / self.hands
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a row of JSON."""
+        return {
+            **{"game": self.game, "who": self.who, "unit": self.unit, "hands": self.hands, "decisions": self.decisions},
+            **{grade: self.grades[grade] for grade in GRADES},
+            **{"not_graded": self.unknown, "forced": self.forced, "lost": round(self.lost, 6)},
+            **{"lost_per_hand": round(self.lost_per_hand, 6), "worst": round(self.worst, 6)},
+        }
+
+
+def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
+    """A row for each game and seat, or player where the records have names, in order.
+
+    Two seats of the same name are one row; a hand in which they sit together counts once.
+    """
+    found: dict[tuple[str, str, str], Tally] = {}
+    for each in reviewed:
+        if isinstance(each, Damaged):
+            continue
+        name, unit = each.hand.game.name, each.grader.unit
+        for person in dict.fromkeys(map(each.who, each.seats)):
+            found.setdefault((name, person, unit), Tally(name, person, unit)).hands += 1
+        for seat in each.seats:
+            found[name, each.who(seat), unit].forced += each.forced[seat]
+        for decision in each.decisions:
+            tally = found[name, each.who(decision.judged.seat), unit]
+            if decision.grade is None or decision.judged.cost is None:
+                tally.unknown += 1
+                continue
+            tally.grades[decision.grade] += 1
+            if decision.grade != BEST:  # what is below its limit cannot be told from nothing
+                tally.lost += decision.judged.cost
+                tally.worst = max(tally.worst, decision.judged.cost)
+    return list(found.values())
+
+
+def decided(recorded: Recorded, grader: Grader, number: int) -> Decision | None:
+    """Move `number`, from 0, graded; None where there was no choice."""
+    judged = grader.judge(recorded.hand, number)
+    return None if judged is None else Decision(judged, grader.grade(judged), board(recorded.hand, number))

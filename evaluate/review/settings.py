@@ -1,0 +1,50 @@
+"""The settings of a review."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from command.checks import MAX_DEALS, SettingsError, check_one_of, check_range, require
+from evaluate.review.grader import AUTO
+
+TEXT, JSON, HTML = "text", "json", "html"
+ALL, MISTAKES, SUMMARY = "all", "mistakes", "summary"
+
+
+@dataclass
+class ReviewSettings:
+    """The settings of `python -m evaluate.review`; conf/review.yaml explains them."""
+
+    file: str = ""
+    by: str = AUTO
+    format: str = TEXT
+    show: str = ALL
+    to: str | None = None
+    seats: Any = None
+    hands: int | None = None
+    grades: list[float] | None = None
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        if not self.file:
+            raise SettingsError("file: name the file of records, as in python -m evaluate.review games.jsonl")
+        check_one_of("format", self.format, TEXT, JSON, HTML)
+        check_one_of("show", self.show, ALL, MISTAKES, SUMMARY)
+        if self.hands is not None:
+            check_range("hands", self.hands, 1, MAX_DEALS)
+        if self.grades is not None:
+            require(len(self.grades) == 3, "grades", "three costs that rise, as [0.1,0.34,1]", self.grades)
+        seats = self.seats if isinstance(self.seats, list) else [] if self.seats is None else [self.seats]
+        for seat in seats:
+            good = isinstance(seat, int) and not isinstance(seat, bool) and 0 <= seat <= 7
+            require(good, "seats", "numbers of seats, from 0, as 0 or [0,2]", self.seats)
+        self.seats = seats or None
+
+    @property
+    def target(self) -> Path | None:
+        """The file that is written; None for standard output."""
+        if self.to is None:
+            return Path(self.file).with_suffix(".html") if self.format == HTML else None
+        return Path(self.to)

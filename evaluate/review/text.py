@@ -1,0 +1,164 @@
+"""A review as lines of at most 80 columns, and as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from evaluate.recorded import Damaged
+from evaluate.review.advisers import Worth
+from evaluate.review.boards import Board
+from evaluate.review.grading import BLUNDER, FINE, GRADES, MISTAKE, Limits
+from evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
+from evaluate.review.settings import MISTAKES, SUMMARY
+
+WIDTH = 80
+_BAD = (MISTAKE, BLUNDER)
+
+
+def text(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str) -> Iterator[str]:
+    """All lines: every hand with its decisions, the boards of mistakes and blunders, and the summary."""
+    if show != SUMMARY:
+        for each in reviewed:
+            yield from _damaged(each) if isinstance(each, Damaged) else _hand(each, show)
+            yield ""
+    yield from _summary(summary)
+    for said in dict.fromkeys(_method(each) for each in reviewed if isinstance(each, ReviewedHand)):
+        yield ""
+        yield from textwrap.wrap(said, WIDTH)
+
+
+def _damaged(damaged: Damaged) -> list[str]:
+    return textwrap.wrap(f"line {damaged.line}: {damaged.error}", WIDTH, subsequent_indent="  ")
+
+
+def heading(reviewed: ReviewedHand) -> str:
+    """Which hand of the file it is."""
+    recorded = reviewed.recorded
+    part = f", hand {recorded.part} of {recorded.parts}" if recorded.parts > 1 else ""
+    score = f", at {' to '.join(map(str, recorded.before))} in a match to {recorded.to}" if recorded.before else ""
+    names = reviewed.recorded.names
+    seated = ": " + ", ".join(f"{seat} {name}" for seat, name in enumerate(names)) if names else ""
+    return f"line {recorded.line}, {reviewed.hand.game.name}{part}{score}{seated}"
+
+
+def _hand(reviewed: ReviewedHand, show: str) -> Iterator[str]:
+    yield from textwrap.wrap(heading(reviewed), WIDTH, subsequent_indent="  ")
+    chosen = [each for each in reviewed.decisions if show != MISTAKES or each.grade in _BAD]
+    if not chosen:
+        yield "  " + ("no mistakes" if reviewed.decisions else "no decisions: no seat had a choice")
+        return
+    yield f"  {'move':>4} {'seat':>4}  {'played':<14}{'grade':<9}{'cost':>7}  better"
+    for each in chosen:
+        yield _line(reviewed, each).rstrip()
+        if each.grade in _BAD:
+            yield from _board(each.board)
+            worths = ", ".join(worth_text(reviewed, worth) for worth in each.judged.worths)
+            yield from _wrapped("worth", worths)
+
+
+def _line(reviewed: ReviewedHand, decision: Decision) -> str:
+    judged = decision.judged
+    cost = "?" if judged.cost is None else cost_text(reviewed.grader.unit, judged.cost)
+    better = ""
+    if judged.best.action != judged.action and decision.grade != GRADES[0]:
+        better = worth_text(reviewed, judged.best)
+    played, grade = reviewed.action(judged.action), decision.grade or "unknown"
+    return f"  {judged.number:>4} {judged.seat:>4}  {played:<14}{grade:<9}{cost:>7}  {better}"
+
+
+def _board(board: Board) -> Iterator[str]:
+    for row in board:
+        yield from _wrapped(row.label, (" " if row.cards else ", ").join(row.items))
+
+
+def _wrapped(label: str, said: str) -> list[str]:
+    head = f"            {label:<12} "
+    return textwrap.wrap(said, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+
+
+def value_text(unit: str, value: float | None) -> str:
+    """A value in its unit; `?` where it is not known."""
+    if value is None:
+        return "?"
+    return f"{value:.2f}" if unit == "points" else f"{value:+.2f}" if unit == "credits" else f"{value:+.3f}"
+
+
+def cost_text(unit: str, cost: float) -> str:
+    """A cost in its unit."""
+    return f"{max(0.0, cost):.{2 if unit in ('points', 'credits') else 3}f}"
+
+
+def worth_text(reviewed: ReviewedHand, worth: Worth) -> str:
+    """An action with what it is worth."""
+    return f"{reviewed.action(worth.action)} {value_text(reviewed.grader.unit, worth.value)}"
+
+
+def _summary(summary: Sequence[Tally]) -> Iterator[str]:
+    yield f"{'summary':<25}{'hands':>6}{'graded':>8}" + "".join(f"{grade:>8}" for grade in GRADES) + f"{'lost':>8}"
+    games = {tally.game for tally in summary}
+    for tally in summary:
+        who = f"{tally.game}, {tally.who}" if len(games) > 1 else tally.who
+        numbers = "".join(f"{tally.grades[grade]:>8}" for grade in GRADES)
+        lost = cost_text(tally.unit, tally.lost_per_hand)
+        yield f"{textwrap.shorten(who, 24, placeholder='…'):<25}{tally.hands:>6}{tally.decisions:>8}{numbers}{lost:>8}"
+    units = ", ".join(dict.fromkeys(tally.unit for tally in summary))
+    yield f"lost: {units} a hand by what was not the best"
+    if missing := sum(tally.unknown for tally in summary):
+        yield f"not graded, because nobody knows what they were worth: {missing} decisions"
+
+
+def _method(reviewed: ReviewedHand) -> str:
+    return f"{reviewed.hand.game.name}: {method(reviewed)}"
+
+
+def method(reviewed: ReviewedHand) -> str:
+    """Who graded, on what, and where the grades begin."""
+    grader = reviewed.grader
+    on = "all hands as they were, which no seat could know" if grader.cheats else "what the seat knew"
+    return f"graded by {grader.name} on {on}; {limits_text(grader.limits)} {grader.unit}"
+
+
+def limits_text(limits: Limits) -> str:
+    """`best to 0.1, fine to 0.34, mistake to 1`."""
+    return f"best up to {limits.best:g}, {FINE} to {limits.fine:g}, {MISTAKE} to {limits.mistake:g}"
+
+
+def json_lines(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str) -> Iterator[str]:
+    """One object for each hand, as its line in the file has it, and one for the summary."""
+    if show != SUMMARY:
+        for each in reviewed:
+            found = {"line": each.line, "error": each.error} if isinstance(each, Damaged) else _hand_dict(each, show)
+            yield json.dumps(found, ensure_ascii=False)
+    yield json.dumps({"summary": [tally.as_dict() for tally in summary]}, ensure_ascii=False)
+
+
+def _hand_dict(reviewed: ReviewedHand, show: str) -> dict[str, Any]:
+    recorded, grader = reviewed.recorded, reviewed.grader
+    chosen = [each for each in reviewed.decisions if show != MISTAKES or each.grade in _BAD]
+    return {
+        "line": recorded.line,
+        "hand": recorded.part,
+        "game": reviewed.hand.game.name,
+        **({"names": list(recorded.names)} if recorded.names else {}),
+        "by": grader.name,
+        "unit": grader.unit,
+        "grades": vars(grader.limits),
+        "decisions": [_decision_dict(reviewed, each) for each in chosen],
+    }
+
+
+def _decision_dict(reviewed: ReviewedHand, decision: Decision) -> dict[str, Any]:
+    judged = decision.judged
+    return {
+        "move": judged.number,
+        "seat": judged.seat,
+        "played": reviewed.action(judged.action),
+        "grade": decision.grade,
+        "cost": judged.cost,
+        "best": reviewed.action(judged.best.action),
+        "worths": {reviewed.action(worth.action): worth.value for worth in judged.worths},
+        "board": {row.label: list(row.items) for row in decision.board},
+    }

@@ -1,0 +1,273 @@
+"""`python -m evaluate.review`: grades of recorded games, what must not enter them, and what is written."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from cards.game import load_game
+from cards.hand import Hand
+from cards.play import named_player
+from cards.splitmix import stream
+from command.checks import SettingsError
+from command.game import game_defaults
+from evaluate.recorded import Recorded, recorded_hands
+from evaluate.review import __main__ as review
+from evaluate.review.grader import grader_of
+from evaluate.solution import solve
+from tests.spike import hidden as spike_hidden
+from tests.tressette.hidden import reshuffle_hidden
+from train.tabular.algorithms import evaluate_policy
+
+CPU = torch.device("cpu")
+GOLDEN = Path(__file__).parents[2] / "golden" / "records.jsonl"
+
+
+def record_of(game: str, seed: int, options: dict[str, Any] | None = None, player: str = "random") -> dict[str, Any]:
+    loaded = load_game(game, options)
+    found = named_player(loaded, player)
+    found.begin(stream(seed, "players", 0, 1))
+    hand = Hand(loaded, stream(seed, "hands", 0, 1), loaded.deal(stream(seed, "deals", 0, 1)))
+    while not hand.over:
+        hand.play(int(found.act(hand.decisions())[0]))
+    record: dict[str, Any] = json.loads(json.dumps(hand.record()))
+    return record
+
+
+def written(path: Path, *records: dict[str, Any] | str) -> Path:
+    path.write_text("".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in records))
+    return path
+
+
+def reviewed(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int = 0) -> str:
+    assert review.main([str(each) for each in arguments]) == code
+    return capsys.readouterr().out
+
+
+def hands_in(path: Path) -> list[Hand]:
+    return [each.hand for each in recorded_hands(path) if isinstance(each, Recorded)]
+
+
+@pytest.fixture
+def tressette(tmp_path: Path) -> Path:
+    return written(tmp_path / "t.jsonl", record_of("tressette", 1) | {"names": ["<b>Ada</b>", "x", "Bo", "x"]})
+
+
+# ---------------------------------------------------------------------- grades
+
+
+@pytest.mark.parametrize(("game", "options"), [("blackjack", {}), ("sette_mezzo", {"limit": 6.0})])
+def test_small_games_cost_what_the_exact_solution_says(game: str, options: dict[str, Any], tmp_path: Path) -> None:
+    path = written(tmp_path / "games.jsonl", *(record_of(game, seed, options) for seed in range(12)))
+    solved = solve(game_defaults(game) | options)
+    costs = []
+    for hand in hands_in(path):
+        grader = grader_of(hand.game, "auto", CPU, None)
+        assert grader.name == "exact"
+        for number, move in enumerate(hand.moves):
+            judged = grader.judge(hand, number)
+            assert judged is not None and judged.cost is not None
+            state = solved.model.index(move.before[0])
+            policy = solved.solution.policy.copy()
+            policy[state] = move.action
+            expected = solved.solution.values[state] - evaluate_policy(solved.model.mdp, policy)[state]
+            assert judged.cost == pytest.approx(expected, abs=1e-9)
+            assert (grader.grade(judged) == "best") == (expected <= 0.0005)
+            costs.append(judged.cost)
+    assert max(costs) > 0.1 and min(costs) == 0
+
+
+@pytest.mark.parametrize("by", ["monte_carlo:samples=20", "exact:tricks=3:samples=30", "champion"])
+def test_hidden_cards_of_tressette_enter_no_grade(by: str, tressette: Path) -> None:
+    (hand,) = hands_in(tressette)
+    grader, random, changed = grader_of(hand.game, by, CPU, None), np.random.default_rng(3), 0
+    for number in range(0, 40, 3):
+        move = hand.moves[number]
+        other = hand.until(number)
+        state = move.before.copy()
+        reshuffle_hidden(state, move.seat, random)
+        changed += bool((state["hands"] != move.before["hands"]).any())
+        other.moves = [*hand.moves[:number], type(move)(move.seat, move.action, state, move.after)]
+        assert grader.judge(other, number) == grader.judge(hand, number)
+    assert changed > 6
+
+
+def test_hidden_cards_of_spike_enter_no_grade(tmp_path: Path) -> None:
+    path = written(tmp_path / "s.jsonl", record_of("spike", 4, {"hands": 1, "seats": 3}, "cautious"))
+    (hand,) = hands_in(path)
+    random = np.random.default_rng(3)
+    for by in ("search(champion):samples=16", "monte_carlo:samples=20", "champion"):
+        grader = grader_of(hand.game, by, CPU, None)
+        for number, move in enumerate(hand.moves[:8]):
+            state = move.before.copy()
+            spike_hidden.reshuffle_hidden(state, move.seat, random)
+            other = hand.until(number)
+            other.moves = [*hand.moves[:number], type(move)(move.seat, move.action, state, move.after)]
+            assert (state["deck"] != move.before["deck"]).any()
+            assert grader.judge(other, number) == grader.judge(hand, number)
+
+
+def test_cheating_alone_sees_hidden_cards(tressette: Path) -> None:
+    (hand,) = hands_in(tressette)
+    grader = grader_of(hand.game, "cheating:tricks=4", CPU, None)
+    random, differing = np.random.default_rng(3), 0
+    for number in range(24, 34):
+        move = hand.moves[number]
+        state = move.before.copy()
+        reshuffle_hidden(state, move.seat, random)
+        other = hand.until(number)
+        other.moves = [*hand.moves[:number], type(move)(move.seat, move.action, state, move.after)]
+        differing += grader.judge(other, number) != grader.judge(hand, number)
+    assert differing > 0 and grader.cheats
+
+
+@pytest.mark.parametrize(
+    ("game", "by", "why"),
+    [
+        ("spike", "exact", "by: spike has not an exact solution"),
+        ("blackjack", "cheating", "by: blackjack has not a solver of open cards"),
+        ("blackjack", "exact:tricks=3", "by: exact has no options for blackjack"),
+        ("tressette", "exact:tricks=11", "by: .*1 to 10, not 11"),
+        ("tressette", "greedy", "by: greedy gives no values"),
+        ("tressette", "nobody", "by: tressette has no player 'nobody'"),
+        ("tressette", "exact:tricks", "by: .*options are written key=value"),
+    ],
+)
+def test_who_cannot_grade_is_one_line(game: str, by: str, why: str) -> None:
+    with pytest.raises(SettingsError, match=why) as caught:
+        grader_of(load_game(game), by, CPU, None)
+    assert "\n" not in str(caught.value)
+
+
+def test_rules_that_the_champion_does_not_know_have_another_grader() -> None:
+    one_hand = load_game("spike", {"credits": 200, "hands": 1, "seats": 4})  # as records of hands have it
+    assert grader_of(one_hand, "auto", CPU, None).name == "search(champion)"
+    assert grader_of(load_game("spike", {"bet": 4}), "auto", CPU, None).name.startswith("monte_carlo")
+    assert grader_of(load_game("tressette", {"signals": True}), "auto", CPU, None).name.startswith("monte_carlo")
+    assert grader_of(load_game("tressette", {"accusi": True}), "auto", CPU, None).name.startswith("search(champion)")
+
+
+# ---------------------------------------------------------------------- what is written
+
+
+def test_a_file_with_damaged_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    lines = GOLDEN.read_text().splitlines()
+    path = written(tmp_path / "games.jsonl", lines[0], lines[3], "{", json.dumps(record_of("blackjack", 3)))
+    assert review.main([str(path), "by=monte_carlo:samples=5"]) == 2  # blackjack has no such player
+    assert capsys.readouterr().err.startswith("error: by: ")
+    written(path, lines[0], lines[3], "{", lines[1])
+    assert review.main([str(path), "by=monte_carlo:samples=5"]) == 1
+    out, err = capsys.readouterr()
+    assert max(map(len, out.splitlines())) <= 80
+    assert "line 2: play 2: seat 1 must follow denari, played 3C" in out and "line 3: not JSON" in out
+    assert f"error: {path}, line 2, left out: play 2" in err and f"{path}, line 3, left out" in err
+    assert "line 1, tressette" in out and "line 4, tressette" in out
+    rows = re.findall(r"^seat (\d) +2 +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) ", out, re.M)
+    assert len(rows) == 4
+    assert all(int(row[1]) == sum(map(int, row[2:])) for row in rows)
+
+
+def test_json_has_every_decision_and_adds_up(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
+    found = [
+        json.loads(line)
+        for line in reviewed(capsys, tressette, "by=monte_carlo:samples=10", "format=json").splitlines()
+    ]
+    (hand,) = hands_in(tressette)
+    decisions, rows = found[0]["decisions"], found[1]["summary"]
+    choices = [
+        number for number, move in enumerate(hand.moves, 1) if int(hand.game.legal(move.before)[0]).bit_count() > 1
+    ]
+    assert [each["move"] for each in decisions] == choices
+    assert all(each["played"] == hand.game.action_text(hand.moves[each["move"] - 1].action) for each in decisions)
+    assert all(each["worths"][each["best"]] is not None and each["cost"] >= 0 for each in decisions)
+    assert all(each["board"]["hand"] for each in decisions)
+    assert [row["who"] for row in rows] == ["<b>Ada</b>", "x", "Bo"] and all(row["hands"] == 1 for row in rows)
+    for row in rows:
+        own = [each for each in decisions if found[0]["names"][each["seat"]] == row["who"]]
+        assert row["decisions"] == len(own)
+        assert row["lost"] == pytest.approx(sum(each["cost"] for each in own if each["grade"] != "best"), abs=1e-6)
+    assert sum(row["forced"] + row["decisions"] for row in rows) == 40
+
+
+def test_a_seat_and_its_mistakes_alone(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
+    arguments = (
+        tressette,
+        "by=monte_carlo:samples=10",
+        "format=json",
+        "seats=2",
+        "show=mistakes",
+        "grades=[0,0.01,0.02]",
+    )
+    hand, summary = map(json.loads, reviewed(capsys, *arguments).splitlines())
+    assert {each["seat"] for each in hand["decisions"]} == {2} and hand["grades"]["mistake"] == 0.02
+    assert {each["grade"] for each in hand["decisions"]} <= {"mistake", "blunder"}
+    (row,) = summary["summary"]
+    assert row["who"] == "Bo" and row["mistake"] + row["blunder"] == len(hand["decisions"])
+
+
+def test_a_page_that_needs_nothing_else(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
+    assert reviewed(capsys, tressette, "by=exact:tricks=3", "format=html") == ""
+    page = tressette.with_suffix(".html").read_text()
+    assert not re.search(r"https?://|src=|@import|<link", page)
+    assert "<b>Ada" not in page and "&lt;b&gt;Ada" in page  # names come from elsewhere
+    assert page.count("<details") == page.count("<dt>hand</dt>") > 10 and 'class="card coppe"' in page
+    assert 'class="unknown"' in page and "what the seat knew" in page
+    assert "not graded" in reviewed(capsys, tressette, "by=exact:tricks=3", "show=summary")
+
+
+@pytest.mark.parametrize("game", ["blackjack", "sette_mezzo", "spike"])
+def test_pages_and_text_of_the_other_games(game: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    options = {"hands": 3, "seats": 3} if game == "spike" else {}
+    path = written(tmp_path / "games.jsonl", *(record_of(game, seed, options) for seed in range(3)))
+    by = "by=monte_carlo:samples=5" if game == "spike" else "by=auto"
+    text = reviewed(capsys, path, by)
+    assert max(map(len, text.splitlines())) <= 80 and f"line 3, {game}" in text
+    assert reviewed(capsys, path, by, "format=html", f"to={tmp_path / 'x.html'}") == ""
+    assert (tmp_path / "x.html").read_text().count("<details") == sum(
+        int(each.game.legal(move.before)[0]).bit_count() > 1 for each in hands_in(path) for move in each.moves
+    )
+
+
+def test_ctrl_c_leaves_the_hands_that_are_graded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "games.jsonl", *(record_of("blackjack", seed) for seed in range(5)))
+    moves = [len(hand.moves) for hand in hands_in(path)]
+    left, decided = [moves[0] + moves[1]], review.decided
+
+    def interrupted(*arguments: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return decided(*arguments)
+
+    monkeypatch.setattr(review, "decided", interrupted)
+    assert review.main([str(path), "format=json"]) == 130
+    out, err = capsys.readouterr()
+    assert [json.loads(line)["line"] for line in out.splitlines()[:-1]] == [1, 2] and "summary" in out
+    assert "stopped: 2 of 5 are graded" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "file: name the file of records"),
+        (("nowhere.jsonl",), "nowhere.jsonl: No such file"),
+        (("{empty}",), "holds no record; python -m evaluate.record writes some"),
+        (("{empty}", "format=pdf"), "format: one of text, json, html, not 'pdf'"),
+        (("{empty}", "grades=[1,2]"), "grades: three costs"),
+        (("{empty}", "seats=9"), "seats: numbers of seats"),
+        (("{empty}", "hands=0"), "hands: 1 to"),
+    ],
+)
+def test_what_cannot_be_reviewed_is_one_line(
+    arguments: tuple[str, ...], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = written(tmp_path / "a b=c.jsonl")
+    assert review.main([each.format(empty=empty) for each in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and why in err and err.count("\n") == 1
