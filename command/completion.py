@@ -32,6 +32,7 @@ _FILES: dict[str, tuple[str, ...]] = {
     "exploit": ("exploit", "train"),
 }
 _OTHER_FLAGS = {"train": ("--multirun",), "sweep": ("--sort=",), "tune": ("--multirun",)}
+EXAMPLE = "python -m command.completion bash"
 _NO_KEYS = ("defaults", "behaviour", "space")  # lists and mappings, which nobody completes
 
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    if asks_for_help(arguments, __doc__):
+    if asks_for_help(arguments, __doc__, EXAMPLE):
         return 0
     if len(arguments) != 1:
         raise SettingsError(f"completion: say for which shell: {', '.join(SHELLS)}")
