@@ -36,6 +36,7 @@ COMMANDS = {
     "solve": Command("evaluate.solve"),
     "curves": Command("evaluate.curves"),
     "report": Command("evaluate.report"),
+    "compare": Command("evaluate.compare"),
     "exploit": Command("evaluate.exploit"),
     "champion": Command("evaluate.champion"),
     "sweep": Command("evaluate.sweep"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -35,6 +34,7 @@ from train.run import checkpoint, results
 from train.run.checkpoint import CheckpointError
 from train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
 from train.run.progress import results_table
+from train.run.starts import commit
 from train.settings.algorithms import settings_of
 from train.settings.dqn import TrainSettings
 from train.settings.saved import changes
@@ -140,7 +140,7 @@ def put(settings: ChampionSettings) -> None:
             )
     about = {
         "command": settings.command or command_of(first),
-        "commit": settings.commit or _commit(),
+        "commit": settings.commit or commit(),
         "decisions": decisions,
         "hours": settings.hours if settings.hours is not None else (round(seconds / 3600, 2) or None),
         "limits": settings.limits,
@@ -194,15 +194,6 @@ def _override(key: str, value: object) -> str:
     text = json.dumps(value) if isinstance(value, str) else yaml.safe_dump(value, default_flow_style=True, width=1000)
     text = text.removesuffix("...\n").strip().strip('"')
     return f"'{key}={text}'" if any(letter in text for letter in " [{") else f"{key}={text}"
-
-
-def _commit() -> str | None:
-    """Of the program; None where it is no clone."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip() or None
-    except (OSError, subprocess.CalledProcessError):
-        return None
 
 
 if __name__ == "__main__":

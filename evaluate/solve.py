@@ -14,7 +14,7 @@ from command.checks import SettingsError
 from command.compose import as_yaml, compose
 from command.game import with_game_options
 from command.line import parse, run_command
-from evaluate.compare import compare, draw, make_folder
+from evaluate.against_exact import compare, draw, make_folder
 from evaluate.solution import Solved, advice, game_text, hands_text, solve, write_states
 
 _DEFAULT_GAME = "sette_mezzo"
