@@ -36,20 +36,28 @@ class Kind:
 
 
 def kinds_of(runs: Sequence[Run]) -> list[Kind]:
-    """The runs by kind, in the order in which they were given. Raises SettingsError for runs of several games."""
+    """The runs by kind, in the order in which they were given. Raises SettingsError for runs of several games.
+
+    Two with the same settings and the same seed are two kinds: they differ in something that no setting says.
+    """
     games = {run.settings.game_name: run for run in runs}
     if len(games) > 1:
         (first, one), (second, other), *_ = games.items()
         raise SettingsError(f"run: {one.folder} plays {first}, {other.folder} {second}; compare runs of one game")
     found: list[list[Run]] = []
     for run in runs:
-        alike = next((kind for kind in found if same_but_for_the_seed(kind[0], run)), None)
+        alike = next((kind for kind in found if _is_another_seed_of(kind, run)), None)
         if alike is None:
             found.append([run])
         else:
             alike.append(run)
     names = _told_apart([kind[0] for kind in found])
     return [Kind(name, kind) for name, kind in zip(names, found, strict=True)]
+
+
+def _is_another_seed_of(kind: Sequence[Run], run: Run) -> bool:
+    seeds = [other.settings.seed for other in kind]
+    return run.settings.seed not in seeds and same_but_for_the_seed(kind[0], run)
 
 
 def _told_apart(runs: Sequence[Run]) -> list[str]:

@@ -219,6 +219,7 @@ def _learning(runs: Sequence[Run]) -> Iterator[Panel]:
 def results_section(runs: Sequence[Run]) -> Section | None:
     """What the finished runs did against each opponent, a row each; None where none has results of games."""
     unit = runs[0].settings.load_game().unit
+    runs = [run for run in runs if run.against("win_rate")]
     opponents = list(dict.fromkeys(name for run in runs for name in run.against("win_rate")))
     if not opponents:
         return None

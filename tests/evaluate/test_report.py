@@ -13,6 +13,7 @@ from command.checks import SettingsError
 from evaluate.compare import main as compare
 from evaluate.report import main as report
 from evaluate.reports.line import with_runs
+from evaluate.reports.of_runs import kinds_of
 from evaluate.reports.runs import Run, load_run, same_but_for_the_seed, seeds_beside
 from evaluate.reports.seeds import band, by_minutes
 from tests.train.runs import small
@@ -149,6 +150,12 @@ def test_a_comparison(runs: Path, tmp_path: Path) -> None:
     won = [json.loads((runs / name / "results.json").read_text()) for name in ("one", "two")]
     scores = [each[player]["win_rate"][0] for each in won for player in ("random", "greedy")]
     assert f"| {np.mean(sorted(scores)[1:3]):.1%} |" in text
+
+
+def test_runs_of_the_same_seed_are_no_seeds_of_one(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "one", tmp_path / "again")
+    kinds = kinds_of([load_run(folder) for folder in (runs / "one", tmp_path / "again", runs / "two")])
+    assert [[run.name for run in kind.runs] for kind in kinds] == [["one", "two"], ["again"]]
 
 
 @pytest.mark.parametrize(
