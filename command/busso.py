@@ -38,6 +38,7 @@ COMMANDS = {
     "solve": Command("evaluate.solve"),
     "curves": Command("evaluate.curves"),
     "report": Command("evaluate.report"),
+    "compare": Command("evaluate.compare"),
     "exploit": Command("evaluate.exploit"),
     "champion": Command("evaluate.champion"),
     "export": Command("evaluate.export.__main__"),

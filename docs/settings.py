@@ -25,6 +25,7 @@ COMMANDS = (
     ("solve", "python -m evaluate.solve"),
     ("play", "python -m play"),
     ("report", "python -m evaluate.report"),
+    ("compare", "python -m evaluate.compare"),
     ("exploit", "python -m evaluate.exploit"),
     ("champion", "python -m evaluate.champion"),
     ("export", "python -m evaluate.export"),

@@ -7,7 +7,6 @@ and what it cannot do. Without run= the file that is there is measured again, an
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from train.dqn import champion
 from train.dqn.frozen import load_champion, load_network
 from train.run import checkpoint, results
 from train.run.progress import results_table
+from train.run.starts import commit
 from train.settings.dqn import TrainSettings
 from train.settings.saved import changes
 
@@ -147,22 +147,13 @@ def put(settings: ChampionSettings) -> None:
             )
     about = {
         "command": settings.command or command_of(first),
-        "commit": settings.commit or _commit(),
+        "commit": settings.commit or commit(),
         "decisions": decisions,
         "hours": settings.hours if settings.hours is not None else hours_of(seconds),
         "limits": settings.limits,
         "reward": first.reward_name(first.load_game()),
     }
     champion.write(settings.file, first, [weights for _, weights in kept], about, settings.weights)
-
-
-def _commit() -> str | None:
-    """Of the program; None where it is no clone."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip() or None
-    except (OSError, subprocess.CalledProcessError):
-        return None
 
 
 if __name__ == "__main__":

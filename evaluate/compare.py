@@ -1,210 +1,72 @@
-"""What a table or a network has learned of a small game beside the exact values: errors in numbers and pictures."""
+"""`python -m evaluate.compare RUN RUN ...`: a page with runs side by side: curves, results with intervals, settings.
+
+Runs that differ in their seed alone count as one, with an interval over seeds. `report.html` needs no other file;
+`report.md` beside it says the same. Example: `python -m evaluate.compare runs/tressette/default runs/tressette/wide`.
+"""
 
 from __future__ import annotations
 
+import logging
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
+from command.checks import MAX_SEED, SettingsError, check_range
+from command.compose import as_yaml, compose
+from command.line import parse, run_command
+from evaluate.reports import page
+from evaluate.reports.line import runs_of, with_runs
+from evaluate.reports.of_runs import comparison_of
+from evaluate.reports.runs import load_run
 
-from cards.mdp import END, Layout, Mdp, legal
-from command.checks import SettingsError
-from evaluate.pictures import learning_curves, policy_heatmap, value_heatmap
-from evaluate.solution import Solved, title
-from train.dqn.frozen import holds_table, load_network
-from train.run import checkpoint
-from train.run.metrics import evaluation_scalar
-from train.settings.run import RunSettings
-from train.tabular.errors import Errors, Exact, learned_policy
-from train.tabular.trainer import Table, error_lines, exact_for, table_of
-
-Numbers = NDArray[np.float64]
+EXAMPLE = "python -m evaluate.compare runs/tressette/default runs/tressette/wide"
+_MOST_SAMPLES = 100_000
 
 
-def compare(solved: Solved, source: Path, folder: str | None) -> None:
-    """Say how far what was learned is from the exact values, and draw both and the learning curves.
+@dataclass
+class CompareSettings:
+    """The settings of `python -m evaluate.compare`; conf/compare.yaml explains them."""
 
-    `source` is a run folder or checkpoint of tabular learning or of a network. Raises SettingsError for one of another
-    game, CheckpointError for a file that holds neither.
-    """
-    path, state = checkpoint.load_named(source)
-    target = folder or (source if source.is_dir() else source.parent) / "pictures"
-    if holds_table(state):
-        _compare_table(solved, source, table_of(path, state), target)
-    else:
-        _compare_network(solved, source, path, state, target)
+    run: Any = None
+    folder: str | None = None
+    samples: int = 2000
+    seed: int = 11
 
+    def __post_init__(self) -> None:
+        runs = runs_of(self.run)
+        if len(runs) < 2:
+            raise SettingsError("run: two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
+        places = [Path(run).resolve() for run in runs]
+        for number, place in enumerate(places):
+            if place in places[:number]:
+                raise SettingsError(f"run: {runs[number]} is given twice; each run once")
+        check_range("samples", self.samples, 100, _MOST_SAMPLES)
+        check_range("seed", self.seed, 0, MAX_SEED)
 
-def _check_same(solved: Solved, learned: RunSettings, source: Path) -> None:
-    same = learned.game_name == solved.game.name and learned.load_game().options == solved.game.options
-    if not same or learned.reward_name(solved.game) != solved.reward:
-        raise SettingsError(f"table: {source} was learned with {learned.game}; give the same game and options")
-
-
-# ---------------------------------------------------------------------- tables
-
-
-def _compare_table(solved: Solved, source: Path, table: Table, target: str | Path) -> None:
-    learned = table.settings
-    _check_same(solved, learned, source)
-    exact = exact_for(learned, solved.model)
-    print(f"{source}: {learned.algo} of {learned.policy or 'the optimal policy'}, {title(solved)}")
-    print("\n".join(error_lines(exact.errors(table.values, table.visits, learned.min_visits), learned.min_visits)))
-    print(f"exact expected result over all deals: {exact.reward:+.6f}")
-    folder = make_folder(target)
-    values, policy = table.values[:, 0], None
-    if learned.policy is None:
-        policy = exact.learned_policy(table.values)
-        values = np.take_along_axis(table.values, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
-    for layout in solved.model.layouts:
-        draw(solved, layout, values, policy, folder, "learned")
-        draw(solved, layout, exact.values, None if policy is None else exact.policy, folder, "exact")
-        draw(solved, layout, np.abs(values - exact.values), None, folder, "error")
-    columns = ("error/greatest", "error/mean", "policy/optimal_share", "policy/loss")
-    _draw_curves(source, columns, f"{source}: {learned.algo}", folder)
-    print(f"written to {folder}", file=sys.stderr)
+    @property
+    def target(self) -> Path:
+        """The folder to write."""
+        return Path(runs_of(self.run)[0]).parent / "compare" if self.folder is None else Path(self.folder)
 
 
-# ---------------------------------------------------------------------- networks
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    return run_command(_main, arguments)
 
 
-@dataclass(frozen=True)
-class Learned:
-    """What a network makes of the decisions of a game, by observations as `cards.mdp.Observed` numbers them."""
-
-    values: Numbers  # [observed states, actions]
-    policy: NDArray[np.int64]  # [observed states]
-    errors: Errors  # of the values at `gamma`; share and loss of the policy at the discount of the game
-    decisions: float  # share of the decisions in its own games in which it takes an optimal action
-    mean_in_games: float  # error of the values over these decisions
-    met: int  # observed states that can come up
-
-
-def measure(solved: Solved, values: Numbers, gamma: float) -> Learned:
-    """Hold the action values of a network, which discounts by `gamma`, against the exact ones.
-
-    What its greedy policy loses is at the discount of the game, as with tables; its values are compared with the exact
-    ones at `gamma`, which is what they should be.
-    """
-    mdp = solved.model.observed().mdp
-    exact = Exact(replace(solved.model, mdp=mdp))
-    met = exact.met[:, None].astype(np.int64)
-    of_policy = exact.errors(values, met, 1)
-    right = Exact(replace(solved.model, mdp=mdp._replace(discount=gamma)))
-    of_values = right.errors(values, met, 1)
-    errors = Errors(of_values.states, of_values.greatest, of_values.mean, of_policy.optimal_share, of_policy.loss)
-    policy = learned_policy(mdp, values)
-    often = visits(mdp, np.eye(values.shape[1])[np.maximum(policy, 0)])
-    often /= often.sum()
-    distance = np.abs(np.where(legal(mdp), values, -np.inf).max(axis=1)[exact.met] - right.values[exact.met])
-    share, mean = float(often[exact.optimal(policy)].sum()), float(often[exact.met] @ distance)
-    return Learned(values, policy, errors, share, mean, int(exact.met.sum()))
+def _main(arguments: Sequence[str]) -> int:
+    options = parse("python -m evaluate.compare RUN RUN", "compare", with_runs(arguments), EXAMPLE)
+    settings = compose(CompareSettings, "compare", options.overrides)
+    if options.print_config:
+        print(as_yaml(settings), end="")
+        return 0
+    runs = [load_run(path) for path in runs_of(settings.run)]
+    print(page.write(comparison_of(runs, settings.samples, settings.seed), settings.target))
+    return 0
 
 
-def visits(mdp: Mdp, chances: Numbers) -> Numbers:
-    """How often each state comes up in a game, `[states]`, when actions are taken with `chances[states, actions]`."""
-    here: Numbers = mdp.start
-    total = here
-    flow = mdp.probability * chances[:, :, None]
-    inner = (mdp.successor != END) & (flow > 0)
-    successor = mdp.successor[inner]
-    while here.any():
-        moved = (flow * here[:, None, None])[inner]
-        here = np.bincount(successor, moved, mdp.start.size).astype(np.float64)
-        total = total + here
-    return total
-
-
-def _compare_network(solved: Solved, source: Path, path: Path, state: dict[str, Any], target: str | Path) -> None:
-    player, settings = load_network(solved.game, path, state, torch.device("cpu"), key="table")
-    _check_same(solved, settings, source)
-    observed, gamma = solved.model.observed(), settings.learner.gamma
-    values = player.values(solved.game.observe(observed.records)).astype(np.float64)
-    learned = measure(solved, values, gamma)
-    decisions = state.get("env_steps", state.get("counters", {}).get("env_steps", 0))  # of `best`, of any other
-    print(f"{source}: network of {settings.algo} after {decisions:,} decisions, {title(solved)}")
-    print("\n".join(_network_lines(learned, solved.model.mdp.discount, gamma)))
-    exact = Exact(solved.model)
-    print(f"exact expected result over all deals: {exact.reward:+.6f}")
-    folder = make_folder(target)
-    shown, policy = _by_state(solved, learned)
-    right = Exact(replace(solved.model, mdp=solved.model.mdp._replace(discount=gamma))).values
-    for layout in solved.model.layouts:
-        draw(solved, layout, shown, policy, folder, "learned")
-        draw(solved, layout, right, exact.policy, folder, "exact")
-        draw(solved, layout, np.abs(shown - right), None, folder, "error")
-    columns = ("train/loss", *(evaluation_scalar("points", name) for name in settings.evaluation.opponents))
-    _draw_curves(source, columns, f"{source}: {settings.algo}", folder)
-    print(f"written to {folder}", file=sys.stderr)
-
-
-def _network_lines(learned: Learned, discount: float, gamma: float) -> list[str]:
-    errors = learned.errors
-    which = "" if gamma == discount else f", at learner.gamma {gamma:g} instead of the game's discount {discount:g}"
-    return [
-        f"observations in which there is something to decide: {learned.met:,}",
-        f"with the optimal action: {errors.optimal_share:.2%}; of the decisions in its games: {learned.decisions:.2%}",
-        f"loss of expected reward per game: {errors.loss:.6f}",
-        f"errors of its values against the exact ones{which}",
-        f"greatest error: {errors.greatest:.5f}",
-        f"mean error: {errors.mean:.5f}; over the decisions in its games: {learned.mean_in_games:.5f}",
-    ]
-
-
-def _by_state(solved: Solved, learned: Learned) -> tuple[Numbers, NDArray[np.int64]]:
-    """Values and actions by the states of the model: means and majorities over the observations of each.
-
-    An observation weighs as often as it comes up in games of random actions, so that all that can come up count.
-    """
-    observed, states = solved.model.observed(), solved.model.states
-    allowed = legal(observed.mdp)
-    weight = visits(observed.mdp, allowed / np.maximum(allowed.sum(axis=1, keepdims=True), 1))
-    chosen = np.maximum(learned.policy, 0)
-    best = np.take_along_axis(learned.values, chosen[:, None], axis=1)[:, 0]
-    total = np.bincount(observed.state, weight, states)
-    values = np.bincount(observed.state, weight * best, states) / np.where(total > 0, total, 1)
-    votes = [np.bincount(observed.state, weight * (chosen == action), states) for action in range(solved.game.actions)]
-    return values, np.argmax(votes, axis=0)
-
-
-# ---------------------------------------------------------------------- pictures
-
-
-def make_folder(name: str | Path) -> Path:
-    """The folder, there to be written to. Raises SettingsError when it cannot be."""
-    folder = Path(name)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
-    return folder
-
-
-def draw(
-    solved: Solved,
-    layout: Layout,
-    values: Numbers,
-    policy: NDArray[np.int64] | None,
-    folder: Path,
-    whose: str,
-) -> None:
-    """A heatmap of the values, and of the policy if there is one."""
-    name = f"{solved.game.name}, {layout.title}"
-    value_heatmap(layout, values, f"{name}: values, {whose}", folder / f"{whose}_values_{layout.name}.png")
-    if policy is not None:
-        actions = [solved.game.action_text(action) for action in range(solved.game.actions)]
-        path = folder / f"{whose}_policy_{layout.name}.png"
-        policy_heatmap(layout, policy, actions, f"{name}: policy, {whose}", path)
-
-
-def _draw_curves(source: Path, columns: tuple[str, ...], name: str, folder: Path) -> None:
-    if not (source / "metrics.csv").is_file():
-        return
-    try:
-        learning_curves(source, columns, name, folder / "learning_curves.png")
-    except ValueError as error:
-        print(f"no learning curves: {error}", file=sys.stderr)
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,8 @@
-"""`python -m evaluate.report study=spike`: tables and figures of a study, with the published ones beside them."""
+"""`python -m evaluate.report RUN`: a page on a run that opens anywhere: curves, results, how it plays, and why so fast.
+
+`report.html` needs no other file, opens offline and prints; `report.md` beside it says the same. With `study=spike` the
+page is on that study and our runs of it. Example: `python -m evaluate.report runs/tressette/default`.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +12,58 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from cards.tables import PolicyFileError
 from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range
 from command.compose import as_yaml, compose
 from command.line import parse, run_command
 from evaluate import studies
+from evaluate.reports import page
+from evaluate.reports.line import runs_of, telling, with_runs
+from evaluate.reports.of_run import Wanted, report_of
+from evaluate.reports.runs import Run, load_run, same_but_for_the_seed, seeds_beside
 
-EXAMPLE = "python -m evaluate.report study=spike"
+_GAMES, _GAMES_OF_STUDY = 1024, 2000
+_MOST_TRICKS = 7
+EXAMPLE = "python -m evaluate.report runs/tressette/default"
 
 
 @dataclass
 class ReportSettings:
     """The settings of `python -m evaluate.report`; conf/report.yaml explains them."""
 
-    study: str
-    runs: str = "runs"
+    run: Any = None
+    study: str | None = None
+    seeds: bool = True
     folder: str | None = None
-    games: int = 2000
+    games: int | None = None
     seed: int = 11
+    tricks: int = 6
+    measure: bool = True
+    runs: str = "runs"
 
     def __post_init__(self) -> None:
-        if self.study not in known_studies():
+        if (self.run is None) == (self.study is None):
+            known = ", ".join(f"study={name}" for name in known_studies())
+            raise SettingsError(f"run: the folder of a run, as in runs/tressette/default, or instead of one {known}")
+        if self.study is not None and self.study not in known_studies():
             raise SettingsError(f"study: one of {', '.join(known_studies())}, not {self.study!r}")
-        check_range("games", self.games, 2, MAX_DEALS)
+        if self.games is not None:
+            check_range("games", self.games, 2, MAX_DEALS)
         check_range("seed", self.seed, 0, MAX_SEED)
+        check_range("tricks", self.tricks, 1, _MOST_TRICKS)
+        if self.run is not None and not runs_of(self.run):
+            raise SettingsError("run: the folder of a run, not an empty list")
 
     @property
     def target(self) -> Path:
         """The folder to write."""
-        return Path(self.runs) / self.study / "report" if self.folder is None else Path(self.folder)
+        if self.folder is not None:
+            return Path(self.folder)
+        return Path(self.runs) / self.study / "report" if self.study else Path(runs_of(self.run)[0]) / "report"
 
 
 def known_studies() -> list[str]:
@@ -52,19 +78,45 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.report", "report", arguments, EXAMPLE)
+    options = parse("python -m evaluate.report RUN", "report", with_runs(arguments), EXAMPLE)
     settings = compose(ReportSettings, "report", options.overrides)
     if options.print_config:
         print(as_yaml(settings), end="")
         return 0
+    written = _of_study(settings) if settings.study else _of_run(settings)
+    print(written)
+    return 0
+
+
+def _of_run(settings: ReportSettings) -> Path:
+    run, seeds = _runs(settings)
+    torch.set_num_threads(1)  # small forward passes: more threads would wait for each other
+    wanted = Wanted(settings.games or _GAMES, settings.tricks, settings.seed, settings.measure)
+    with telling("report") as say:
+        report = report_of(run, seeds, wanted, say)
+    return page.write(report, settings.target)
+
+
+def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
+    """The run, and those that differ from it in their seed alone. Raises SettingsError where others are named."""
+    run, *others = (load_run(path) for path in runs_of(settings.run))
+    for other in others:
+        if not same_but_for_the_seed(run, other):
+            raise SettingsError(
+                f"run: {other.folder} differs from {run.folder} in more than its seed; "
+                f"python -m evaluate.compare {run.folder} {other.folder} shows both"
+            )
+    return run, others or (seeds_beside(run) if settings.seeds else [])
+
+
+def _of_study(settings: ReportSettings) -> Path:
     study = importlib.import_module(f"evaluate.studies.{settings.study}")
     settings.target.mkdir(parents=True, exist_ok=True)
     try:
-        study.write(Path(settings.runs), settings.target, settings.games, settings.seed)
+        report = study.report(Path(settings.runs), settings.target, settings.games or _GAMES_OF_STUDY, settings.seed)
     except PolicyFileError as error:
         raise SettingsError(f"runs: {error}") from None
-    print(settings.target / "report.md")
-    return 0
+    return page.write(report, settings.target)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from command.compose import as_yaml, compose
 from command.game import with_game_options
 from command.line import parse, run_command
 from command.progress import Progress
-from evaluate.compare import compare, draw, make_folder
+from evaluate.against_exact import compare, draw, make_folder
 from evaluate.solution import Solved, advice, game_text, hands_text, solve, write_states
 
 EXAMPLE = "python -m evaluate.solve game=blackjack decks=1 player=[9,7] opponent=10"

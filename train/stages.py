@@ -65,8 +65,8 @@ class Measured:
         return stages_of(self.kind, self.load, self.speeds, network=self.network)
 
 
-def measure(settings: TrainSettings) -> Measured:
-    """Measure each stage by itself for a second or two, in this process."""
+def measure(settings: TrainSettings, seconds: float | None = None) -> Measured:
+    """Measure each stage by itself for a second or two, or for so many, in this process."""
     kind, device, game = settings.rollout.kind, choose_device(settings.device), settings.load_game()
     torch.set_num_threads(settings.rollout.threads)
     on_cpu = kind == "ray" and settings.rollout.gpus_per_worker == 0
@@ -75,13 +75,13 @@ def measure(settings: TrainSettings) -> Measured:
     transitions = worker.play(request).transitions
     assert isinstance(transitions, Transitions)  # a worker by itself makes arrays
     decisions = len(transitions.action)
-    playing = _seconds(lambda: worker.play(request), device) / decisions
+    playing = _seconds(lambda: worker.play(request), device, seconds) / decisions
     buffer = build_replay(game, settings, device)
-    inserting = _seconds(lambda: buffer.add(transitions), device) / decisions
+    inserting = _seconds(lambda: buffer.add(transitions), device, seconds) / decisions
     torch.set_num_threads(settings.learner.threads)
     learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
     FirstLayer(settings, game, learner).settle()
-    update = _seconds(lambda: learner.update_many(UPDATES_AT_ONCE), device) / UPDATES_AT_ONCE
+    update = _seconds(lambda: learner.update_many(UPDATES_AT_ONCE), device, seconds) / UPDATES_AT_ONCE
     speeds = Speeds(playing, inserting, update)
     if device.type == "cuda" and kind in ("threads", "device"):
         speeds = _apart(settings, game, device, speeds)
@@ -147,11 +147,11 @@ def link_bytes() -> float:
     return max(speeds) * 1e6 / 8 if speeds and max(speeds) > 0 else NETWORK_BYTES
 
 
-def _seconds(function: Callable[[], object], device: torch.device) -> float:
+def _seconds(function: Callable[[], object], device: torch.device, seconds: float | None = None) -> float:
     """Mean seconds of a call, after a first one, with what it leaves the device to do."""
     function()
     started = _now(device)
-    calls, end = 0, started + _SECONDS
+    calls, end = 0, started + (_SECONDS if seconds is None else seconds)
     while time.perf_counter() < end:
         function()
         calls += 1

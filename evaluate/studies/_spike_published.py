@@ -80,9 +80,8 @@ VARIANT_PAIRS = {
     "at 8": TWO_AND_FOUR[2],
 }
 
-HEAD = """\
-# Corellian Spike: the published study and our runs of it
-
+TITLE = "Corellian Spike: the published study and our runs of it"
+LEAD = """\
 {games:,} games of ten hands for each pair, players seated at random. Credits are won per game by a seat of the first
 player (what the second wins is the opposite), hands are the share of all hands that such a seat wins, and busts are
 games in which a seat of the first / second player lost all. `@{intermediate}` is the policy after so many iterations,
@@ -91,16 +90,12 @@ the lowest and the highest, of one, a 95% interval over games. A run with anothe
 `python -m train algo=batch_q_learning game=spike experiment=study_2p_credits seed=2 name=study_2p_credits_seed2`.
 """
 
-PLAY_HEAD = """\
-## How the two- and the four-player policy play
-
+PLAY = """\
 Raises of a seat of the first / second player in a hand, and the hands of a game, which ends early when a seat has no
 credits left.
 """
 
-VARIANTS_HEAD = """\
-## What else was tried
-
+VARIANTS_SAY = """\
 Credits of the first player and its share of the hands, in the pairs of the tables above, from runs made or played
 another way; empty where a run is not there. Runs of another kind are made with experiments of their own:
 `_no_fold`, `_whole_games` and `_whole_games_no_fold` after the name of an experiment, with other seeds as above. An
@@ -110,8 +105,6 @@ matches.
 
 # Says nothing in figures but what the study says: ours are in the tables.
 EXPLANATION = """\
-## Where ours differ, and why
-
 This reads the tables above as the experiments at full length make them.
 
 **The credits policy against `initial`.** Ours wins the published share of hands, but gains credits where the published

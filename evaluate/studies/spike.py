@@ -9,45 +9,53 @@ from pathlib import Path
 import numpy as np
 
 from cards.game import load_game
+from evaluate.reports.content import Figure, Report, Section, Table, Text, table_of, write_csv
 from evaluate.studies._spike_bench import METRICS, Bench, Result
 from evaluate.studies._spike_figures import draw_actions, draw_unvisited
 from evaluate.studies._spike_published import (
     AGAINST_OTHERS,
     EXPLANATION,
-    HEAD,
     INTERMEDIATE,
+    LEAD,
     NO_FOLD,
-    PLAY_HEAD,
+    PLAY,
+    TITLE,
     TWO_AND_FOUR,
     VARIANT_PAIRS,
     VARIANTS,
-    VARIANTS_HEAD,
+    VARIANTS_SAY,
     Pair,
     Variant,
 )
 
 
-def write(runs: Path, folder: Path, games: int, seed: int) -> None:
-    """Write report.md with its tables as CSV and its figures as PNG. Raises SettingsError when a run is missing."""
+def report(runs: Path, folder: Path, games: int, seed: int) -> Report:
+    """The report; its tables are written to the folder as CSV too. Raises SettingsError when a run is missing."""
     bench = Bench(runs, games, seed)
-    sections = [HEAD.format(games=games, intermediate=INTERMEDIATE, seeds=len(bench.copies()))]
-    for name, title, pairs in (
-        ("against_others", "Two-player policies", AGAINST_OTHERS),
-        ("two_and_four", "The two-player against the four-player policy", TWO_AND_FOUR),
-    ):
-        rows = [table_row(bench, pair) for pair in pairs]
-        _write_csv(folder / f"{name}.csv", rows)
-        sections.append(f"## {title}\n\n{_markdown(rows)}\n")
-    rows = [play_row(bench, pair) for pair in TWO_AND_FOUR]
-    _write_csv(folder / "play.csv", rows)
-    sections.append(f"{PLAY_HEAD}\n{_markdown(rows)}\n")
-    rows = [variant_row(bench, variant) for variant in VARIANTS]
-    _write_csv(folder / "variants.csv", rows)
-    sections.append(f"{VARIANTS_HEAD}\n{_markdown(rows)}\n")
-    sections.append(EXPLANATION.format(intermediate=INTERMEDIATE))
+    sections = [
+        Section(title, [_table(folder, name, [table_row(bench, pair) for pair in pairs])])
+        for name, title, pairs in (
+            ("against_others", "Two-player policies", AGAINST_OTHERS),
+            ("two_and_four", "The two-player against the four-player policy", TWO_AND_FOUR),
+        )
+    ]
+    plays = _table(folder, "play", [play_row(bench, pair) for pair in TWO_AND_FOUR])
+    variants = _table(folder, "variants", [variant_row(bench, variant) for variant in VARIANTS])
+    sections += [
+        Section("How the two- and the four-player policy play", [Text(PLAY), plays]),
+        Section("What else was tried", [Text(VARIANTS_SAY), variants]),
+        Section("Where ours differ, and why", [Text(EXPLANATION.format(intermediate=INTERMEDIATE))]),
+    ]
     sections += [_actions_section(bench, folder, run) for run in bench.available()]
     sections.append(_unvisited_section(bench, folder))
-    (folder / "report.md").write_text("\n".join(sections))
+    lead = LEAD.format(games=games, intermediate=INTERMEDIATE, seeds=len(bench.copies()))
+    return Report(TITLE, lead, {}, sections)
+
+
+def _table(folder: Path, name: str, rows: Sequence[dict[str, str]]) -> Table:
+    write_csv(folder / f"{name}.csv", rows)
+    words = [number for number, column in enumerate(rows[0]) if column in ("first", "second", "runs and play")]
+    return table_of(rows, left=words)
 
 
 def table_row(bench: Bench, pair: Pair) -> dict[str, str]:
@@ -113,20 +121,7 @@ def _both(first: float | None, second: float | None, form: str) -> str:
     return " / ".join(form.format(value) for value in (first, second) if value is not None)
 
 
-def _markdown(rows: Sequence[dict[str, str]]) -> str:
-    columns = list(rows[0])
-    lines = [columns, ["---"] * len(columns), *([row[column] for column in columns] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _write_csv(path: Path, rows: Sequence[dict[str, str]]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def _actions_section(bench: Bench, folder: Path, run: str) -> str:
+def _actions_section(bench: Bench, folder: Path, run: str) -> Section:
     game = load_game("spike")
     iterations = bench.saved(run)
     counts = np.stack([bench.decisions(run, iteration) for iteration in iterations])
@@ -137,22 +132,24 @@ def _actions_section(bench: Bench, folder: Path, run: str) -> str:
         for number, actions in enumerate(rounds)
         for action, count in enumerate(actions)
     ]
-    _write_csv(folder / f"actions_{run}.csv", rows)
-    draw_actions(folder / f"actions_{run}.png", run, iterations, counts, names)
-    return f"## Actions of {run}\n\n![Share of each action in self-play](actions_{run}.png)\n"
+    name = f"actions_{run}"
+    write_csv(folder / f"{name}.csv", rows)
+    svg = draw_actions(name, iterations, counts, names)
+    says = "Share of each action in self-play after each saved iteration, by round and decision."
+    return Section(f"Actions of {run}", [Figure(name, svg, says, says)])
 
 
-def _unvisited_section(bench: Bench, folder: Path) -> str:
+def _unvisited_section(bench: Bench, folder: Path) -> Section:
     curves = {run: list(_unvisited(bench.runs / run / METRICS)) for run in bench.available()}
     length = max(len(curve) for curve in curves.values())
     rows = [
         {"iteration": str(k + 1)} | {run: str(curve[k]) if k < len(curve) else "" for run, curve in curves.items()}
         for k in range(length)
     ]
-    _write_csv(folder / "unvisited.csv", rows)
-    draw_unvisited(folder / "unvisited.png", curves)
+    write_csv(folder / "unvisited.csv", rows)
     every = [row for row in rows if int(row["iteration"]) % 5 == 0 or row["iteration"] == "1"]
-    return f"## States never visited\n\n![States never visited by iteration](unvisited.png)\n\n{_markdown(every)}\n"
+    figure = Figure("unvisited", draw_unvisited("unvisited", curves), "States never visited by iteration.")
+    return Section("States never visited", [figure, table_of(every, left=())])
 
 
 def _unvisited(path: Path) -> Iterable[int]:

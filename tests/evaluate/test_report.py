@@ -1,181 +1,211 @@
-"""The report of the Spike study from small runs."""
+"""`python -m evaluate.report` and `python -m evaluate.compare` from small runs of every game."""
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from cards.duplicate import duel
-from cards.game import load_game
-from cards.play import Decisions, named_player
-from cards.splitmix import stream
 from command.checks import SettingsError
-from evaluate import report
-from evaluate.players import load_player
-from evaluate.studies._spike_published import (
-    CREDITS,
-    EXPLANATION,
-    RUNS,
-    VARIANT_PAIRS,
-    VARIANTS,
-    WEIGHTED,
-    Pair,
-    Published,
-)
-from evaluate.studies._spike_wavering import Wavering
-from evaluate.studies.spike import Bench, play_row, table_row, variant_row
-from spike.cards import MATCH
-from train.__main__ import main
-from train.run.checkpoint import CheckpointError
+from evaluate.compare import main as compare
+from evaluate.report import main as report
+from evaluate.reports.line import with_runs
+from evaluate.reports.of_runs import kinds_of
+from evaluate.reports.runs import Run, load_run, same_but_for_the_seed, seeds_beside
+from evaluate.reports.seeds import band, by_minutes
+from tests.train.runs import small
+from train.__main__ import main as train
 
-CPU = torch.device("cpu")
+QUICK = ("games=24", "tricks=2", "measure=false")
+
+
+def trained(runs: Path, name: str, *more: str) -> Path:
+    arguments = small(runs, "evaluation.opponents=[random,greedy]", *more, f"name={name}")
+    assert train(arguments) == 0
+    return runs / "tressette" / name
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The three runs of the study, with few games."""
+    """Two seeds of one kind, and one with another network."""
     folder = tmp_path_factory.mktemp("runs")
-    for run in RUNS:
-        arguments = [
-            "algo=batch_q_learning",
-            "game=spike",
-            f"experiment={run}",
-            f"runs={folder}",
-            "games=20",
-            "passes=2",
-        ]
-        assert main(arguments) == 0
-    return folder
+    trained(folder, "one")
+    trained(folder, "two", "seed=2")
+    trained(folder, "wide", "network.hidden=[48]", "learner.lr=2e-3")
+    return folder / "tressette"
 
 
-def test_report(runs: Path, tmp_path: Path) -> None:
-    assert report.main(["study=spike", f"runs={runs}", f"folder={tmp_path}", "games=40"]) == 0
+def sections(folder: Path) -> list[str]:
+    return re.findall(r"^## (.*)$", (folder / "report.md").read_text(), re.M)
+
+
+def test_a_report_of_a_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report([str(runs / "one"), f"folder={tmp_path}", "games=24", "tricks=2"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'report.html'}\n"
+    assert sections(tmp_path) == [
+        "Results",
+        "Curves",
+        "How it plays",
+        "Values against outcomes",
+        "The last 2 tricks, solved",
+        "A hand played out",
+        "Settings",
+        "Throughput",
+        "Program and machine",
+    ]
     text = (tmp_path / "report.md").read_text()
-    assert "| study_2p_credits | random | 2 | +35.6 |" in text
-    for png in tmp_path.glob("*.png"):
-        assert png.name in text and png.read_bytes().startswith(b"\x89PNG")
-    assert len(list(tmp_path.glob("*.png"))) == len(RUNS) + 1
-    with (tmp_path / "against_others.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 9 and rows[0]["published busts"] == "0 / 499" and rows[0]["no fold credits"] == ""
-    with (tmp_path / "actions_study_2p_credits.csv").open(newline="") as file:
-        first = [row for row in csv.DictReader(file) if row["iteration"] == "0"]
-    # The initial policy matches and does not buy.
-    assert {row["action"] for row in first if row["decisions"] != "0"} == {"match", "do not buy"}
-    with (tmp_path / "unvisited.csv").open(newline="") as file:
-        unvisited = [int(row["study_2p_credits"]) for row in csv.DictReader(file)]
-    assert len(unvisited) == 50 and unvisited == sorted(unvisited, reverse=True) and unvisited[0] < 231_041
+    results = json.loads((runs / "one" / "results.json").read_text())
+    assert f"{results['random']['win_rate'][0]:.1%}" in text and "`two` (seed 2)" in text
+    assert "| `network.hidden` | [32] |" in text and "imited by the " in text and "torch 2" in text
+    assert text.count("trick 10: ") == 4 and "Seeds 0" not in text
+    page = (tmp_path / "report.html").read_text()
+    assert all(f'<h2 id="{each}"' in page for each in ("results", "curves", "settings"))
 
 
-def test_variants_come_from_runs_and_from_how_they_are_played(runs: Path, tmp_path: Path) -> None:
-    """Every figure of ours is a cell of a table, none stands in the text; cells whose runs are missing are empty."""
-    assert (
-        main(
-            [
-                "algo=batch_q_learning",
-                "game=spike",
-                f"experiment={CREDITS}_whole_games",
-                f"runs={tmp_path}",
-                "games=20",
-                "passes=1",
-            ]
-        )
-        == 0
-    )
-    shutil.copytree(runs / "spike", tmp_path / "spike", dirs_exist_ok=True)
-    bench = Bench(tmp_path, 60, 11)
-    rows = {variant.title: variant_row(bench, variant) for variant in VARIANTS}
-    plain, whole = rows["as in the tables above"], rows["a game is one episode"]
-    row = table_row(bench, VARIANT_PAIRS["credits against initial"])
-    assert plain["credits against initial"] == f"{row['our credits']}, {row['our hands']}"
-    assert whole["credits against initial"] not in ("", plain["credits against initial"])
-    assert whole["weighted against initial"] == rows["never folding in exploration"]["at 4"] == ""
-    hesitant = rows["played with the last epsilon"]
-    assert all(hesitant[column] not in ("", plain[column]) for column in VARIANT_PAIRS)
-    assert "+3.1" not in EXPLANATION and "five seeds" not in EXPLANATION
+def test_seeds_beside_it_are_found_and_may_be_left_out(runs: Path, tmp_path: Path) -> None:
+    assert [other.name for other in seeds_beside(load_run(runs / "one"))] == ["two"]
+    assert seeds_beside(load_run(runs / "wide")) == []
+    assert report([f"run={runs / 'one'}", "seeds=false", f"folder={tmp_path}", *QUICK]) == 0
+    assert "`two`" not in (tmp_path / "report.md").read_text()
 
 
-def test_at_most_one_raise_in_a_betting_round(runs: Path) -> None:
-    """A table that raises more often matches instead; with a cap of one, at most a raise in each of four rounds."""
-    bench = Bench(runs, 60, 11)
-    free, capped = (bench.result(WEIGHTED, "cautious", 2, 0.0, cap) for cap in (None, 1))
-    assert sum(capped.raises) < sum(free.raises) and sum(capped.raises) <= 4
-    assert play_row(bench, Pair(WEIGHTED, CREDITS, 2, Published()))["our raises"].count("/") == 1
+def test_runs_that_are_no_seeds_of_one_are_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not same_but_for_the_seed(load_run(runs / "one"), load_run(runs / "wide"))
+    assert report([str(runs / "one"), str(runs / "wide")]) == 2
+    error = capsys.readouterr().err
+    assert "differs from" in error and "python -m evaluate.compare" in error and error.count("\n") == 1
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
-def test_wavering(epsilon: float) -> None:
-    """Of 4,000 first decisions, `initial` matches: all but epsilon times the chance of another legal action."""
-    game = load_game("spike")
-    states = game.deal(stream(5, "wavering", 0, 4000))
-    player = Wavering(named_player(game, "initial"), epsilon, MATCH)
-    player.begin(stream(6, "own", 0, 4000))
-    actions = player.act(Decisions(game, states, np.arange(4000)))
-    legal = [int(mask).bit_count() for mask in game.legal(states)]
-    others = float(np.mean([1 - 1 / count for count in legal]))
-    assert (actions != MATCH).mean() == pytest.approx(epsilon * others, abs=0.03 * (epsilon > 0))
-    game.check(states, np.arange(4000), actions)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "run: the folder of a run"),
+        (["runs/nowhere"], "run: runs/nowhere is no folder"),
+        (["."], "run: . has no config.yaml"),
+        (["study=spike", "run=x"], "instead of one study=spike"),
+        (["runs/x", "games=1"], "games: 2 to"),
+        (["runs/x", "tricks=9"], "tricks: 1 to 7"),
+        (["runs/x", "run=y"], "given as run= and by itself"),
+    ],
+)
+def test_what_cannot_be_reported_is_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.startswith("error: ") and error.count("\n") == 1
 
 
-def test_results_of_a_pair(runs: Path) -> None:
-    result = Bench(runs, 300, 3).result("initial", "random", 4)
-    assert result.first_credits.mean == pytest.approx(-result.second_credits.mean)
-    assert result.first_credits.mean > 10
-    # Two seats of each side share all hands.
-    assert 2 * (result.first_hands + result.second_hands) == pytest.approx(1)
-    assert result.busts[0] < result.busts[1]
+def test_a_run_that_has_just_begun(runs: Path, tmp_path: Path) -> None:
+    """No checkpoint, no results, no curves: the page says so."""
+    (tmp_path / "new").mkdir()
+    shutil.copy(runs / "one" / "config.yaml", tmp_path / "new")
+    assert report([str(tmp_path / "new"), *QUICK]) == 0
+    text = (tmp_path / "new" / "report" / "report.md").read_text()
+    assert "No games were played" in text and "not finished" in text and "did not write down" in text
 
 
-def test_runs_of_more_seeds_are_averaged(runs: Path, tmp_path: Path) -> None:
-    shutil.copytree(runs, tmp_path / "runs")
-    folder = tmp_path / "runs" / "spike"
-    shutil.copytree(folder / WEIGHTED, folder / f"{CREDITS}_seed2")
-    bench = Bench(tmp_path / "runs", 60, 3)
-    assert bench.copies() == ["", "_seed2"]
-    pair = Pair(CREDITS, "initial", 2, Published(-2.4))
-    one, other = (result.first_credits.mean for result in bench.results(pair, ""))
-    assert one == bench.result(CREDITS, "initial", 2).first_credits.mean != other
-    assert other == bench.result(WEIGHTED, "initial", 2).first_credits.mean
-    row = table_row(bench, pair)
-    least, greatest = sorted((one, other))
-    assert row["our credits"] == f"{(one + other) / 2:+.1f} ({least:+.1f} to {greatest:+.1f})"
-    assert row["published credits"] == "-2.4" and row["no fold credits"] == row["no fold busts"] == ""
-    # A pair needs both of its runs from the same seed.
-    assert len(bench.results(Pair(CREDITS, WEIGHTED, 2, Published()), "")) == 1
+@pytest.mark.parametrize(
+    ("game", "more", "expected"),
+    [
+        ("spike", ("episodes=64",), "round 1, betting"),
+        ("blackjack", (), "Beside the exact solution"),
+        ("sette_mezzo", (), "Beside the exact solution"),
+    ],
+)
+def test_the_other_games(game: str, more: tuple[str, ...], expected: str, tmp_path: Path) -> None:
+    assert train(small(tmp_path, f"game={game}", "learner.learning_starts=100", *more)) == 0
+    assert report([str(tmp_path / game / "small"), *QUICK]) == 0
+    text = (tmp_path / game / "small" / "report" / "report.md").read_text()
+    assert expected in text and "Values against outcomes" in text and "played out" in text
 
 
-def test_a_missing_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert report.main(["study=spike", f"runs={tmp_path}"]) == 2
-    assert (
-        "run python -m train algo=batch_q_learning game=spike experiment=study_2p_credits first"
-        in capsys.readouterr().err
-    )
-    assert report.main(["study=bridge"]) == 2
-    assert "study: one of spike, not 'bridge'" in capsys.readouterr().err
+def test_a_table(tmp_path: Path) -> None:
+    arguments = ["game=sette_mezzo", "algo=q_learning", "episodes=20000", "log_every_episodes=10000"]
+    assert train([*arguments, f"runs={tmp_path}", "name=table"]) == 0
+    assert report([str(tmp_path / "sette_mezzo" / "table"), *QUICK]) == 0
+    text = (tmp_path / "sette_mezzo" / "table" / "report" / "report.md").read_text()
+    assert "greatest error" in text and "also legal" in text and "Values against outcomes" not in text
 
 
-def test_tables_play_by_the_name_of_their_run_or_file(runs: Path) -> None:
-    game = load_game("spike")
-    folder = runs / "spike" / RUNS[0]
-    seeds = stream(1, "named", 0, 50)
-    initial = named_player(game, "initial")
-    by_folder, by_text, newest = (
-        duel(game, load_player(game, str(path), CPU), initial, seeds).own
-        for path in (folder, folder / "policy.json", folder / "policies" / "iteration_050.npz")
-    )
-    assert np.array_equal(by_folder, by_text) and np.array_equal(by_folder, newest)
+# ---------------------------------------------------------------------- several runs
 
 
-def test_bad_tables_are_named(runs: Path, tmp_path: Path) -> None:
-    table = json.loads((runs / "spike" / RUNS[0] / "policy.json").read_text())
-    table["12180050"] = 1
-    path = tmp_path / "policy.json"
-    path.write_text(json.dumps(table))
-    with pytest.raises(CheckpointError, match="state 12180050: action 1 is not legal there"):
-        load_player(load_game("spike"), str(path), CPU)
-    with pytest.raises(SettingsError, match="tressette has no numbered states"):
-        load_player(load_game("tressette"), str(path), CPU)
+def test_a_comparison(runs: Path, tmp_path: Path) -> None:
+    assert compare([*(str(runs / name) for name in ("one", "two", "wide")), f"folder={tmp_path}"]) == 0
+    text = (tmp_path / "report.md").read_text()
+    assert sections(tmp_path) == [
+        "All opponents together",
+        "Results",
+        "Curves over decisions",
+        "Curves over time",
+        "Settings in which they differ",
+        "Runs",
+    ]
+    assert "3 runs of tressette, 2 kinds" in text and "`one, 2 seeds`" in text
+    assert "| `network.hidden` | [32] | [48] |" in text and "`seed`" not in text
+    won = [json.loads((runs / name / "results.json").read_text()) for name in ("one", "two")]
+    scores = [each[player]["win_rate"][0] for each in won for player in ("random", "greedy")]
+    assert f"| {np.mean(sorted(scores)[1:3]):.1%} |" in text
+
+
+def test_runs_of_the_same_seed_are_no_seeds_of_one(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "one", tmp_path / "again")
+    kinds = kinds_of([load_run(folder) for folder in (runs / "one", tmp_path / "again", runs / "two")])
+    assert [[run.name for run in kind.runs] for kind in kinds] == [["one", "two"], ["again"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["one"], "two folders of runs or more"),
+        (["one", "one"], "is given twice"),
+        (["one", "nowhere"], "is no folder"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(
+    runs: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare([str(runs / name) for name in arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_runs_by_themselves_become_a_setting() -> None:
+    assert with_runs(["runs/a", "runs/lr=1e-3", "games=5", "--cfg"]) == [
+        'run=["runs/a","runs/lr=1e-3"]',
+        "games=5",
+        "--cfg",
+    ]
+    with pytest.raises(SettingsError, match="say it in one way"):
+        with_runs(["a", "run=b"])
+
+
+# ---------------------------------------------------------------------- curves
+
+
+def made_up(folder: Path, rows: list[tuple[float, float, float]], of: Run) -> Run:
+    """A run with rows of decisions, decisions a second, and a loss."""
+    folder.mkdir()
+    with (folder / "metrics.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["env_steps", "time/env_steps_per_second", "train/loss"])
+        writer.writerows(rows)
+    return Run(folder, of.settings)
+
+
+def test_bands_and_time_by_hand(runs: Path, tmp_path: Path) -> None:
+    like = load_run(runs / "one")
+    one = made_up(tmp_path / "a", [(100, 10, 4.0), (300, 20, 2.0)], like)
+    other = made_up(tmp_path / "b", [(100, 10, 6.0), (200, 10, 5.0)], like)
+    assert one.seconds_at(np.array([50.0, 100, 200, 300])).tolist() == [5, 10, 15, 20]
+    line = band([one, other], "train/loss")
+    assert line is not None and line.low is not None and line.high is not None
+    assert line.x.tolist() == [100, 200] and line.y.tolist() == [5, 4]
+    assert line.low.tolist() == [4, 3] and line.high.tolist() == [6, 5]
+    timed = band([one], "train/loss", by_minutes)
+    assert timed is not None and timed.x * 60 == pytest.approx([10, 20]) and timed.low is None
+    assert band([one], "eval/win_rate_vs_random") is None

@@ -26,6 +26,7 @@ from train.run.metrics import Metrics
 from train.run.progress import Display, Status
 from train.run.rates import RecentRates
 from train.run.signals import StopRequest
+from train.run.starts import add_start
 from train.settings.run import RunSettings
 
 log = logging.getLogger("train")
@@ -137,6 +138,7 @@ class Runner:
             print(text, file=sys.stderr)
             return True
         self._folder.write_settings()
+        add_start(self._folder.path, self._trainer.describe())
         with Display(f"{settings.game_name}/{settings.name}") as self.display:
             self._greet()
             with closing(self._trainer.open_metrics(self._folder.path)) as self.metrics:

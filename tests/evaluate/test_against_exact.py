@@ -11,7 +11,7 @@ from matplotlib.image import imread
 from cards.mdp import legal, reachable
 from cards.play import Actions, Decisions, named_player, play
 from cards.splitmix import stream
-from evaluate.compare import measure, visits
+from evaluate.against_exact import measure, visits
 from evaluate.solution import Solved, solve
 from evaluate.solve import main
 from tests.train.runs import small

@@ -1,0 +1,74 @@
+"""What a report says, as plain data, of which the page and the Markdown are both made."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs in Markdown; names that come from outside belong in backticks."""
+
+    markdown: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of text, in which `...` in backticks is a name. The columns in `left` are words, all others numbers.
+
+    Rows whose number is in `marked` stand out.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    left: Sequence[int] = (0,)
+    marked: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing as SVG, by a name that is a file name too; `says` is what it shows, for who cannot see it."""
+
+    name: str
+    svg: str
+    says: str
+    caption: str = ""
+
+
+Block = Text | Table | Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands below it."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole report. `facts` are the few that a reader looks for first, by name."""
+
+    title: str
+    lead: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+    sections: Sequence[Section] = ()
+
+
+def table_of(rows: Sequence[Mapping[str, str]], caption: str = "", left: Sequence[int] = (0,)) -> Table:
+    """A table of rows that all have the same columns."""
+    columns = list(rows[0])
+    return Table(columns, [[row[column] for column in columns] for row in rows], caption, left)
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
+    """The same rows as a file for other programs."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,139 @@
+"""Games written down decision by decision: what was seen, done and earned is what the games have."""
+
+import numpy as np
+import pytest
+import torch
+
+from cards.game import Game, load_game
+from cards.play import named_player, play
+from cards.splitmix import stream
+from evaluate.reports import tressette_play
+from evaluate.reports.endgame import solve_endgame
+from evaluate.reports.observing import Agent, Watched, watch_games
+from evaluate.reports.solver import Solver
+from tests.train.runs import settings
+from train.dqn.acting import build_network
+from train.dqn.network import NetworkPlayer
+from tressette.cards import RANKS, THREE, TWO
+from tressette.rules import BUSSO, STRISCIO, VOLO
+
+
+def agent_of(game: Game, tmp_path_factory: pytest.TempPathFactory, gamma: float = 1.0) -> Agent:
+    torch.manual_seed(1)
+    network = build_network(game, settings(tmp_path_factory.mktemp("runs"), f"game={game.name}"))
+    player = NetworkPlayer(network)
+    return Agent(game, player, player, next(iter(game.rewards)), gamma)
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Agent:
+    return agent_of(load_game("tressette"), tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def watched(agent: Agent) -> Watched:
+    return watch_games(agent, 40, seed=5)
+
+
+def test_the_games_are_those_that_the_player_plays(agent: Agent, watched: Watched) -> None:
+    seats = np.zeros((40, 4), np.uint8)
+    states, _ = play(agent.game, stream(5, "report", 0, 40), [agent.player], seats)
+    assert np.array_equal(agent.game.returns(states), watched.results)
+    order = watched.action.reshape(40, 40).T  # rounds are a card in each game
+    assert np.array_equal(states["order"], order)
+
+
+def test_outcomes_are_what_the_seat_earns_by_the_end(watched: Watched) -> None:
+    """The reward comes with the last card: the difference of points over 11."""
+    own = watched.results[watched.game, watched.seat]
+    assert watched.outcome == pytest.approx((2 * own - 11) / 11, abs=1e-6)
+    assert np.isnan(watched.values[~watched.legal]).all()
+    assert watched.chosen == pytest.approx(np.nanmax(watched.values, axis=1).astype(np.float64))
+
+
+def test_outcomes_are_discounted_and_sum_what_comes_on_the_way(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Corellian Spike pays after each hand. By hand from the states: the credits with which each hand began."""
+    gamma = 0.5
+    spike = agent_of(load_game("spike", {"hands": 3}), tmp_path_factory, gamma)
+    found = watch_games(spike, 6, seed=2)
+    for game, seat in sorted({*zip(found.game.tolist(), found.seat.tolist(), strict=True)}):
+        rows = np.flatnonzero((found.game == game) & (found.seat == seat))
+        start = [float(found.states["stakes"][row, seat]) for row in rows]  # credits when the hand began
+        following = [*start[1:], 50 + float(found.results[game, seat])]
+        expected = 0.0
+        for own, then, row in zip(start[::-1], following[::-1], rows[::-1], strict=True):
+            expected = (then - own) / 50 + gamma * expected
+            assert found.outcome[row] == pytest.approx(expected, abs=1e-5)
+    assert len(np.unique(found.states["hands_played"])) == 3
+
+
+def test_an_opponent_sits_where_the_agent_does_not(agent: Agent) -> None:
+    against = Agent(
+        agent.game, agent.player, agent.network, "points", 1.0, named_player(agent.game, "greedy"), "greedy"
+    )
+    found = watch_games(against, 8, seed=3)
+    teams = {(int(game) % 2, int(seat) % 2) for game, seat in zip(found.game, found.seat, strict=True)}
+    assert len(found.action) == 8 * 20 and teams in ({(0, 0), (1, 1)}, {(0, 1), (1, 0)})
+
+
+# ---------------------------------------------------------------------- Tressette
+
+
+def test_leads_have_all_their_hand_to_choose_from(watched: Watched) -> None:
+    leads = tressette_play.leads_of(watched)
+    assert leads.size == 400
+    lengths, led = tressette_play.suit_lengths(watched, leads)
+    assert np.array_equal(lengths.sum(axis=1), watched.choices[leads])
+    assert (led >= 1).all() and (led <= lengths.max(axis=1)).all()
+
+
+def test_the_highest_card_left_takes_the_trick(watched: Watched) -> None:
+    """Whoever leads the highest card left of its suit leads again, and nobody takes that trick from it."""
+    leads = tressette_play.leads_of(watched)
+    highest = tressette_play._is_highest(watched, leads)
+    plays = watched.states["plays"][leads]
+    for row, sure in zip(leads[plays < 36], highest[plays < 36], strict=True):
+        game, number = watched.game[row], int(watched.states["plays"][row])
+        (following,) = leads[(watched.game[leads] == game) & (plays == number + 4)]
+        assert watched.seat[following] == watched.seat[row] or not sure
+    assert 0 < highest.mean() < 1
+
+
+def test_signals_are_those_of_the_rules(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with_signals = agent_of(load_game("tressette", {"signals": True}), tmp_path_factory)
+    found = watch_games(with_signals, 12, seed=4)
+    leads = tressette_play.leads_of(found)
+    held = tressette_play.hands_of(found)[leads]
+    for row, hand in zip(leads, held, strict=True):
+        state, card = found.states[[row]].copy(), int(found.action[row])
+        rest = hand[RANKS * (card // RANKS) : RANKS * (card // RANKS + 1)].copy()
+        rest[card % RANKS] = False
+        with_signals.game.apply(state, np.array([card], np.uint8))
+        assert state["signals"][0, found.seat[row], card // RANKS] == tressette_play.signal_of(rest)
+    nothing, high, low = np.zeros((3, RANKS), np.bool_)
+    high[TWO], low[0] = True, True
+    said = tressette_play.signal_of(np.stack([nothing, high, low]))
+    assert said.tolist() == [VOLO, BUSSO, STRISCIO] and THREE == TWO + 1
+
+
+def test_who_sees_all_hands_loses_nothing_in_the_endgame(agent: Agent) -> None:
+    """The player that solves the last tricks plays a best card in each of them, and a card at random does not."""
+    cheating = Agent(agent.game, named_player(agent.game, "cheating:tricks=3"), None, "points", 1.0)
+    with Solver() as solver:
+        found = solve_endgame(watch_games(cheating, 60, seed=6), tricks=3, seed=1, solver=solver)
+    assert found.tricks_left.size > 30 and found.tricks_left.max() <= 3
+    assert (found.regret["the agent"] == 0).all() and (found.right["the agent"] == 1).all()
+    assert found.regret["a card at random"].mean() > found.regret["greedy"].mean() > 0
+    assert found.per_hand("the agent").mean == 0 < found.per_hand("greedy").mean
+    assert (found.right["a card at random"] < 1).all()
+
+
+def test_the_solver_goes_on_without_its_process(watched: Watched) -> None:
+    rows = np.flatnonzero(watched.states["plays"] >= 32)[:50]
+    with Solver() as solver:
+        there = solver.values(watched.states[rows])
+        if solver._process is not None:
+            solver._process.kill()
+            solver._process.wait()
+        assert np.array_equal(solver.values(watched.states[rows]), there)
+    assert np.array_equal(there >= 0, watched.legal[rows])

@@ -1,0 +1,115 @@
+"""A report as a page and as Markdown: both say all of it, nothing is loaded, and what comes from outside is escaped."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from command.checks import SettingsError
+from evaluate.reports.content import Figure, Report, Section, Table, Text
+from evaluate.reports.drawing import Line, Panel, draw_heatmap, draw_panels
+from evaluate.reports.page import to_html, to_markdown, write
+
+_VOID = ("meta", "br", "path", "use", "rect")
+
+
+def curves(name: str) -> str:
+    x = np.arange(5.0)
+    return draw_panels(
+        name, [Panel("won", {"a": Line(x, x, x - 1, x + 1), "b": Line(x, 2 * x)}, "points")], "decisions"
+    )
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    heat = {"title": "t", "cells": [[0, 1], [np.nan, 0.5]], "texts": [["a", "b"], ["", "c"]]}
+    names = {"rows": ("r1", "r2"), "columns": ("c1", "c2"), "labels": ("column", "row")}
+    return Report(
+        "runs <of> & game",
+        "A lead with `code`.",
+        {"decisions": "1,000"},
+        [
+            Section(
+                "First", [Text("Some *words* and <script>alert(1)</script>."), Figure("one", curves("one"), "one")]
+            ),
+            Section("Second", [Table(("name", "a|b"), [("`x<y`", "1|2")], "A caption.", marked=(0,))]),
+            Section(
+                "Third", [Figure("two", curves("two"), "two"), Figure("h", draw_heatmap("h", [heat | names]), "h")]
+            ),
+        ],
+    )
+
+
+class Parsed(HTMLParser):
+    """Tags that are open, ids, and what the page would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.ids += [found["id"]] if found.get("id") else []
+        self.loads += [str(found[key]) for key in ("src", "href", "xlink:href") if key in found]
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in _VOID:
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_loads_nothing(report: Report) -> None:
+    text = to_html(report)
+    page = Parsed()
+    page.feed(text)
+    assert not page.open
+    assert page.loads and all(each.startswith("#") for each in page.loads)
+    assert len(page.ids) == len(set(page.ids)), "ids of the drawings are apart"
+    assert all(target.removeprefix("#") in page.ids for target in page.loads)
+    assert "url(http" not in text and "@import" not in text
+    assert "prefers-color-scheme: dark" in text and "@media print" in text
+
+
+def test_what_comes_from_outside_is_escaped(report: Report) -> None:
+    text = to_html(report)
+    assert "<script" not in text and "runs &lt;of&gt; &amp; game" in text and "<code>x&lt;y</code>" in text
+
+
+def test_drawings_take_the_colours_of_the_page(report: Report) -> None:
+    text = to_html(report)
+    assert "currentColor" in text and "var(--grid)" in text
+    assert not re.search(r"#010203|#040506|#000000", text)
+
+
+def test_markdown_says_the_same_and_its_drawings_are_files(report: Report, tmp_path: Path) -> None:
+    page = write(report, tmp_path / "new" / "folder")
+    assert page.name == "report.html" and page.read_text() == to_html(report)
+    text = (page.parent / "report.md").read_text()
+    assert text == to_markdown(report)
+    assert "# runs <of> & game" in text and "| `x<y` | 1\\|2 |" in text and "| decisions | 1,000 |" in text
+    links = re.findall(r"\]\((figures/\w+\.svg)\)", text)
+    assert links == ["figures/one.svg", "figures/two.svg", "figures/h.svg"]
+    for link in links:
+        root = ElementTree.parse(page.parent / link).getroot()
+        assert root.tag.endswith("svg") and "prefers-color-scheme" in (page.parent / link).read_text()
+
+
+def test_the_same_report_is_the_same_page(report: Report) -> None:
+    assert curves("one") == next(b.svg for b in report.sections[0].blocks if isinstance(b, Figure))
+
+
+def test_a_folder_that_cannot_be_written_is_named(report: Report, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingsError, match=r"folder: cannot write to .*; choose another"):
+        write(report, tmp_path / "file" / "below")

@@ -1,0 +1,183 @@
+"""The report of the Spike study from small runs."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cards.duplicate import duel
+from cards.game import load_game
+from cards.play import Decisions, named_player
+from cards.splitmix import stream
+from command.checks import SettingsError
+from evaluate import report
+from evaluate.players import load_player
+from evaluate.studies._spike_published import (
+    CREDITS,
+    EXPLANATION,
+    RUNS,
+    VARIANT_PAIRS,
+    VARIANTS,
+    WEIGHTED,
+    Pair,
+    Published,
+)
+from evaluate.studies._spike_wavering import Wavering
+from evaluate.studies.spike import Bench, play_row, table_row, variant_row
+from spike.cards import MATCH
+from train.__main__ import main
+from train.run.checkpoint import CheckpointError
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The three runs of the study, with few games."""
+    folder = tmp_path_factory.mktemp("runs")
+    for run in RUNS:
+        arguments = [
+            "algo=batch_q_learning",
+            "game=spike",
+            f"experiment={run}",
+            f"runs={folder}",
+            "games=20",
+            "passes=2",
+        ]
+        assert main(arguments) == 0
+    return folder
+
+
+def test_report(runs: Path, tmp_path: Path) -> None:
+    assert report.main(["study=spike", f"runs={runs}", f"folder={tmp_path}", "games=40"]) == 0
+    text = (tmp_path / "report.md").read_text()
+    assert "| study_2p_credits | random | 2 | +35.6 |" in text
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") == len(RUNS) + 1 and "+35.6" in page and "Where ours differ" in page
+    for svg in (tmp_path / "figures").glob("*.svg"):
+        assert f"figures/{svg.name}" in text and svg.read_text().count("<svg") == 1
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == len(RUNS) + 1
+    with (tmp_path / "against_others.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9 and rows[0]["published busts"] == "0 / 499" and rows[0]["no fold credits"] == ""
+    with (tmp_path / "actions_study_2p_credits.csv").open(newline="") as file:
+        first = [row for row in csv.DictReader(file) if row["iteration"] == "0"]
+    # The initial policy matches and does not buy.
+    assert {row["action"] for row in first if row["decisions"] != "0"} == {"match", "do not buy"}
+    with (tmp_path / "unvisited.csv").open(newline="") as file:
+        unvisited = [int(row["study_2p_credits"]) for row in csv.DictReader(file)]
+    assert len(unvisited) == 50 and unvisited == sorted(unvisited, reverse=True) and unvisited[0] < 231_041
+
+
+def test_variants_come_from_runs_and_from_how_they_are_played(runs: Path, tmp_path: Path) -> None:
+    """Every figure of ours is a cell of a table, none stands in the text; cells whose runs are missing are empty."""
+    assert (
+        main(
+            [
+                "algo=batch_q_learning",
+                "game=spike",
+                f"experiment={CREDITS}_whole_games",
+                f"runs={tmp_path}",
+                "games=20",
+                "passes=1",
+            ]
+        )
+        == 0
+    )
+    shutil.copytree(runs / "spike", tmp_path / "spike", dirs_exist_ok=True)
+    bench = Bench(tmp_path, 60, 11)
+    rows = {variant.title: variant_row(bench, variant) for variant in VARIANTS}
+    plain, whole = rows["as in the tables above"], rows["a game is one episode"]
+    row = table_row(bench, VARIANT_PAIRS["credits against initial"])
+    assert plain["credits against initial"] == f"{row['our credits']}, {row['our hands']}"
+    assert whole["credits against initial"] not in ("", plain["credits against initial"])
+    assert whole["weighted against initial"] == rows["never folding in exploration"]["at 4"] == ""
+    hesitant = rows["played with the last epsilon"]
+    assert all(hesitant[column] not in ("", plain[column]) for column in VARIANT_PAIRS)
+    assert "+3.1" not in EXPLANATION and "five seeds" not in EXPLANATION
+
+
+def test_at_most_one_raise_in_a_betting_round(runs: Path) -> None:
+    """A table that raises more often matches instead; with a cap of one, at most a raise in each of four rounds."""
+    bench = Bench(runs, 60, 11)
+    free, capped = (bench.result(WEIGHTED, "cautious", 2, 0.0, cap) for cap in (None, 1))
+    assert sum(capped.raises) < sum(free.raises) and sum(capped.raises) <= 4
+    assert play_row(bench, Pair(WEIGHTED, CREDITS, 2, Published()))["our raises"].count("/") == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+def test_wavering(epsilon: float) -> None:
+    """Of 4,000 first decisions, `initial` matches: all but epsilon times the chance of another legal action."""
+    game = load_game("spike")
+    states = game.deal(stream(5, "wavering", 0, 4000))
+    player = Wavering(named_player(game, "initial"), epsilon, MATCH)
+    player.begin(stream(6, "own", 0, 4000))
+    actions = player.act(Decisions(game, states, np.arange(4000)))
+    legal = [int(mask).bit_count() for mask in game.legal(states)]
+    others = float(np.mean([1 - 1 / count for count in legal]))
+    assert (actions != MATCH).mean() == pytest.approx(epsilon * others, abs=0.03 * (epsilon > 0))
+    game.check(states, np.arange(4000), actions)
+
+
+def test_results_of_a_pair(runs: Path) -> None:
+    result = Bench(runs, 300, 3).result("initial", "random", 4)
+    assert result.first_credits.mean == pytest.approx(-result.second_credits.mean)
+    assert result.first_credits.mean > 10
+    # Two seats of each side share all hands.
+    assert 2 * (result.first_hands + result.second_hands) == pytest.approx(1)
+    assert result.busts[0] < result.busts[1]
+
+
+def test_runs_of_more_seeds_are_averaged(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs, tmp_path / "runs")
+    folder = tmp_path / "runs" / "spike"
+    shutil.copytree(folder / WEIGHTED, folder / f"{CREDITS}_seed2")
+    bench = Bench(tmp_path / "runs", 60, 3)
+    assert bench.copies() == ["", "_seed2"]
+    pair = Pair(CREDITS, "initial", 2, Published(-2.4))
+    one, other = (result.first_credits.mean for result in bench.results(pair, ""))
+    assert one == bench.result(CREDITS, "initial", 2).first_credits.mean != other
+    assert other == bench.result(WEIGHTED, "initial", 2).first_credits.mean
+    row = table_row(bench, pair)
+    least, greatest = sorted((one, other))
+    assert row["our credits"] == f"{(one + other) / 2:+.1f} ({least:+.1f} to {greatest:+.1f})"
+    assert row["published credits"] == "-2.4" and row["no fold credits"] == row["no fold busts"] == ""
+    # A pair needs both of its runs from the same seed.
+    assert len(bench.results(Pair(CREDITS, WEIGHTED, 2, Published()), "")) == 1
+
+
+def test_a_missing_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report.main(["study=spike", f"runs={tmp_path}"]) == 2
+    assert (
+        "run python -m train algo=batch_q_learning game=spike experiment=study_2p_credits first"
+        in capsys.readouterr().err
+    )
+    assert report.main(["study=bridge"]) == 2
+    assert "study: one of spike, not 'bridge'" in capsys.readouterr().err
+
+
+def test_tables_play_by_the_name_of_their_run_or_file(runs: Path) -> None:
+    game = load_game("spike")
+    folder = runs / "spike" / RUNS[0]
+    seeds = stream(1, "named", 0, 50)
+    initial = named_player(game, "initial")
+    by_folder, by_text, newest = (
+        duel(game, load_player(game, str(path), CPU), initial, seeds).own
+        for path in (folder, folder / "policy.json", folder / "policies" / "iteration_050.npz")
+    )
+    assert np.array_equal(by_folder, by_text) and np.array_equal(by_folder, newest)
+
+
+def test_bad_tables_are_named(runs: Path, tmp_path: Path) -> None:
+    table = json.loads((runs / "spike" / RUNS[0] / "policy.json").read_text())
+    table["12180050"] = 1
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(table))
+    with pytest.raises(CheckpointError, match="state 12180050: action 1 is not legal there"):
+        load_player(load_game("spike"), str(path), CPU)
+    with pytest.raises(SettingsError, match="tressette has no numbered states"):
+        load_player(load_game("tressette"), str(path), CPU)

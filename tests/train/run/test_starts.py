@@ -1,0 +1,24 @@
+"""What each start of a run ran on."""
+
+import json
+from pathlib import Path
+
+from train.run.starts import FILE, add_start, read_starts, this_hardware, this_program
+
+
+def test_starts_are_added_in_their_order(tmp_path: Path) -> None:
+    add_start(tmp_path, "first")
+    add_start(tmp_path, "second")
+    found = read_starts(tmp_path)
+    assert [start["learner"] for start in found] == ["first", "second"]
+    assert found[1]["machine"] == this_hardware() and found[1]["machine"]["cpus"] >= 1
+    assert this_program().items() <= found[0].items() and not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
+    for content in ("{", "3", '"text"', '[1, {"learner": "kept"}]'):
+        (tmp_path / FILE).write_text(content)
+        add_start(tmp_path, "new")
+        found = json.loads((tmp_path / FILE).read_text())
+        assert found[-1]["learner"] == "new" and all(isinstance(start, dict) for start in found)
+    assert [start["learner"] for start in read_starts(tmp_path)] == ["kept", "new"]
