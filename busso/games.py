@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from cards.bits import unpack
 from cards.game import Game, States
-from command.checks import MAX_SEED, SettingsError
+from command.checks import SettingsError
 from command.game import load_configured_game
+
+_SEEDS = 2**64
 
 
 def load_game(name: str, **options: Any) -> Game:
@@ -42,9 +45,12 @@ def deal(game: Game, seeds: int | Iterable[int]) -> States:
     >>> states.shape, bool((busso.deal(game, 7) == states[7]).all())
     ((100,), True)
     """
-    chosen = [seeds] if isinstance(seeds, int | np.integer) else list(seeds)
-    if not all(0 <= seed <= MAX_SEED for seed in chosen):
-        raise SettingsError(f"seeds: 0 to {MAX_SEED}")
+    try:
+        chosen = [index(seed) for seed in ([seeds] if isinstance(seeds, int | np.integer) else seeds)]
+    except TypeError:
+        raise SettingsError("seeds: a whole number, or several") from None
+    if not all(0 <= seed < _SEEDS for seed in chosen):
+        raise SettingsError("seeds: 0 to 2**64 - 1")
     return game.deal(np.array(chosen, np.uint64))
 
 

@@ -17,7 +17,7 @@ from cards.game import Game, States
 from cards.kinds import options_of_player, same_spelling
 from cards.play import Actions, Decisions, Player, named_player
 from cards.splitmix import derive, stream
-from command.checks import MAX_DEALS, MAX_SEED, check_range, require
+from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range, require
 
 if TYPE_CHECKING:
     from busso.runs import Run
@@ -60,6 +60,8 @@ def _of_file(game: Game, text: str) -> Player:
 def _name(player: str | Path | Run) -> str:
     if isinstance(player, str):
         return same_spelling(player)
+    if not _is_named(player):
+        raise SettingsError(f"players: by name, a path or a run here, not {type(player).__name__}")
     return str(player if isinstance(player, Path) else player.folder)
 
 

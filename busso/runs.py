@@ -76,7 +76,10 @@ def load_run(folder: str | Path) -> Run:
     if not isinstance(settings, dict) or not isinstance(settings.get("game"), dict):
         raise SettingsError(f"{path / 'config.yaml'}: not the settings of a run")
     results = path / "results.json"
-    return Run(path, settings, json.loads(results.read_text()) if results.exists() else {})
+    try:
+        return Run(path, settings, json.loads(results.read_text()) if results.exists() else {})
+    except ValueError:
+        raise SettingsError(f"{results}: damaged") from None
 
 
 def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:

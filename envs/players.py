@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from cards.bits import words_for
 from cards.game import Game
-from cards.play import Decisions, Player
+from cards.play import Decisions, Player, PolicyPlayer
+from cards.tables import TablePlayer
 
 
 def pack(bits: NDArray[Any], width: int) -> NDArray[np.uint64]:
@@ -23,12 +24,15 @@ class Seated:
     """A player that decides by what it sees alone, a network or a champion, at the seats of `games` environments.
 
     Rule players and search look at the game's state, which they are shown by `SeatsEnv.ask` and `SoloEnv.ask`, or as
-    `others` of a vector environment.
+    `others` of a vector environment. Raises ValueError for a rule player or a table, `act` for another number of games.
     """
 
     def __init__(self, game: Game, player: Player, games: int = 1, seed: int = 0) -> None:
+        if isinstance(player, PolicyPlayer | TablePlayer):
+            raise ValueError(f"player: {type(player).__name__} decides by the game's state; ask it with env.ask")
         self._game = game
         self._player = player
+        self._games = games
         self._none = np.zeros(0, game.dtype)
         player.begin(np.arange(seed, seed + games, dtype=np.uint64))
 
@@ -36,6 +40,8 @@ class Seated:
         """Actions `[games]` for observations and masks `[games, ...]`, all of whom have a legal action."""
         game = self._game
         legal = pack(seen["action_mask"], 1)[:, 0]
+        if len(legal) != self._games:
+            raise ValueError(f"{self._games} games are played here, not {len(legal)}; say Seated(..., games=...)")
         decisions = Decisions(game, self._none, np.arange(len(legal)), legal)
         decisions.observation = pack(seen["observation"], words_for(game.bits))
         actions = self._player.act(decisions)

@@ -31,11 +31,20 @@ class Table:
         self._words = np.zeros((1, max(1, game.words)), np.uint64)
         self._observation = np.zeros((1, game.bits), np.int8)
         self._mask = np.zeros((1, game.actions), np.int8)
-        self.observation: NDArray[np.int8] = self._observation[0]
-        self.mask: NDArray[np.int8] = self._mask[0]
+        self.observation: NDArray[np.int8]
+        self.mask: NDArray[np.int8]
+        self._hand_out()
         self.totals = np.zeros(game.seats, np.float32)
         self._first, self._games = -1, 0
         self.seed = -1  # of the game, once one is dealt
+
+    def _hand_out(self) -> None:
+        self.observation, self.mask = self._observation[0], self._mask[0]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of a copy, or what was pickled: NumPy makes arrays of their own of what were views."""
+        self.__dict__.update(state)
+        self._hand_out()
 
     def deal(self, seed: int | None) -> int:
         """The game of this seed, or the next of those that follow from the last one given; what `Steps.deal` says.
@@ -76,6 +85,7 @@ class Table:
         if self.game.over(self.states[:1])[0]:
             raise ValueError(f"{self.game.name}: the game is over, no seat may play")
         now = self.states[:1]
-        # Another generator for each decision, and the same one for the same.
-        player.begin(derive(np.array([zlib.crc32(now.tobytes()) ^ self.seed], np.uint64), _PLAYER))
+        # Another generator for each decision, and the same one for the same. By what is seen: the bytes of a state have
+        # gaps, in which anything may lie, and what is hidden.
+        player.begin(derive(np.array([zlib.crc32(self.observation.tobytes()) ^ self.seed], np.uint64), _PLAYER))
         return int(player.act(Decisions(self.game, now, np.zeros(1, np.int64)))[0])

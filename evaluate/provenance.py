@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
 from train.settings.algorithms import settings_of
 from train.settings.dqn import TrainSettings
 from train.settings.saved import changes
+
+_END, _QUOTE = "...\n", '"'  # of YAML after a scalar, of JSON around one
 
 
 def game_of(path: Path, state: Mapping[str, Any]) -> Game:
@@ -67,6 +71,6 @@ def command_of(settings: TrainSettings) -> str | None:
 
 
 def _override(key: str, value: object) -> str:
-    text = json.dumps(value) if isinstance(value, str) else yaml.safe_dump(value, default_flow_style=True, width=1000)
-    text = text.removesuffix("...\n").strip().strip('"')
-    return f"'{key}={text}'" if any(letter in text for letter in " [{") else f"{key}={text}"
+    as_yaml = partial(yaml.safe_dump, default_flow_style=True, width=1000, allow_unicode=True)
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else as_yaml(value)
+    return shlex.quote(f"{key}={text.removesuffix(_END).strip().strip(_QUOTE)}")

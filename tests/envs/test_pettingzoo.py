@@ -1,5 +1,7 @@
 """The environments for PettingZoo: its own tests, and that they are the games they say they are."""
 
+import copy
+import pickle
 import time
 from collections.abc import Callable
 from typing import Any
@@ -301,3 +303,33 @@ def test_players_of_busso_can_be_asked() -> None:
     assert points > 0
     with pytest.raises(ValueError, match="the game is over"):
         env.ask(player)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_a_copy_is_played_by_itself_and_sees_what_it_plays(copied: Callable[[SeatsEnv], SeatsEnv]) -> None:
+    """As whoever looks ahead, or sends an environment to another process, copies it."""
+    env, random = tressette_v0.env(), np.random.default_rng(4)
+    env.reset(seed=6)
+    other, before = copied(env), env.last()[0]["observation"].copy()
+    for _ in range(5):
+        other.step(chance(other.last()[0], random))
+        states = other.table.states[:1]
+        assert np.array_equal(other.last()[0]["observation"], unpack(other.game.observe(states), other.game.bits)[0])
+        assert np.array_equal(other.last()[0]["action_mask"], unpack(other.game.legal(states)[:, None], CARDS)[0])
+    assert np.array_equal(env.last()[0]["observation"], before)
+
+
+def test_what_is_asked_follows_from_what_is_seen() -> None:
+    """Not from the bytes between the fields of a state, which may be any, nor from cards of others."""
+    env, random = tressette_v0.env(), named_player(tressette_v0.env().game, "random")
+    env.reset(seed=6)
+    now = env.table.states
+    in_bytes = now.view(np.uint8).reshape(len(now), -1)
+    fields = [(at, kind.itemsize) for kind, at in (now.dtype.fields[name][:2] for name in now.dtype.names)]
+    gaps = np.setdiff1d(np.arange(now.itemsize), np.concatenate([np.arange(at, at + size) for at, size in fields]))
+    answers = set()
+    for filling in range(30):
+        in_bytes[:, gaps] = filling
+        tressette_hidden.reshuffle_hidden(now[:1], int(now["turn"][0]), np.random.default_rng(filling))
+        answers.add(env.ask(random))
+    assert gaps.size and len(answers) == 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import envs
 from cards.bits import unpack
 from cards.game import load_game
-from cards.play import play
+from cards.play import named_player, play
 from envs.players import Seated
 from envs.solo import SoloEnv
 from envs.vector import SeatsVectorEnv
@@ -257,3 +257,12 @@ def test_a_player_by_what_it_sees_is_the_player(game: str) -> None:
         one = {key: value[0] for key, value in seen.items()}
         assert Seated(env.game, LOWEST).act_one(one) == actions[0]
         seen, _, _, _, _ = env.step(actions)
+
+
+def test_who_looks_at_the_state_cannot_be_seated_by_what_it_sees() -> None:
+    game = load_game("tressette")
+    with pytest.raises(ValueError, match=r"PolicyPlayer decides by the game's state; ask it with env\.ask"):
+        Seated(game, named_player(game, "greedy"))
+    seen, _ = SeatsVectorEnv("tressette", num_envs=3).reset(seed=1)
+    with pytest.raises(ValueError, match="2 games are played here, not 3"):
+        Seated(game, named_player(game, "random"), 2).act(seen)

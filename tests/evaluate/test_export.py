@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from functools import cache
@@ -31,6 +32,7 @@ from evaluate.export.agreement import ExportError, agreement, observations
 from evaluate.export.onnx_graph import IR, OPSET, graph_of
 from evaluate.export.source import BITS, PACKED, Source, open_source
 from evaluate.players import load_player
+from evaluate.provenance import command_of
 from tests.train.runs import settings as run_settings
 from tests.train.runs import small
 from train.__main__ import main as train
@@ -306,5 +308,19 @@ def test_the_example_plays_without_torch(tmp_path: Path) -> None:
     )
     assert found.returncode == 0, found.stderr
     won = float(re.findall(r"won (0\.\d+) ±", found.stdout)[0])
-    assert won > 0.8  # 88.8% of its card
+    assert won > 0.8  # 89.2% of its card
     assert len(example.read_text().splitlines()) <= 50
+    assert main(["input=bits", f"to={tmp_path / 'bits'}"]) == 0
+    call[-2] = str(tmp_path / "bits" / "model.onnx")
+    found = subprocess.run(
+        call, check=False, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert found.returncode == 1 and found.stderr.count("\n") == 1 and "input=packed" in found.stderr
+
+
+def test_the_command_of_a_card_can_be_typed() -> None:
+    """A shell reads it as it was given: parentheses, quotes and letters that are not ASCII."""
+    shape = run_settings(Path("runs"))
+    for value in ("search(runs/è)", "it's (mine).pt", "greedy"):
+        shape.opponent = value
+        assert f"opponent={value}" in shlex.split(command_of(shape) or "")

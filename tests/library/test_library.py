@@ -104,7 +104,9 @@ def test_what_a_caller_can_mend_is_one_line(tmp_path: Path) -> None:
     states = busso.deal(game, range(3))
     before = states.copy()
     assert "there is no game 'chess'" in refused(busso.load_game, "chess")
-    assert "seeds: 0 to" in refused(busso.deal, game, -1)
+    assert all("seeds: 0 to" in refused(busso.deal, game, seed) for seed in (-1, 2**64))
+    assert all("seeds: a whole number" in refused(busso.deal, game, seed) for seed in (1.5, [0.5], ["7"], None))
+    assert busso.deal(game, stream(7, "tournament", 0, 5)).size == 5  # of 64 bits
     assert "3 whole numbers" in refused(busso.step, game, states, [0])
     assert "3 whole numbers" in refused(busso.step, game, states, [0.0, 1.0, 2.0])
     assert "actions: 0 to 39" in refused(busso.step, game, states, [40, 256, -1])
@@ -113,11 +115,15 @@ def test_what_a_caller_can_mend_is_one_line(tmp_path: Path) -> None:
     assert (states == before).all()
     assert "deals: 1 to" in refused(busso.duel, game, "random", "greedy", deals=0)
     assert "each once" in refused(busso.tournament, game, ["greedy", "greedy"])
+    assert "not RandomPlayer" in refused(busso.tournament, game, [busso.load_player(game, "random"), "greedy"])
     assert "does not exist" in refused(busso.load_player, game, tmp_path / "nothing")
     assert "cannot be enumerated" in refused(busso.solve, "tressette")
     assert "learner.rate" in refused(busso.train, game="tressette", learner={"rate": 1})
     (tmp_path / "config.yaml").write_text("- 1\n")
     assert "not the settings" in refused(busso.load_run, tmp_path)
+    (tmp_path / "config.yaml").write_text("game: {name: tressette}\n")
+    (tmp_path / "results.json").write_text('{"random": ')
+    assert "results.json: damaged" in refused(busso.load_run, tmp_path)
 
 
 def test_a_draw_follows_from_the_state_and_the_seed() -> None:
