@@ -72,5 +72,5 @@ def command_of(settings: TrainSettings) -> str | None:
 
 def _override(key: str, value: object) -> str:
     as_yaml = partial(yaml.safe_dump, default_flow_style=True, width=1000, allow_unicode=True)
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else as_yaml(value)
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(as_yaml(value))
     return shlex.quote(f"{key}={text.removesuffix(_END).strip().strip(_QUOTE)}")
