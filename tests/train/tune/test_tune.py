@@ -98,6 +98,7 @@ def start(runs: Path, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-m", "train.tune", *arguments], stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_interrupted_it_goes_on_with_the_same_trial(tmp_path: Path) -> None:
     process = start(tmp_path, "trials=1", "checkpoint.every_episodes=64")
     log = folder(tmp_path) / "trial-000" / "train.log"
@@ -116,6 +117,7 @@ def test_interrupted_it_goes_on_with_the_same_trial(tmp_path: Path) -> None:
     assert [each.state for each in other.trials] == [TrialState.RUNNING]
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on(tmp_path: Path) -> None:
     """A trial that nobody runs any more is gone on with, from its checkpoint."""
     arguments = typed(tmp_path, LR, "pruner=none", "trials=1", "episodes=2000", "checkpoint.every_episodes=64")
@@ -158,6 +160,7 @@ def test_a_trial_that_somebody_runs_is_left_to_him(tmp_path: Path) -> None:
     assert again is not None and again.number == 0 and again.user_attrs["values"] == first.user_attrs["values"]
 
 
+@pytest.mark.slow
 def test_the_same_study_proposes_the_same_trials(tmp_path: Path) -> None:
     def proposed(runs: Path, *more: str) -> list[str]:
         found = study(runs, "startup=2", *more)
@@ -202,6 +205,7 @@ def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> No
     assert trial.study.trials[0].intermediate_values == expected | {6: 0.8}
 
 
+@pytest.mark.slow
 def test_a_trial_is_really_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optuna.pruners.MedianPruner, "prune", lambda self, study, trial: trial.number == 1)
     assert command.main(typed(tmp_path, LR, "trials=2", "episodes=256", "startup=0")) == 0
@@ -293,6 +297,7 @@ def test_cfg_says_what_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
     assert settings["minutes"] == 3.0 and settings["evaluation"]["min_seconds"] == 18.0 and settings["trials"] == 20
 
 
+@pytest.mark.slow
 def test_tables_are_tuned_by_their_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["game=blackjack", "algo=q_learning", "episodes=20000", f"runs={tmp_path}", "study=q", "trials=3"]
     assert command.main([*arguments, "step_size=0.05,0.2"]) == 0
