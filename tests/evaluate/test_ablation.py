@@ -59,17 +59,17 @@ def test_a_study_is_trained_gone_on_with_and_shown(tmp_path: Path, capsys: pytes
     assert [path.stat().st_mtime_ns for path in sorted(tmp_path.glob("tressette/*/results.json"))] == written
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_its_runs(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.timeout(300)
+def test_a_signal_stops_its_runs(tmp_path: Path) -> None:
     """Also one that came to the command alone; no run is left behind, none that waited begins, and none has failed."""
     given = [*small(tmp_path, "only=[recipe,double]", "seeds=[1,2]", "jobs=1"), "episodes=1000000"]
     command = [sys.executable, "-m", "evaluate.ablation", *given]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     log = tmp_path / "tressette" / "recipe,seed=1" / "train.log"
     until("the first update", lambda: log.exists() and "first update" in log.read_text(), 90)
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     table, said = process.communicate(timeout=seconds(60))
-    assert process.returncode == 128 + number and not table
+    assert process.returncode == 143 and not table
     assert "stopped: 0 of 4 runs are finished; the same command goes on" in said and "failed" not in said
     assert list((log.parent / "checkpoints").glob("episode_*.pt"))
     assert [path.name for path in (tmp_path / "tressette").iterdir()] == ["recipe,seed=1"]
