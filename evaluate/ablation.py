@@ -8,11 +8,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from math import isnan, sqrt
 from pathlib import Path
 from statistics import mean, stdev
+from threading import Lock
 from typing import Any
 
 import yaml
@@ -23,14 +24,19 @@ from command.errors import UserError
 from command.game import with_game_options
 from command.line import parse, run_command
 from command.progress import Progress
+from train.dqn.beginning import with_shape_of_start
 from train.run.resources import cpus
+from train.run.signals import StopRequest
+from train.settings.door import Chosen
 from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("evaluate")
 EXAMPLE = "python -m evaluate.ablation game=tressette episodes=20000 seeds=[1,2]"
 
-# Two-sided 95% quantiles of Student's t with 1, 2, ... degrees of freedom; 1.96 is that of the normal distribution.
+# Two-sided 95% quantiles of Student's t with 1, 2, ... degrees of freedom, and that of the normal distribution.
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+_NORMAL = 1.959964
+_LOOK_SECONDS = 0.25  # between looks at whether a signal has come
 _LEFT_FREE = ("name", "seed", "runs", "episodes", "rollout", "evaluation.opponents", "evaluation.final_deals")
 
 
@@ -93,7 +99,12 @@ def _main(arguments: Sequence[str]) -> int:
         print(as_yaml(settings), end="")
         return 0
     planned = trials(settings)
-    failed = train(settings, planned)
+    with StopRequest() as stop:
+        failed = train(settings, planned, stop)
+    if stop.signal is not None:
+        done = sum(map(finished, planned))
+        print(f"stopped: {done} of {len(planned)} runs are finished; the same command goes on", file=sys.stderr)
+        return stop.exit_code(again=True)
     results = {row: _of_row(row, planned) for row in settings.rows}
     table = markdown(settings, results)
     folder = Path(settings.runs)
@@ -131,9 +142,17 @@ def trials(settings: AblationSettings) -> list[Trial]:
             # What a row says of the game comes after what all have.
             overrides = [*common, *own, f"name='{row},seed={seed}'", f"seed={seed}"]
             try:
-                found.append(Trial(row, seed, overrides, compose(TrainSettings, "train", overrides)))
+                found.append(Trial(row, seed, overrides, _settings(overrides)))
             except SettingsError as error:
                 raise SettingsError(f"rows.{row}: {error}") from None
+    return found
+
+
+def _settings(overrides: list[str]) -> TrainSettings:
+    """What the run will have, so that it is known by its config.yaml."""
+    chosen = Chosen(compose(TrainSettings, "train", overrides), given=tuple(overrides))
+    found = with_shape_of_start(chosen).settings
+    assert isinstance(found, TrainSettings)
     return found
 
 
@@ -141,23 +160,29 @@ def _text(value: Any) -> str:
     return json.dumps(value) if value is not None else "null"
 
 
-def train(settings: AblationSettings, planned: Sequence[Trial]) -> list[Path]:
-    """Train what is not trained yet, `jobs` runs at a time; returns the logs of those that failed."""
+def train(settings: AblationSettings, planned: Sequence[Trial], stop: StopRequest) -> list[Path]:
+    """Train what is not trained yet, `jobs` runs at a time; returns the logs of those that failed.
+
+    When a signal comes, those under way are asked to end with a checkpoint, which is waited for.
+    """
     jobs = settings.jobs or cpus()
     todo = [trial for trial in planned if not finished(trial)]
     log.info("%d runs, %d of them finished; %d at a time", len(planned), len(planned) - len(todo), jobs)
-    failed, done = [], len(planned) - len(todo)
-    try:
-        with Progress("training", len(planned), "runs", done) as progress, ThreadPoolExecutor(jobs) as pool:
-            for trial, path in zip(todo, pool.map(_train, todo), strict=True):
-                done += 1
-                end = f" failed, see {path}" if path else ""
-                progress.say(f"{done} of {len(planned)}: {trial.row}, seed {trial.seed}{end}")
-                progress.update(done)
-                failed += [path] if path else []
-    except KeyboardInterrupt:
-        print(f"stopped: {done} of {len(planned)} runs are finished; the same command goes on", file=sys.stderr)
-        raise
+    failed, done, processes = [], len(planned) - len(todo), Processes()
+    with Progress("training", len(planned), "runs", done) as progress, ThreadPoolExecutor(jobs) as pool:
+        futures = {pool.submit(processes.train, trial): trial for trial in todo}
+        left = set(futures)
+        try:
+            while left and stop.signal is None:
+                ended, left = wait(left, _LOOK_SECONDS, FIRST_COMPLETED)
+                for future in ended:
+                    trial, path, done = futures[future], future.result(), done + 1
+                    end = f" failed, see {path}" if path else ""
+                    progress.say(f"{done} of {len(planned)}: {trial.row}, seed {trial.seed}{end}")
+                    progress.update(done)
+                    failed += [path] if path else []
+        finally:
+            processes.stop()
     return failed
 
 
@@ -171,18 +196,39 @@ def finished(trial: Trial) -> bool:
     return (folder / "results.json").exists() and there == yaml.safe_load(as_yaml(trial.settings))
 
 
-def _train(trial: Trial) -> Path | None:
-    """One run, on one CPU; returns its log if it failed."""
-    folder = trial.settings.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "output.log"
-    # Those of a shorter run, which this one goes on with, are not its own, should it end before it has some.
-    (folder / "results.json").unlink(missing_ok=True)
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    with path.open("a") as output:
+class Processes:
+    """The runs under way, each on one CPU; once they were stopped no other begins."""
+
+    def __init__(self) -> None:
+        self._lock, self._stopped = Lock(), False
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def train(self, trial: Trial) -> Path | None:
+        """One run to its end; returns its log if it failed."""
+        folder = trial.settings.folder
+        path = folder / "output.log"
         command = [sys.executable, "-m", "train", *trial.overrides]
-        code = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment, check=False).returncode
-    return path if code else None
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        with self._lock:
+            if self._stopped:
+                return None
+            folder.mkdir(parents=True, exist_ok=True)
+            # Those of a shorter run, with which it goes on, are not its own, should it end before it has some.
+            (folder / "results.json").unlink(missing_ok=True)
+            with path.open("a") as output:
+                process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
+            self._running.add(process)
+        code = process.wait()
+        with self._lock:
+            self._running.discard(process)
+            return path if code and not self._stopped else None
+
+    def stop(self) -> None:
+        """Ask those under way to end with a checkpoint."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                process.terminate()
 
 
 # ---------------------------------------------------------------------- the table
@@ -202,8 +248,15 @@ def over_seeds(values: Sequence[float]) -> tuple[float, float]:
     """Mean and half-width of its 95% interval over seeds, by Student's t; of a single one the width is not known."""
     if len(values) < 2:
         return mean(values), float("nan")
-    quantile = _STUDENT[len(values) - 2] if len(values) - 2 < len(_STUDENT) else 1.96
-    return mean(values), quantile * stdev(values) / sqrt(len(values))
+    return mean(values), _student(len(values) - 1) * stdev(values) / sqrt(len(values))
+
+
+def _student(freedom: int) -> float:
+    """From the table, and beyond it by two terms of Cornish and Fisher's expansion, which are right to 0.003 there."""
+    if freedom <= len(_STUDENT):
+        return _STUDENT[freedom - 1]
+    z = _NORMAL
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 def markdown(settings: AblationSettings, results: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> str:

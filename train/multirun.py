@@ -11,6 +11,7 @@ from command.checks import SettingsError
 from command.compose import combinations
 from train.run.device import this_machine
 from train.run.folder import RunInUseError
+from train.run.signals import StopRequest
 from train.settings.door import Chosen, at_the_door
 from train.sweep import SweepRun, sweep_runs
 
@@ -28,8 +29,21 @@ def multirun(overrides: Sequence[str], train: Callable[[Chosen], int]) -> int:
     _refuse_launcher(given)
     runs = sweep_runs(given) if combinations(given)[0] else [SweepRun({}, given)]
     chosen = [at_the_door(run.overrides, this_machine()) for run in runs]
+    with StopRequest() as stop:  # also between two runs
+        return _run_all(given, runs, chosen, train, stop)
+
+
+def _run_all(
+    given: Sequence[str],
+    runs: Sequence[SweepRun],
+    chosen: Sequence[Chosen],
+    train: Callable[[Chosen], int],
+    stop: StopRequest,
+) -> int:
     left, failed = 0, 0
     for number, (run, each) in enumerate(zip(runs, chosen, strict=True), 1):
+        if stop.signal is not None:
+            return stop.exit_code(again=True)
         said = " ".join(f"{key}={value}" for key, value in run.values.items())
         print(f"run {number} of {len(runs)}: {said}", file=sys.stderr)
         try:

@@ -1,13 +1,18 @@
 """What each part of a recipe is worth: the runs of a study, and its table."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from command.checks import SettingsError
 from command.compose import compose
 from evaluate import ablation
 from evaluate.ablation import AblationSettings
+from tests.limits import seconds, until
 
 SMALL = [
     "common=['network.hidden=[8]','learner.batch_size=32','learner.learning_starts=100','replay.capacity=20000']",
@@ -15,6 +20,8 @@ SMALL = [
     "deals=4",
     "opponents=[random]",
 ]
+
+START = "common=['network.start=champion']"
 
 
 def small(folder: Path, *overrides: str) -> list[str]:
@@ -32,7 +39,7 @@ def test_every_row_of_the_shipped_study_can_be_trained() -> None:
     recipe = by_row.pop("recipe")
     assert recipe.network.symmetric and recipe.rollout.kind == "local"
     for name, row in by_row.items():
-        parts = [(each.network, each.learner, each.replay, each.game) for each in (row, recipe)]
+        parts = [(each.network, each.learner, each.replay, each.game, each.behaviour) for each in (row, recipe)]
         assert parts[0] != parts[1], name
     assert len({str(trial.settings.folder) for trial in planned}) == len(planned)
 
@@ -50,6 +57,37 @@ def test_a_study_is_trained_gone_on_with_and_shown(tmp_path: Path, capsys: pytes
     written = [path.stat().st_mtime_ns for path in sorted(tmp_path.glob("tressette/*/results.json"))]
     assert ablation.main([*small(tmp_path, rows), "seeds=[1,2]"]) == 0
     assert [path.stat().st_mtime_ns for path in sorted(tmp_path.glob("tressette/*/results.json"))] == written
+
+
+@pytest.mark.timeout(300)
+def test_a_signal_stops_its_runs(tmp_path: Path) -> None:
+    """Also one that came to the command alone; no run is left behind, none that waited begins, and none has failed."""
+    given = [*small(tmp_path, "only=[recipe,double]", "seeds=[1,2]", "jobs=1"), "episodes=1000000"]
+    command = [sys.executable, "-m", "evaluate.ablation", *given]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    log = tmp_path / "tressette" / "recipe,seed=1" / "train.log"
+    until("the first update", lambda: log.exists() and "first update" in log.read_text(), 90)
+    process.send_signal(signal.SIGTERM)
+    table, said = process.communicate(timeout=seconds(60))
+    assert process.returncode == 143 and not table
+    assert "stopped: 0 of 4 runs are finished; the same command goes on" in said and "failed" not in said
+    assert list((log.parent / "checkpoints").glob("episode_*.pt"))
+    assert [path.name for path in (tmp_path / "tressette").iterdir()] == ["recipe,seed=1"]
+
+
+def test_a_run_that_begins_with_a_network_is_known_when_it_is_finished(tmp_path: Path) -> None:
+    """It has that one's shape, and not what conf/ says."""
+    (planned,) = ablation.trials(settings(f"runs={tmp_path}", "seeds=[1]", "only=[recipe]", START))
+    assert planned.settings.exploration.start == planned.settings.exploration.end
+    nowhere = settings("common=['network.start=nowhere']", "only=[recipe]")
+    with pytest.raises(SettingsError, match=r"rows\.recipe: network\.start: nowhere does not exist"):
+        ablation.trials(nowhere)
+
+
+def test_beyond_the_table_of_quantiles() -> None:
+    """Published: 2.228 for 10 degrees of freedom, 2.086 for 20, 1.984 for 100."""
+    found = [ablation._student(freedom) for freedom in (9, 10, 20, 100)]
+    assert found == pytest.approx([2.262, 2.228, 2.086, 1.984], abs=0.003)
 
 
 def test_over_seeds_by_hand() -> None:

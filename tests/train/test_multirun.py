@@ -1,5 +1,6 @@
 """`python -m train --multirun`: the runs of a grid one after another, shared, gone on with; other launchers refused."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.train.runs import SMALL
 from train.__main__ import main
 from train.multirun import multirun
 from train.run.folder import RunInUseError
+from train.run.signals import StopRequest
 from train.settings.door import Chosen
 
 SHORT = [*(each for each in SMALL if not each.startswith("learner.n_step")), "episodes=64", "evaluation.opponents=[]"]
@@ -53,6 +55,18 @@ def test_a_signal_ends_the_grid() -> None:
         return 130
 
     assert multirun(["seed=1,2"], train) == 130 and begun == [1]
+
+
+def test_a_signal_to_a_run_that_is_complete_all_the_same_ends_the_grid() -> None:
+    begun = []
+
+    def train(chosen: Chosen) -> int:
+        begun.append(chosen.settings.seed)
+        with StopRequest():
+            signal.raise_signal(signal.SIGTERM)
+        return 0
+
+    assert multirun(["seed=1,2"], train) == 143 and begun == [1]
 
 
 def test_all_are_checked_before_the_first(capsys: pytest.CaptureFixture[str]) -> None:

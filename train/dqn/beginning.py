@@ -11,9 +11,10 @@ from train.dqn import champion
 from train.dqn.frozen import file_of, holds_table, load_champion, load_network
 from train.dqn.league import Weights
 from train.run import checkpoint
-from train.settings.door import Chosen
+from train.settings.door import Chosen, settings_of_run
 from train.settings.dqn import TrainSettings
 from train.settings.learning import NetworkSettings
+from train.settings.saved import settings_of_checkpoint
 
 KEY = "network.start"
 _SHAPE = ("hidden", "symmetric", "inputs", "dueling")
@@ -27,7 +28,7 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     settings = chosen.settings
     if not isinstance(settings, TrainSettings) or settings.network.start is None:
         return chosen
-    shape = _read(settings)[1]
+    shape = _shape_of_begun(settings) or _read(settings)[1]
     given = {each.lstrip("+~").partition("=")[0] for each in chosen.given}
     for name in _SHAPE:
         own, theirs = getattr(settings.network, name), getattr(shape, name)
@@ -48,6 +49,14 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
 def weights_to_begin_with(settings: TrainSettings) -> Weights:
     """Of the network that `network.start` names. Raises SettingsError or CheckpointError."""
     return _read(settings)[0]
+
+
+def _shape_of_begun(settings: TrainSettings) -> NetworkSettings | None:
+    """Of a run that has learned something, its own: the network that it began with may be gone, or another, since."""
+    begun = settings_of_run(settings.folder).get("network")
+    if not isinstance(begun, dict) or begun.get("start") != settings.network.start:
+        return None
+    return settings_of_checkpoint(NetworkSettings, begun)
 
 
 def _read(settings: TrainSettings) -> tuple[Weights, NetworkSettings]:

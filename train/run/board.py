@@ -28,6 +28,7 @@ from torch.utils.tensorboard import SummaryWriter
 FOLDER = "tensorboard"
 # The curves, of one point each, that hold the results: first of all by name, by which the page HParams sorts.
 FINAL = "at_end/"
+_GREATEST = 1e20  # its outermost bars, and then it raises
 _FINISHED = "results.json"  # in the folder: what was written of a complete run
 
 # What one looks at first, of what a run has; at most MOST charts, in this order, on the page Custom Scalars.
@@ -67,8 +68,9 @@ class Board:
             self._writer.add_scalar(name, value, env_steps)
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]]) -> None:
-        """One histogram each; whole numbers have a bar of their own."""
-        for name, array in values.items():
+        """One histogram each; whole numbers have a bar of their own. What TensorBoard has no bar for is left out."""
+        for name, each in values.items():
+            array = each[np.abs(each) < _GREATEST]  # also what is not finite, of a run that diverges
             if array.size:
                 whole = array.dtype.kind in "iu"
                 bins: Any = np.arange(int(array.min()), int(array.max()) + 2) - 0.5 if whole else "tensorflow"

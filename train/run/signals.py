@@ -18,6 +18,9 @@ class StopRequest:
     Ctrl-C, SIGTERM (`scancel`) and SIGUSR1 (the time limit is near, or the job is preempted) ask for an end. A
     SIGTERM that follows does no harm: schedulers send it while the checkpoint is being written. A second Ctrl-C ends
     the process at once.
+
+    One inside of another has what came before it, and leaves to the outer one what came to it: a run that is complete
+    all the same is no reason to begin the next.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
@@ -29,6 +32,8 @@ class StopRequest:
 
     def __enter__(self) -> StopRequest:
         self._before = {number: signal.signal(number, self._handle) for number in self.SIGNALS}
+        if (outer := self._outer()) is not None:
+            self.signal = outer.signal
         self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})  # one that came before comes now
         return self
 
@@ -38,6 +43,12 @@ class StopRequest:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        if (outer := self._outer()) is not None and outer.signal is None:
+            outer.signal = self.signal
+
+    def _outer(self) -> StopRequest | None:
+        owner = getattr(self._before[signal.SIGTERM], "__self__", None)
+        return owner if isinstance(owner, StopRequest) else None
 
     def exit_code(self, again: bool) -> int:
         """For a process that ended because of the signal: 75 asks a job script to start it `again`, 1 does not."""

@@ -93,7 +93,7 @@ def _with_gpu_recipe(
     """
     if plain.game_name != GAME_OF_RECIPE:
         return plain, ()
-    begun, gpu = _settings_of_run(plain.folder), machine.learns_on_gpu(plain.device)
+    begun, gpu = settings_of_run(plain.folder), machine.learns_on_gpu(plain.device)
     by_threads = gpu and (plain.rollout.kind != "auto" or _kind(plain.rollout, gpu)[0] == "threads")
     if not (begun or by_threads):
         return plain, ()
@@ -112,7 +112,7 @@ def _names_a_recipe(overrides: Sequence[str]) -> bool:
     )
 
 
-def _settings_of_run(folder: Path) -> dict[str, Any]:
+def settings_of_run(folder: Path) -> dict[str, Any]:
     """What a run that has learned something was last started with; empty if there is none, or they cannot be read."""
     path = folder / "config.yaml"
     if not (path.exists() and any((folder / "checkpoints").glob("episode_*.pt"))):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from train.run.signals import hold_usr1
+from train.run.signals import StopRequest, hold_usr1
 
 if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds
@@ -23,6 +23,7 @@ if __name__ == "__main__":
 from command.checks import SettingsError
 from command.compose import as_yaml
 from command.line import parse, run_command
+from train.dqn.divergence import DivergedError
 from train.dqn.frozen import check_players
 from train.run.folder import RunInUseError
 from train.settings.dqn import TrainSettings
@@ -62,26 +63,31 @@ def _tune(search: Search) -> int:
 
     study = Study(search, trial.direction(search.base))
     print(f"study {search.folder}: {trial.meaning(search.base)}", file=sys.stderr)
-    code = _run_trials(study)
+    with StopRequest() as stop:  # also between two trials
+        code = _run_trials(study, stop)
     report.show(study)
     if code:
         print("stopped: the same command goes on with the study", file=sys.stderr)
     return code
 
 
-def _run_trials(study: Study) -> int:
-    """Trials until there are enough, or a signal ends one; returns the exit code."""
+def _run_trials(study: Study, stop: StopRequest) -> int:
+    """Trials until there are enough, or a signal comes; returns the exit code."""
     busy: set[int] = set()
     failures = 0
-    while (trial := study.next_trial(busy)) is not None:
+    while stop.signal is None and (trial := study.next_trial(busy)) is not None:
         try:
             code = _run(study, trial)
         except RunInUseError:
             busy.add(trial.number)  # somebody trains it by hand
             continue
+        except DivergedError as error:  # the sampler learns of trials that are given up, of failed ones nothing
+            study.prune(trial.number, str(error))
+            print(f"trial {trial.number + 1} is given up: {error}", file=sys.stderr)
+            continue
         except SettingsError as error:
             study.fail(trial.number, str(error))
-            print(f"trial {trial.number}: {error}", file=sys.stderr)
+            print(f"trial {trial.number + 1}: {error}", file=sys.stderr)
             failures += 1
             if failures >= FAILURES:
                 raise SettingsError(f"tune: {failures} trials in a row failed, the last one: {error}") from None
@@ -89,7 +95,7 @@ def _run_trials(study: Study) -> int:
         if code:
             return code
         failures = 0
-    return 0
+    return 0 if stop.signal is None else stop.exit_code(again=True)
 
 
 def _run(study: Study, trial: optuna.Trial) -> int:

@@ -11,12 +11,14 @@ from typing import Any
 
 import yaml
 from optuna.trial import FrozenTrial, TrialState
+from rich.markup import escape
 from rich.table import Table
 
 from cards.duplicate import decimals
+from command.compose import CONF
 from command.console import result_console
 from train.run.device import this_machine
-from train.settings.door import at_the_door
+from train.settings.door import NO_EXPERIMENT, at_the_door
 from train.settings.saved import changes
 from train.tune.study import WHY, Study, values_of
 from train.tune.trial import meaning
@@ -75,14 +77,18 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     """<study>/experiment/<study's name>.yaml with the settings of a trial that differ from the defaults of its game."""
     chosen = study.search.trial(best.number, values_of(best)).settings
     found = asdict(chosen)
-    plain = at_the_door([f"game={chosen.game_name}", f"algo={chosen.algo}"], this_machine()).settings
+    # Who names an experiment gets no recipe for a GPU besides, so what the trials have of it stands in the file.
+    plain = at_the_door([f"game={chosen.game_name}", f"algo={chosen.algo}", NO_EXPERIMENT], this_machine()).settings
     values: dict[str, Any] = {}
     for key, (_, value) in changes(asdict(plain), found).items():
         if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):
             _put(values, key, value)
-    for key in values_of(best):  # also where it is what the default says: that is what was found
-        _put(values, key.lstrip("+~"), _at(found, key.lstrip("+~")))
+    for key in (each.lstrip("+~") for each in values_of(best)):
+        if key.partition(".")[0] in found:  # also where it is what the default says: that is what was found
+            _put(values, key, _at(found, key))
     name = study.search.settings.study.rpartition("/")[2]
+    if (CONF / "experiment" / f"{name}.yaml").exists():
+        name += "_best"  # Hydra would take the other one
     groups = [{"override /game": chosen.game_name}, {"override /algo": chosen.algo}]
     path = study.search.folder / "experiment" / f"{name}.yaml"
     path.parent.mkdir(exist_ok=True)
@@ -119,8 +125,9 @@ def _table(study: Study, trials: Sequence[FrozenTrial]) -> Table:
     for trial in shown:
         values = values_of(trial)
         state = _STATES[trial.state]
-        why = f": {trial.user_attrs[WHY]}" if trial.state == TrialState.FAIL and WHY in trial.user_attrs else ""
-        table.add_row(f"{trial.number:03d}", _text(trial), *(values.get(key, "") for key in keys), state + why)
+        why = f": {trial.user_attrs[WHY]}" if WHY in trial.user_attrs else ""
+        cells = (values.get(key, "") for key in keys)
+        table.add_row(f"{trial.number:03d}", _text(trial), *(escape(each) for each in cells), escape(state + why))
     return table
 
 

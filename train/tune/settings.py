@@ -21,6 +21,10 @@ EVALUATIONS = 10  # of a trial, for the pruner to see
 DEALS = 256  # of each
 
 _TAKEN = ("name",)  # settings of training that follow from the study
+# Trials that differ in these have results that cannot be compared.
+_NOT_SEARCHED = ("algo", "game", "runs", "opponent", "opponents")
+_NOT_SEARCHED_GROUPS = ("game.", "evaluation.")
+_SEARCHED_ALL_THE_SAME = "game.reward"  # which learning alone knows of
 MAX_TRIALS = 100_000
 
 
@@ -68,7 +72,7 @@ class Search:
     def trial(self, number: int, values: Mapping[str, str]) -> Chosen:
         """The settings of a trial with these values, as they may be typed. Raises SettingsError if they do not go."""
         given = [*self.fixed, *(f"{key}={value}" for key, value in values.items())]
-        return at_the_door([*given, f"name={self.settings.study}/trial-{number:03d}"], this_machine())
+        return at_the_door([*given, f"name='{self.settings.study}/trial-{number:03d}'"], this_machine())
 
     def value_of_base(self, key: str) -> Any:
         """What the settings say of a key without the search; None of one that they do not have."""
@@ -88,7 +92,8 @@ def search_of(overrides: Sequence[str]) -> Search:
     settings = compose(TuneSettings, "tune", own)
     dimensions = search_space(rest)
     given = [each for each in rest if each.partition("=")[0] not in dimensions]
-    chosen = at_the_door(given, this_machine())
+    named = f"name='{settings.study}'"  # else the door would look at what the run `default` began with
+    chosen = at_the_door([*given, named], this_machine())
     if not dimensions:
         if not isinstance(chosen.settings, TrainSettings):
             raise SettingsError(
@@ -98,9 +103,12 @@ def search_of(overrides: Sequence[str]) -> Search:
         # What the command line fixes is not searched.
         fixed = {_key(each) for each in given}
         dimensions = search_space([f"{key}={text}" for key, text in settings.space.items() if key not in fixed])
+    for key in (each.lstrip("+~") for each in dimensions):
+        if key in _NOT_SEARCHED or (key.startswith(_NOT_SEARCHED_GROUPS) and key != _SEARCHED_ALL_THE_SAME):
+            raise SettingsError(f"{key}: decides how trials are measured, so all have the same; a study=... for each")
     require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)
     given = [*_pace(given, chosen.settings), *given]
-    return Search(settings, dimensions, given, at_the_door(given, this_machine()))
+    return Search(settings, dimensions, given, at_the_door([*given, named], this_machine()))
 
 
 def _pace(given: Sequence[str], settings: AnyRunSettings) -> list[str]:

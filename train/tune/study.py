@@ -27,7 +27,8 @@ from train.tune.settings import Search
 JOURNAL = "journal.log"
 LOCK_SECONDS = 120.0  # that another process may take to choose its trial
 READY = "values"  # a trial that has this attribute has all its values: key to what may be typed
-WHY = "why"  # of a trial that failed
+WHY = "why"  # of a trial that failed, or diverged
+FIXED = "fixed_params"  # Optuna's name for the values that a trial was enqueued with
 
 _CHANGEABLE = tuple(key for key in CHANGEABLE if key not in ("episodes", "minutes", "iterations"))
 _CHANGEABLE_GROUPS = ("rollout.", "checkpoint.")
@@ -75,10 +76,14 @@ class Study:
             for trial in self.trials:
                 if trial.state == TrialState.RUNNING and READY not in trial.user_attrs:
                     self.fail(trial.number, "ended before it had its values")
+                    if FIXED in trial.system_attrs:
+                        self._try_as_it_is()
                 elif trial.state == TrialState.RUNNING and trial.number not in busy and self._claimed(trial.number):
-                    return optuna.Trial(self._study, trial._trial_id)
+                    if not self._ended(trial):
+                        return optuna.Trial(self._study, trial._trial_id)
+                    counted += 1  # between the look at it and the claim on it
                 else:
-                    counted += trial.state.is_finished() or trial.state == TrialState.RUNNING
+                    counted += READY in trial.user_attrs
             return self._new() if counted < self.search.settings.trials else None
 
     def complete(self, number: int, value: float, half_width: float | None) -> None:
@@ -87,8 +92,10 @@ class Study:
             self._attribute(number, "half_width", half_width)
         self._tell(number, value)
 
-    def prune(self, number: int) -> None:
+    def prune(self, number: int, why: str | None = None) -> None:
         """The trial was given up."""
+        if why is not None:
+            self._attribute(number, WHY, why)
         self._tell(number, state=TrialState.PRUNED)
 
     def fail(self, number: int, why: str) -> None:
@@ -111,6 +118,13 @@ class Study:
         trial.set_user_attr(READY, values)
         return trial
 
+    def _ended(self, trial: FrozenTrial) -> bool:
+        """Whether the trial, which is claimed, has ended meanwhile; then the claim on it is given back."""
+        if not self._study._storage.get_trial(trial._trial_id).state.is_finished():
+            return False
+        self._release()
+        return True
+
     def _claimed(self, number: int) -> bool:
         """Whether the trial is this process's own now. Nobody's claim outlives its process."""
         claim = FileLock(self._folder / f".trial-{number:03d}.lock", timeout=0)
@@ -123,6 +137,9 @@ class Study:
 
     def _tell(self, number: int, value: float | None = None, state: TrialState | None = None) -> None:
         self._study.tell(number, value, state=state)
+        self._release()
+
+    def _release(self) -> None:
         if self._claim is not None:
             self._claim.release()
             self._claim = None
@@ -142,11 +159,12 @@ class Study:
         """Keep what is searched, or compare it with what was when the study was begun."""
         space = {key: repr(dimension) for key, dimension in self.search.dimensions.items()}
         settings = json.loads(json.dumps(asdict(self.search.base)))
+        settings.pop("name")  # which older studies have otherwise
         before = self._study.user_attrs
         if "space" not in before:
             self._study.set_user_attr("settings", settings)
-            self._study.set_user_attr("space", space)
-            self._try_as_it_is()
+            self._try_as_it_is(once=True)
+            self._study.set_user_attr("space", space)  # last of all: what ends before is begun again
             return
         other = f"the study in {self._folder} was begun with"
         if before["space"] != space:
@@ -156,7 +174,7 @@ class Study:
             if key not in _CHANGEABLE and not key.startswith(_CHANGEABLE_GROUPS):
                 raise SettingsError(f"{key}: {other} {old!r}, not {new!r}; start another with study=...")
 
-    def _try_as_it_is(self) -> None:
+    def _try_as_it_is(self, once: bool = False) -> None:
         """Begin with the settings as they are, so that a trial is known to be better than no search."""
         values: dict[str, Any] = {}
         for key, dimension in self.search.dimensions.items():
@@ -170,7 +188,7 @@ class Study:
         if values:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-                self._study.enqueue_trial(values)
+                self._study.enqueue_trial(values, skip_if_exists=once)
 
 
 def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:

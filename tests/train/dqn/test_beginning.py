@@ -1,11 +1,13 @@
 """Runs that begin with the network of another one."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 
 from command.checks import SettingsError
+from command.compose import as_yaml
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import settings
 from train.dqn.beginning import weights_to_begin_with, with_shape_of_start
@@ -44,6 +46,20 @@ def test_resumed_equals_uninterrupted(first: Path, tmp_path: Path) -> None:
     whole = run(tmp_path / "a", *given)
     run(tmp_path / "b", *given, stop_after=64)
     assert differences(whole, run(tmp_path / "b", *given)) == []
+
+
+def test_it_goes_on_where_the_first_is_gone(first: Path, tmp_path: Path) -> None:
+    """The weights are its own by then; a run that was not begun has none."""
+    source = tmp_path / "first"
+    shutil.copytree(first, source)
+    given = [f"network.start={source}", *SHAPES, "episodes=128", "evaluation.every_episodes=1000"]
+    run(tmp_path, *given, stop_after=64)
+    (tmp_path / "tressette" / "small" / "config.yaml").write_text(as_yaml(settings(tmp_path, *given)))
+    shutil.rmtree(source)
+    chosen = with_shape_of_start(Chosen(settings(tmp_path, f"network.start={source}"))).settings
+    assert isinstance(chosen, TrainSettings) and chosen.network.hidden == [24]
+    with pytest.raises(SettingsError, match="does not exist"):
+        with_shape_of_start(Chosen(settings(tmp_path, f"network.start={source}", "name=other")))
 
 
 def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given
@@ -16,7 +17,7 @@ from tensorboard.plugins.hparams import metadata
 
 from tests.train.runs import small
 from train.__main__ import main
-from train.run.board import FINAL, LAYOUT, MOST, final_scalars, hyperparameters, layout
+from train.run.board import FINAL, LAYOUT, MOST, Board, final_scalars, hyperparameters, layout
 from train.run.folder import RunFolder
 from train.run.metrics import SCALARS, Metrics, evaluation_scalars
 
@@ -210,3 +211,12 @@ def test_every_setting_is_a_number_a_truth_or_a_text(settings: dict[str, Any]) -
     assert flat.keys() == {f"group.{key}" for key in settings}
     for key, value in settings.items():
         assert flat[f"group.{key}"] == ("null" if value is None else value)
+
+
+def test_a_histogram_leaves_out_what_has_no_bar(tmp_path: Path) -> None:
+    """Of a run that diverges: TensorBoard's writer would raise."""
+    board_of_run = Board(tmp_path / "tressette" / "small", "", [], 0)
+    wild = np.array([1.0, np.nan, np.inf, -1e30], np.float32)
+    board_of_run.histograms(1, {"values/played": wild, "values/return": wild[1:]})
+    board_of_run.close()
+    assert sum(board(tmp_path).Histograms("values/played")[0].histogram_value.bucket) == 1

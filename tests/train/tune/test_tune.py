@@ -18,9 +18,12 @@ from tests.limits import seconds, until
 from tests.train.runs import SMALL
 from train.__main__ import main as train
 from train.__main__ import train as run_training
+from train.dqn.divergence import DivergedError
 from train.run import checkpoint
-from train.settings.door import Chosen
+from train.run.signals import StopRequest
+from train.settings.door import Chosen, Machine, at_the_door
 from train.tune import __main__ as command
+from train.tune import report
 from train.tune.settings import search_of
 from train.tune.study import Study
 from train.tune.trial import Pruning
@@ -227,7 +230,80 @@ def test_a_trial_that_diverges_does_not_end_the_search(
     assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none")) == 0
     states = {row["trial"]: row["state"] for row in rows(tmp_path)}
     assert states == {"0": "failed", "1": "complete"}
-    assert "trial 0: the run diverged" in capsys.readouterr().err
+    assert "trial 1: the run diverged" in capsys.readouterr().err
+
+
+def test_what_diverged_is_given_up_so_that_the_sampler_knows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def diverges(*_: Any) -> int:
+        raise DivergedError("trial: the run diverged (train/loss is nan)")
+
+    monkeypatch.setattr("train.tune.trial.train", diverges)
+    assert command.main(typed(tmp_path, LR, "trials=4", "pruner=none")) == 0
+    assert [row["state"] for row in rows(tmp_path)] == ["given up"] * 4
+    assert "trial 4 is given up: trial: the run diverged (train/loss is nan)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_trial_ends_begins_no_other(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that came to a run which was complete all the same, and one between two trials."""
+
+    def train_and_signal(chosen: Chosen, judge: Any) -> int:
+        with StopRequest():
+            signal.raise_signal(number)
+            (chosen.settings.folder / "x").parent.mkdir(parents=True, exist_ok=True)
+        return 0
+
+    monkeypatch.setattr("train.tune.trial.train", train_and_signal)
+    monkeypatch.setattr("train.tune.trial.result", lambda settings: (0.5, 0.1))
+    assert command.main(typed(tmp_path, LR, "trials=3", "pruner=none")) == 128 + number
+    assert [row["state"] for row in rows(tmp_path)] == ["complete"]
+
+
+def test_a_trial_that_ends_between_the_look_and_the_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = study(tmp_path, "trials=1"), study(tmp_path, "trials=1")
+    trial = one.next_trial(set())
+    assert trial is not None
+    claimed = Study._claimed
+
+    def late(self: Study, number: int) -> bool:
+        one.complete(number, 0.5, 0.1)
+        return claimed(self, number)
+
+    monkeypatch.setattr(Study, "_claimed", late)
+    assert other.next_trial(set()) is None
+
+
+def test_a_trial_that_ended_before_it_had_its_values_is_made_again(tmp_path: Path) -> None:
+    """The first, with the settings as they are, too; and it is none of those that were asked for."""
+    first = study(tmp_path, "trials=1")
+    first._study.ask()
+    trial = study(tmp_path, "trials=1").next_trial(set())
+    assert trial is not None and trial.number == 1 and trial.user_attrs["values"]["learner.lr"] == "0.001"
+    again = study(tmp_path, "trials=1")
+    again.complete(1, 0.5, 0.1)
+    assert again.next_trial(set()) is None
+
+
+def test_the_experiment_has_the_recipe_for_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who names an experiment gets no such recipe besides."""
+    gpu = Machine(gpu=True, cpus=8)
+    monkeypatch.setattr("train.tune.settings.this_machine", lambda: gpu)
+    monkeypatch.setattr(report, "this_machine", lambda: gpu)
+    found = Study(search_of([LR, f"runs={tmp_path}", "study=gpu"]), "maximize")
+    trial = found.next_trial(set())
+    assert trial is not None
+    found.complete(trial.number, 0.5, 0.1)
+    path = report.write_experiment(found, found.trials[0])
+    assert path.stem == "gpu_best"  # conf/ has one that is called gpu
+    folders = f"hydra.searchpath=[file://{path.parent.parent}]"
+    of_trial = found.search.trial(0, trial.user_attrs["values"]).settings
+    of_experiment = at_the_door([folders, "experiment=gpu_best"], gpu).settings
+    assert of_trial.learner == of_experiment.learner  # type: ignore[union-attr]
+    assert of_trial.replay == of_experiment.replay  # type: ignore[union-attr]
 
 
 def test_trials_that_all_fail_end_the_search(
@@ -265,6 +341,8 @@ def test_another_search_is_another_study(tmp_path: Path, before: Any, after: Any
         (["sampler=cma"], "sampler: one of tpe, random, not 'cma'"),
         (["pruner=best"], "pruner: one of median, halving, none, not 'best'"),
         (["study=../x"], "study: a folder"),
+        (["algo=dqn,batch_q"], "algo: decides how trials are measured"),
+        (["evaluation.best_by=win_rate,result"], "evaluation.best_by: decides how trials are measured"),
         (["name=x"], "name: follows from study="),
         (["learner.lr=interval(1e-2,1e-3)"], "learner.lr: an interval whose end is greater"),
         (["learner.lr=tag(log,interval(0,1))"], "learner.lr: an interval above 0"),
