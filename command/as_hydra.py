@@ -17,6 +17,7 @@ CFG = ("job", "hydra", "all")
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 # Flags whose value may be left out: a `key=value` that follows is none of theirs.
 _MAY_LACK_A_VALUE = {"--cfg": ("job", CFG), "-c": ("job", CFG), "--info": ("all", INFO), "-i": ("all", INFO)}
+_HAVE_A_VALUE = {"--config-dir": "--config-dir", "-cd": "--config-dir"}
 _SEARCH_PATH = "hydra.searchpath"
 
 _INSTEAD = {
@@ -32,7 +33,10 @@ PLAIN_LAUNCHER = "hydra/launcher=basic"  # Hydra's local one, which is the only 
 
 
 def with_values(arguments: Sequence[str]) -> list[str]:
-    """The arguments, `--cfg` and `--info` with the value that they have where none follows."""
+    """The arguments, `--cfg` and `--info` with the value that they have where none follows, as one word with it.
+
+    `--config-dir FOLDER` is one word too, so that what stands by itself is no value of a flag.
+    """
     found: list[str] = []
     rest = list(arguments)
     while rest:
@@ -42,6 +46,8 @@ def with_values(arguments: Sequence[str]) -> list[str]:
             follows = bool(rest) and "=" not in rest[0] and not rest[0].startswith("-")
             value = rest.pop(0) if follows else default
             found.append(f"{'--cfg' if known is CFG else '--info'}={value}")
+        elif argument in _HAVE_A_VALUE and rest:
+            found.append(f"{_HAVE_A_VALUE[argument]}={rest.pop(0)}")
         else:
             found.append(argument)
     return found

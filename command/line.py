@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import select
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,8 @@ import yaml
 from command.as_hydra import add_flags, refuse_flags, search_path, with_values
 from command.compose import CONF, show
 from command.errors import UserError
+
+_BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,32 @@ def asks_for_help(arguments: Sequence[str], explanation: str | None, example: st
     return asked
 
 
+def _output_is_gone() -> bool:
+    """Whether nobody reads standard output any more; then what is left of it goes nowhere, or Python would complain."""
+    try:
+        output = sys.stdout.fileno()
+    except OSError:  # captured, which cannot break
+        return False
+    asked = select.poll()
+    asked.register(output, 0)
+    if not asked.poll(0):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+    return True
+
+
 def run_command(command: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
     """Run a command; whatever a user can cause becomes one line and an exit code that is not 0."""
     try:
-        return command(arguments)
+        code = command(arguments)
+        sys.stdout.flush()
+        return code
     except UserError as error:
         message, code = f"error: {error}", error.exit_code
+    except BrokenPipeError as error:
+        if _output_is_gone():
+            return _BROKEN_PIPE
+        message, code = f"error: a pipe: {error.strerror}", 2
     except OSError as error:
         message, code = f"error: {error.filename or 'a file'}: {error.strerror or error}", 2
     except MemoryError as error:

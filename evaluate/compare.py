@@ -48,7 +48,7 @@ class CompareSettings:
     @property
     def target(self) -> Path:
         """The folder to write."""
-        return Path(runs_of(self.run)[0]).parent / "compare" if self.folder is None else Path(self.folder)
+        return Path(runs_of(self.run)[0]).resolve().parent / "compare" if self.folder is None else Path(self.folder)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -11,9 +11,9 @@ import numpy as np
 
 from cards.game import Game, States, load_game
 from cards.hand import Hand, Move
-from cards.records import field, read_records
+from cards.records import field
 from cards.splitmix import stream
-from evaluate.replay import replay_file
+from evaluate.replay import replay_records
 
 _ONLY_SEAT = 0
 
@@ -68,7 +68,8 @@ class _DrawnHand(Hand):
 
 def recorded_hands(path: Path) -> Iterator[Recorded | Damaged]:
     """The hands of a file of records in order, with what cannot be played in its place. Raises OSError."""
-    for (line, record), result in zip(read_records(path), replay_file(path), strict=True):
+    for record, result in replay_records(path):
+        line = result["line"]
         if isinstance(record, ValueError) or "error" in result:
             yield Damaged(line, result["error"])
             continue

@@ -31,9 +31,14 @@ def replay_file(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises OSError when the file cannot be read.
     """
+    return (result for _, result in replay_records(path))
+
+
+def replay_records(path: Path) -> Iterator[tuple[dict[str, Any] | ValueError, dict[str, Any]]]:
+    """The records of a file with what `replay_file` says of each. It is read once: it may be a pipe."""
     matches = RecordedMatches()
     for line, record in read_records(path):
-        yield {"line": line, **_result(record, matches)}
+        yield record, {"line": line, **_result(record, matches)}
 
 
 def _result(record: dict[str, Any] | ValueError, matches: RecordedMatches) -> dict[str, Any]:

@@ -100,12 +100,16 @@ def _of_run(settings: ReportSettings) -> Path:
 def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
     """The run, and those that differ from it in their seed alone. Raises SettingsError where others are named."""
     run, *others = (load_run(path) for path in runs_of(settings.run))
-    for other in others:
+    for number, other in enumerate(others):
         if not same_but_for_the_seed(run, other):
             raise SettingsError(
                 f"run: {other.folder} differs from {run.folder} in more than its seed; "
                 f"python -m evaluate.compare {run.folder} {other.folder} shows both"
             )
+        twin = next((each for each in (run, *others[:number]) if each.settings.seed == other.settings.seed), None)
+        if twin is not None:
+            seed = other.settings.seed
+            raise SettingsError(f"run: {other.folder} has the seed of {twin.folder}, {seed}; leave one out")
     return run, others or (seeds_beside(run) if settings.seeds else [])
 
 

@@ -51,6 +51,7 @@ def test_info_says_how_settings_are_composed(
 def test_a_key_after_a_flag_is_no_value_of_it() -> None:
     assert with_values(["--cfg", "experiment=x", "-i", "a=1"]) == ["--cfg=job", "experiment=x", "--info=all", "a=1"]
     assert with_values(["seed=1", "--cfg"]) == ["seed=1", "--cfg=job"]
+    assert with_values(["--config-dir", "a", "-cd", "b", "c"]) == ["--config-dir=a", "--config-dir=b", "c"]
 
 
 def own(folder: Path) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from command.as_hydra import with_values
 from command.checks import SettingsError
 
 
@@ -18,6 +19,7 @@ def with_runs(arguments: Sequence[str]) -> list[str]:
 
     Raises SettingsError where runs stand in both ways.
     """
+    arguments = with_values(arguments)
     runs = [each for each in arguments if not each.startswith("-") and _is_run(each)]
     others = [each for each in arguments if each not in runs]
     if not runs:

@@ -94,9 +94,11 @@ def _sections(watched: Watched, wanted: Wanted, solver: Solver | None, say: Say)
 
 
 def unit_of(game: Game, reward: str) -> tuple[str, float]:
-    """In what a value is told, and how many of it are one of the reward: points are learned as parts of eleven."""
+    """In what a value is told, and how many of it one of the reward is: 11 points of difference in Tressette."""
     if game.name == "tressette":
-        return {"points": ("points", float(POINTS)), "win": ("wins less losses", 1.0)}.get(reward, ("reward", 1.0))
+        return {"points": ("points of difference", float(POINTS)), "win": ("wins less losses", 1.0)}.get(
+            reward, ("reward", 1.0)
+        )
     if game.name == "spike":
         credits = float(game.blank["start_credits"])
         return {"stack": ("credits", credits), "credits": ("credits", 1.0)}.get(reward, ("reward", 1.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -61,9 +62,16 @@ def _is_another_seed_of(kind: Sequence[Run], run: Run) -> bool:
 
 
 def _told_apart(runs: Sequence[Run]) -> list[str]:
-    """Their names, with the folder above where two have the same."""
-    names = [run.name for run in runs]
-    return [run.name if names.count(run.name) == 1 else "/".join(run.folder.resolve().parts[-3:]) for run in runs]
+    """Their names, with as many folders above as it takes where two have the same."""
+    parts = [run.folder.resolve().parts for run in runs]
+    return [_shortest(own, [other for other in parts if other is not own]) for own in parts]
+
+
+def _shortest(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
+    for length in (1, *range(3, len(own))):
+        if all(other[-length:] != own[-length:] for other in others):
+            return "/".join(own[-length:])
+    return str(Path(*own))
 
 
 def comparison_of(runs: Sequence[Run], samples: int, seed: int) -> Report:
@@ -87,8 +95,9 @@ def comparison_of(runs: Sequence[Run], samples: int, seed: int) -> Report:
 
 
 def scores_of(kind: Kind, opponents: Sequence[str]) -> Scores | None:
-    """Shares of games won at the end, `[runs, opponents]`; None where no run of the kind is finished."""
-    rows = [[run.against("win_rate")[name].mean for name in opponents] for run in kind.runs if run.results]
+    """Shares of games won at the end, `[runs, opponents]`; None where no run of the kind has them."""
+    met = [run.against("win_rate") for run in kind.runs]
+    rows = [[found[name].mean for name in opponents] for found in met if found]
     return np.array(rows) if rows else None
 
 

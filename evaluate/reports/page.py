@@ -29,12 +29,19 @@ def write(report: Report, folder: Path) -> Path:
         for section in report.sections:
             for block in section.blocks:
                 if isinstance(block, Figure):
-                    (figures / f"{block.name}.svg").write_text(as_file(block.svg))
-        (folder / MARKDOWN).write_text(to_markdown(report))
-        (folder / PAGE).write_text(to_html(report))
+                    _write_whole(figures / f"{block.name}.svg", as_file(block.svg))
+        _write_whole(folder / MARKDOWN, to_markdown(report))
+        _write_whole(folder / PAGE, to_html(report))
     except OSError as error:
         raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
     return folder / PAGE
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """What was there stays until all of the new is."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
 
 
 # ---------------------------------------------------------------------- HTML

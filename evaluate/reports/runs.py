@@ -184,8 +184,11 @@ def same_but_for_the_seed(one: Run, other: Run) -> bool:
 
 
 def seeds_beside(run: Run) -> list[Run]:
-    """The finished runs in the same folder that differ from this one in the seed alone, by seed; without itself."""
-    found = []
+    """The finished runs in the same folder that differ from this one in the seed alone, by seed; without itself.
+
+    Of several with the same seed the first by name: a run that was made again is no other seed.
+    """
+    found: list[Run] = []
     for path in sorted(run.folder.resolve().parent.glob("*/results.json")):
         if path.parent == run.folder.resolve():
             continue
@@ -193,7 +196,8 @@ def seeds_beside(run: Run) -> list[Run]:
             other = load_run(path.parent)
         except SettingsError:
             continue
-        if same_but_for_the_seed(run, other) and other.settings.seed != run.settings.seed:
+        seeds = [each.settings.seed for each in (run, *found)]
+        if same_but_for_the_seed(run, other) and other.settings.seed not in seeds:
             found.append(other)
     return sorted(found, key=lambda other: (other.settings.seed, other.name))
 

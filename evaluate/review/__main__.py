@@ -2,7 +2,7 @@
 
 With the better action and what it was worth, for what the seat could know; as text, JSON or one page of HTML. A record
 that cannot be played is named and left out. Exit code: 0 when every record was graded, 1 when one was left out, 2 when
-nothing could be, 130 after Ctrl-C, which leaves what was graded.
+there was nothing to grade or nobody who could, 130 after Ctrl-C, which leaves what was graded.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from command.as_hydra import with_values
 from command.checks import SettingsError
 from command.compose import as_yaml, compose
 from command.line import parse, run_command
@@ -23,7 +24,7 @@ from command.quoting import in_quotes
 from evaluate.recorded import Damaged, Recorded, recorded_hands
 from evaluate.review.grader import Grader, grader_of
 from evaluate.review.page import page
-from evaluate.review.reviewed import Reviewed, ReviewedHand, decided, tallies
+from evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, decided, tallies
 from evaluate.review.settings import HTML, JSON, ReviewSettings
 from evaluate.review.text import json_lines, text
 from train.run.device import choose_device
@@ -39,7 +40,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.review", "review", [_as_setting(each) for each in arguments], EXAMPLE)
+    given = [_as_setting(each) for each in with_values(arguments)]
+    options = parse("python -m evaluate.review", "review", given, EXAMPLE)
     settings = compose(ReviewSettings, "review", options.overrides)
     if options.print_config:
         print(as_yaml(settings), end="")
@@ -56,6 +58,7 @@ def _as_setting(argument: str) -> str:
 def run(settings: ReviewSettings) -> int:
     """Grade what is in the file, write the review, and return the exit code."""
     torch.set_num_threads(1)  # small batches: threads would only wait for one another
+    _check_target(settings)
     there = _read(settings)
     graders = _graders(settings, there)  # what cannot grade is said before anything starts
     reviewed: list[Reviewed] = []
@@ -76,6 +79,18 @@ def run(settings: ReviewSettings) -> int:
     return int(bool(damaged))
 
 
+def _check_target(settings: ReviewSettings) -> None:
+    """Raise SettingsError where the review cannot go: grading takes long, and a review is no place for its records."""
+    target = settings.target
+    if target is None:
+        return
+    if target.is_dir() or not target.parent.is_dir():
+        why = "is a folder" if target.is_dir() else f"lies in {target.parent}, which is no folder"
+        raise SettingsError(f"to: {target} {why}; name a file, as in to=review.html")
+    if target.exists() and Path(settings.file).exists() and target.samefile(settings.file):
+        raise SettingsError(f"to: {target} is the file of records itself; name another, as in to=review.html")
+
+
 def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
     found: list[Recorded | Damaged] = []
     hands = 0
@@ -85,6 +100,9 @@ def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
             if settings.hands is not None and hands > settings.hands:
                 break
         found.append(each)
+    most = max((_taken(each) for each in found if isinstance(each, Recorded)), default=0)
+    if most and settings.seats and min(settings.seats) >= most:
+        raise SettingsError(f"seats: nobody sat in {settings.seats}; seats are 0 to {most - 1} in {settings.file}")
     if not found:
         raise SettingsError(f"file: {settings.file} holds no record; python -m evaluate.record writes some")
     return found
@@ -104,6 +122,12 @@ def _key(recorded: Recorded) -> str:
     return f"{game.name} {game.options!r}"
 
 
+def _taken(recorded: Recorded) -> int:
+    """How many seats somebody sat in."""
+    game, start = recorded.hand.game, recorded.hand.start
+    return int(start["players"][0]) if "players" in (game.dtype.names or ()) else game.seats
+
+
 def _review(
     settings: ReviewSettings,
     there: Sequence[Recorded | Damaged],
@@ -117,9 +141,8 @@ def _review(
             if isinstance(each, Damaged):
                 reviewed.append(each)
                 continue
-            game, decisions, forced = each.hand.game, [], Counter[int]()
-            taken = int(each.hand.start["players"][0]) if "players" in (game.dtype.names or ()) else game.seats
-            seats = [seat for seat in range(taken) if settings.seats is None or seat in settings.seats]
+            decisions, forced = list[Decision](), Counter[int]()
+            seats = [seat for seat in range(_taken(each)) if settings.seats is None or seat in settings.seats]
             for number, move in enumerate(each.hand.moves):
                 if move.seat in seats:
                     decision = decided(each, graders[_key(each)], number)
@@ -139,9 +162,13 @@ def _write(settings: ReviewSettings, reviewed: Sequence[Reviewed]) -> None:
     if settings.target is None:
         print(found, end="")
         return
-    temporary = settings.target.with_name(f".{settings.target.name}.tmp")
-    temporary.write_text(found)
-    temporary.replace(settings.target)
+    target = settings.target.resolve()  # what a link is for stays a link
+    if target.exists() and not target.is_file():  # /dev/stdout, a pipe
+        target.write_text(found)
+    else:
+        temporary = target.with_name(f".{target.name}.tmp")
+        temporary.write_text(found)
+        temporary.replace(target)
     print(f"written to {settings.target}", file=sys.stderr)
 
 

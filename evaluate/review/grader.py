@@ -23,7 +23,7 @@ from train.dqn import champion
 from train.dqn.frozen import TABLES, file_of, load_learned
 from train.run import checkpoint
 
-AUTO, EXACT, CHEATING = "auto", "exact", "cheating"
+AUTO, EXACT, CHEATING, SEARCH = "auto", "exact", "cheating", "search"
 _SMALL = (EXACT,)
 # In their order: the first that can judge a game with its options does.
 DEFAULTS = {
@@ -78,6 +78,7 @@ class Grader:
 
 def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | None) -> Grader:
     """The grader of a game under its options. Raises SettingsError, naming `by`, for one that cannot judge it."""
+    by = _looking_at_all(game, by)
     if by != AUTO:
         adviser = _adviser(game, by, device)
         return Grader(by, adviser, _limits(game, adviser, limits))
@@ -91,6 +92,17 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
         else:
             return Grader(name, adviser, _limits(game, adviser, limits))
     raise SettingsError(problem)
+
+
+def _looking_at_all(game: Game, by: str) -> str:
+    """A search of Tressette in one stage unless it says otherwise.
+
+    In several it drops the worse cards before the end, which then have no value: mistakes would be left ungraded.
+    """
+    spec = _spec(by)
+    if game.name != "tressette" or spec is None or spec.name != SEARCH or "stages" in spec.options:
+        return by
+    return str(Spec(spec.name, spec.argument, {**spec.options, "stages": "1"}))
 
 
 def _is_cheating(name: str) -> bool:

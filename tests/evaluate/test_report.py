@@ -158,6 +158,37 @@ def test_runs_of_the_same_seed_are_no_seeds_of_one(runs: Path, tmp_path: Path) -
     assert [[run.name for run in kind.runs] for kind in kinds] == [["one", "two"], ["again"]]
 
 
+def test_a_seed_counts_once(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        shutil.copytree(runs / name, tmp_path / name)
+    shutil.copytree(runs / "two", tmp_path / "two_again")
+    assert [other.name for other in seeds_beside(load_run(tmp_path / "one"))] == ["two"]
+    assert report([str(tmp_path / name) for name in ("one", "two", "two_again")]) == 2
+    assert "two_again has the seed of" in capsys.readouterr().err
+
+
+def test_runs_of_one_name_stay_apart(runs: Path, tmp_path: Path) -> None:
+    """Two clones: the last three parts of their paths are the same too."""
+    folders = [tmp_path / clone / "runs" / "tressette" / "default" for clone in ("a", "b")]
+    for folder, name in zip(folders, ("one", "wide"), strict=True):
+        shutil.copytree(runs / name, folder)
+    names = [kind.name for kind in kinds_of(list(map(load_run, folders)))]
+    assert names == ["a/runs/tressette/default", "b/runs/tressette/default"]
+    assert compare([*map(str, folders), f"folder={tmp_path / 'page'}"]) == 0
+    text = (tmp_path / "page" / "report.md").read_text()
+    assert all(f"| `{name}` | 1 |" in text for name in names)
+
+
+def test_a_run_whose_results_are_of_no_games(runs: Path, tmp_path: Path) -> None:
+    """A table's results are errors: it has no share of games won, and the others have theirs."""
+    shutil.copytree(runs / "wide", tmp_path / "table")
+    (tmp_path / "table" / "results.json").write_text('{"greatest": 0.04}')
+    assert compare([str(runs / "one"), str(tmp_path / "table"), f"folder={tmp_path / 'page'}"]) == 0
+    text = (tmp_path / "page" / "report.md").read_text()
+    together = text.partition("## All opponents together")[2].partition("\n## ")[0]
+    assert "| `one` | 1 |" in together and "table" not in together
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -178,8 +209,10 @@ def test_runs_by_themselves_become_a_setting() -> None:
     assert with_runs(["runs/a", "runs/lr=1e-3", "games=5", "--cfg"]) == [
         'run=["runs/a","runs/lr=1e-3"]',
         "games=5",
-        "--cfg",
+        "--cfg=job",
     ]
+    flags = ["--cfg", "job", "runs/a", "-cd", "mine", "--resolve"]  # whose values are no runs
+    assert with_runs(flags) == ['run=["runs/a"]', "--cfg=job", "--config-dir=mine", "--resolve"]
     with pytest.raises(SettingsError, match="say it in one way"):
         with_runs(["a", "run=b"])
 

@@ -56,7 +56,9 @@ def this_hardware() -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """The commit of the program; None where it is no clone."""
+    """The commit of the program; None where it is no clone, as when it is installed inside somebody else's."""
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None
     return _git("rev-parse", "HEAD") or None
 
 

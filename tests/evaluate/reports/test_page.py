@@ -95,6 +95,7 @@ def test_drawings_take_the_colours_of_the_page(report: Report) -> None:
 def test_markdown_says_the_same_and_its_drawings_are_files(report: Report, tmp_path: Path) -> None:
     page = write(report, tmp_path / "new" / "folder")
     assert page.name == "report.html" and page.read_text() == to_html(report)
+    assert not list((tmp_path / "new").rglob("*.tmp"))
     text = (page.parent / "report.md").read_text()
     assert text == to_markdown(report)
     assert "# runs <of> & game" in text and "| `x<y` | 1\\|2 |" in text and "| decisions | 1,000 |" in text

@@ -1,7 +1,11 @@
 """`python -m evaluate.review`: grades of recorded games, what must not enter them, and what is written."""
 
 import json
+import os
 import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +254,71 @@ def test_ctrl_c_leaves_the_hands_that_are_graded(
     out, err = capsys.readouterr()
     assert [json.loads(line)["line"] for line in out.splitlines()[:-1]] == [1, 2] and "summary" in out
     assert "stopped: 2 of 5 are graded" in err
+
+
+def test_a_pipe_is_read_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    lines = "".join(f"{json.dumps(record_of('blackjack', seed))}\n" for seed in range(3))
+    with ThreadPoolExecutor() as other:
+        writing = other.submit(pipe.write_text, lines)
+        assert "line 3, blackjack" in reviewed(capsys, pipe)
+        writing.result()
+
+
+def test_a_review_never_replaces_its_records(
+    capsys: pytest.CaptureFixture[str], tressette: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tressette.read_text()
+    monkeypatch.setattr(review, "_review", None)  # all of it is said before anything is graded
+    for to, why in (
+        (tressette, "is the file of records itself"),
+        (tressette.parent, "is a folder"),
+        (tressette.parent / "none" / "x", "is no folder"),
+    ):
+        assert review.main([str(tressette), f"to={to}"]) == 2
+        assert why in capsys.readouterr().err and tressette.read_text() == before
+
+
+def test_a_review_goes_through_links_and_pipes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = written(tmp_path / "games.jsonl", record_of("blackjack", 3))
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    reviewed(capsys, path, f"to={tmp_path / 'link'}")
+    assert (tmp_path / "link").is_symlink() and "blackjack" in (tmp_path / "real").read_text()
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as other:
+        reading = other.submit((tmp_path / "pipe").read_text)
+        reviewed(capsys, path, f"to={tmp_path / 'pipe'}")
+        assert reading.result(60) == (tmp_path / "real").read_text() and (tmp_path / "pipe").is_fifo()
+
+
+def test_who_reads_no_farther_is_no_error(tmp_path: Path) -> None:
+    path = written(tmp_path / "games.jsonl", record_of("blackjack", 3))
+    command = [sys.executable, "-m", "evaluate.review", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert process.returncode == 141 and "roken" not in said and "Traceback" not in said
+
+
+def test_values_of_flags_are_no_files(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
+    assert f"file: {tressette}" in reviewed(capsys, tressette, "--cfg", "job", "--resolve")
+
+
+def test_a_seat_that_nobody_had_is_named(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
+    assert review.main([str(tressette), "seats=6"]) == 2
+    assert "seats: nobody sat in [6]; seats are 0 to 3" in capsys.readouterr().err
+
+
+def test_a_search_grades_the_cards_that_its_stages_would_drop(tressette: Path) -> None:
+    (hand,) = hands_in(tressette)
+    grader = grader_of(hand.game, "search(champion):samples=8", CPU, None)
+    assert grader.name == "search(champion):samples=8:stages=1"
+    for number in (1, 5, 12):
+        judged = grader.judge(hand, number)
+        assert judged is None or all(worth.value is not None for worth in judged.worths)
+    assert grader_of(hand.game, "search(champion):stages=2", CPU, None).name == "search(champion):stages=2"
 
 
 @pytest.mark.parametrize(

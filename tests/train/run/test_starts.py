@@ -1,8 +1,12 @@
 """What each start of a run ran on."""
 
 import json
+import subprocess
 from pathlib import Path
 
+import pytest
+
+from train.run import starts
 from train.run.starts import FILE, add_start, read_starts, this_hardware, this_program
 
 
@@ -13,6 +17,20 @@ def test_starts_are_added_in_their_order(tmp_path: Path) -> None:
     assert [start["learner"] for start in found] == ["first", "second"]
     assert found[1]["machine"] == this_hardware() and found[1]["machine"]["cpus"] >= 1
     assert this_program().items() <= found[0].items() and not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_repository_around_an_installed_program_is_not_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "starts.py").write_text("")
+    for arguments in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "theirs"]):
+        subprocess.run([*git, *arguments], check=True)
+    monkeypatch.setattr(starts, "__file__", str(tmp_path / ".venv" / "starts.py"))
+    assert starts.commit() is None
+    subprocess.run([*git, "add", "."], check=True)
+    assert len(starts.commit() or "") == 40
 
 
 def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
