@@ -118,7 +118,7 @@ def _cases(indent: str) -> str:
 
 def _names(indent: str) -> str:
     """For bash and zsh: the command of each module."""
-    return "\n".join(f"{indent}{module}) name={name} ;;" for module, name in _modules().items())
+    return "\n".join(f"{indent}{module}) name='{name}' ;;" for module, name in _modules().items())
 
 
 _BASH = """\

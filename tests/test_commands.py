@@ -26,7 +26,15 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("arguments", [line for line in TRAIN if line != "--help"])
-def test_train_command(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_command(
+    arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a folder with an experiment of a study, where runs that others begin with are not trained yet."""
+    study = tmp_path / "runs" / "tressette" / "lr" / "experiment"
+    study.mkdir(parents=True)
+    (study / "lr.yaml").write_text("# @package _global_\nlearner:\n  lr: 1e-4\n")
+    monkeypatch.chdir(tmp_path)
+    arguments = arguments.replace("network.start=runs/tressette/default", "network.start=champion")
     assert train([*shlex.split(arguments), "--cfg"]) == 0
     assert "game:" in capsys.readouterr().out
 

@@ -52,14 +52,16 @@ def _main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["doctor"]:
         return examine(arguments[1:])
     options = parse("python -m train", "train", arguments, EXAMPLE, multirun=True)
-    if options.multirun and not options.print_config:
-        return multirun(options.overrides, train)
-    chosen = at_the_door(options.overrides, this_machine())
-    if options.print_config:
-        chosen = with_shape_of_start(chosen)
-        print("".join(f"# {note}\n" for note in chosen.notes) + as_yaml(chosen.settings), end="")
-        return 0
-    return train(chosen)
+    do = _print_settings if options.print_config else train
+    if options.multirun:
+        return multirun(options.overrides, do)
+    return do(at_the_door(options.overrides, this_machine()))
+
+
+def _print_settings(chosen: Chosen) -> int:
+    chosen = with_shape_of_start(chosen)
+    print("---\n" + "".join(f"# {note}\n" for note in chosen.notes) + as_yaml(chosen.settings), end="")
+    return 0
 
 
 def train(chosen: Chosen, judge: Judge | None = None) -> int:
