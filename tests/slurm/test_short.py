@@ -26,6 +26,7 @@ def test_there_are_scripts() -> None:
         "sweep_table.sh",
         "tensorboard.sh",
         "play.sh",
+        "tune.sh",
     } == set(SCRIPTS)
 
 
