@@ -52,16 +52,21 @@ def _main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["doctor"]:
         return examine(arguments[1:])
     options = parse("python -m train", "train", arguments, EXAMPLE, multirun=True)
-    do = _print_settings if options.print_config else train
     if options.multirun:
-        return multirun(options.overrides, do)
-    return do(at_the_door(options.overrides, this_machine()))
+        return multirun(options.overrides, _print_one_of_many if options.print_config else train)
+    chosen = at_the_door(options.overrides, this_machine())
+    return _print_settings(chosen) if options.print_config else train(chosen)
 
 
 def _print_settings(chosen: Chosen) -> int:
     chosen = with_shape_of_start(chosen)
-    print("---\n" + "".join(f"# {note}\n" for note in chosen.notes) + as_yaml(chosen.settings), end="")
+    print("".join(f"# {note}\n" for note in chosen.notes) + as_yaml(chosen.settings), end="")
     return 0
+
+
+def _print_one_of_many(chosen: Chosen) -> int:
+    print("---")  # a document of YAML for each run
+    return _print_settings(chosen)
 
 
 def train(chosen: Chosen, judge: Judge | None = None) -> int:
