@@ -52,9 +52,9 @@ def _main(arguments: Sequence[str]) -> int:
         return run_app(settings, given)
     if settings.watch is not None:
         raise SettingsError("watch: lines of text show no games to look on at; use ui=app in a terminal, or serve=true")
-    interrupt_at((signal.SIGTERM, signal.SIGHUP))  # the game is saved, as at Ctrl-C
     try:
-        return _sit_down(settings, given)
+        with interrupt_at((signal.SIGTERM, signal.SIGHUP)):  # the game is saved, as at Ctrl-C
+            return _sit_down(settings, given)
     except BrokenPipeError:
         # Whoever read what was said has gone. Python would complain when it flushes the rest, so that goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 
 import pytest
@@ -23,6 +25,7 @@ settings.load_profile("busso")
 LIMIT = 120.0  # seconds for a test with its fixtures, on a machine of its own; else @pytest.mark.timeout(SECONDS)
 GRACE = 5.0  # seconds for what a test has told to end
 HANGING = 10.0  # seconds after its limit in which a test must have come to its fixtures' ends
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 INIT = pytest.StashKey[processes.Init]()
 
 
@@ -87,6 +90,27 @@ def _module_ends_what_it_starts() -> Iterator[None]:
 def _test_ends_what_it_starts() -> Iterator[None]:
     """Those of wider fixtures are there before, and what these start later is below them."""
     yield from _ends_what_it_starts("this test")
+
+
+@pytest.fixture(autouse=True)
+def _test_leaves_the_process_as_it_was() -> Iterator[None]:
+    """Thousands of tests share a process. What one leaves changed shows in another, in whichever comes next."""
+    before = _state()
+    yield
+    after = _state()
+    changed = [f"{name}: {before[name]} became {after[name]}" for name in before if before[name] != after[name]]
+    if changed:
+        pytest.fail("this test left changed " + "; ".join(changed), pytrace=False)
+
+
+def _state() -> dict[str, object]:
+    state: dict[str, object] = {str(number): signal.getsignal(number) for number in SIGNALS}
+    state["wakeup descriptor"] = descriptor = signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(descriptor)
+    state["working directory"] = Path.cwd()
+    if torch := sys.modules.get("torch"):
+        state |= {name: getattr(torch.cpu, name) for name in dir(torch.cpu) if name.startswith("_is_")}
+    return state
 
 
 @pytest.fixture(params=CHIPS)

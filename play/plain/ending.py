@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 
 _AGAIN_SECONDS = 0.1
+_NO_SIGNAL = b"\0"
 
 
-def interrupt_at(numbers: Sequence[signal.Signals]) -> None:
-    """Let the first of these signals raise KeyboardInterrupt in the main thread; all of them are ignored from then on.
+@contextmanager
+def interrupt_at(numbers: Sequence[signal.Signals]) -> Iterator[None]:
+    """Let the first of these signals raise KeyboardInterrupt in the main thread; from then on all of them are ignored.
 
     Python runs a handler between two steps of its own. A signal that comes after the last of them before a read is
     noted, and the read waits as if there had been none: for ever, if nobody types. So a thread hears of each signal by
-    the wakeup descriptor and sends it to the main thread again until the handler has run. To be called once, by the
-    main thread.
+    the wakeup descriptor and sends it to the main thread again until the handler has run. For the main thread; at the
+    end of the context everything is as it was before.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -35,7 +38,18 @@ def interrupt_at(numbers: Sequence[signal.Signals]) -> None:
             while number in numbers and not heard.wait(_AGAIN_SECONDS):
                 signal.pthread_kill(main, number)
 
-    for number in numbers:
-        signal.signal(number, interrupt)
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    threading.Thread(target=insist, name="signals", daemon=True).start()
+    handlers = {number: signal.signal(number, interrupt) for number in numbers}
+    descriptor = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    listener = threading.Thread(target=insist, name="signals", daemon=True)
+    listener.start()
+    try:
+        yield
+    finally:
+        heard.set()  # nothing is sent again from here on
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(descriptor)
+        os.write(writer, _NO_SIGNAL)
+        listener.join()
+        os.close(reader)
+        os.close(writer)

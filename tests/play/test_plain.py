@@ -7,6 +7,8 @@ import select
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 
 from evaluate.replay import replay_file
 from play.language import Language, texts_of
+from play.plain.ending import interrupt_at
 from play.plain.loop import WORDS, PlainTable
 from play.session import Session
 from tests.limits import seconds, until
@@ -115,13 +118,13 @@ def test_a_lost_connection_saves_the_game(tmp_path: Path) -> None:
 ANOTHER_THREADS_SIGNAL = """
 import signal, sys, threading
 from play.plain.ending import interrupt_at
-interrupt_at((signal.SIGTERM, signal.SIGHUP))
-(listener,) = [thread for thread in threading.enumerate() if thread.name == "signals"]
-threading.Timer(0.5, signal.pthread_kill, (listener.ident, signal.SIGHUP)).start()
-try:
-    sys.stdin.readline()
-except KeyboardInterrupt:
-    print("interrupted", signal.getsignal(signal.SIGTERM) is signal.SIG_IGN)
+with interrupt_at((signal.SIGTERM, signal.SIGHUP)):
+    (listener,) = [thread for thread in threading.enumerate() if thread.name == "signals"]
+    threading.Timer(0.5, signal.pthread_kill, (listener.ident, signal.SIGHUP)).start()
+    try:
+        sys.stdin.readline()
+    except KeyboardInterrupt:
+        print("interrupted", signal.getsignal(signal.SIGTERM) is signal.SIG_IGN)
 """
 
 
@@ -136,6 +139,22 @@ def test_a_signal_that_no_read_notices_ends_it_too(tmp_path: Path) -> None:
         assert process.wait(seconds(30)) == 0
     finally:
         process.kill()
+
+
+def test_after_the_table_signals_are_whose_they_were() -> None:
+    """A signal that another handler has taken is not sent again, and the next program in this process has its own."""
+    came: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    try:
+        with interrupt_at((signal.SIGTERM,)):
+            pass
+        assert signal.set_wakeup_fd(-1) == -1
+        assert not [thread for thread in threading.enumerate() if thread.name == "signals"]
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        assert came == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_whoever_reads_may_go(tmp_path: Path) -> None:

@@ -37,13 +37,14 @@ def test_a_gpu_without_bfloat16_is_named_as_such() -> None:
 
 
 @pytest.mark.parametrize("instructions", ["_is_avx512_bf16_supported", "_is_amx_tile_supported"])
-def test_either_kind_of_instructions_makes_bfloat16_the_fastest(
-    instructions: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with emulated_chip("float32_one_dnn"):
+def test_either_kind_of_instructions_makes_bfloat16_the_fastest(instructions: str) -> None:
+    before = getattr(torch.cpu, instructions)
+    # The inner patch ends first: undone after the chip, it would leave the emulated one to all later tests.
+    with emulated_chip("float32_one_dnn"), pytest.MonkeyPatch.context() as patch:
         assert player_format(CPU) == torch.float32
-        monkeypatch.setattr(torch.cpu, instructions, lambda: True)
+        patch.setattr(torch.cpu, instructions, lambda: True)
         assert player_format(CPU) == torch.bfloat16
+    assert getattr(torch.cpu, instructions) is before
 
 
 def test_the_learner_takes_what_it_is_told_if_the_device_has_it() -> None:
