@@ -20,7 +20,8 @@ from command.compose import CONF
 from command.line import asks_for_help, run_command
 
 SHELLS = ("bash", "zsh", "fish")
-FLAGS = ("--help", "--cfg", "--resolve", "--info", "--config-dir")
+_WITH_VALUES = (*(f"--cfg={word}" for word in CFG[:1]), *(f"--info={word}" for word in INFO))
+FLAGS = ("--help", "--cfg", "--resolve", "--info", "--config-dir", *_WITH_VALUES)
 _TRAINING = ("train", "batch_q", "tabular")
 # The files of conf/ whose settings a command takes, by the name of the command; others take one of their own name.
 _FILES: dict[str, tuple[str, ...]] = {
@@ -33,6 +34,7 @@ _FILES: dict[str, tuple[str, ...]] = {
 }
 _OTHER_FLAGS = {"train": ("--multirun",), "sweep": ("--sort=",), "tune": ("--multirun",)}
 EXAMPLE = "python -m command.completion bash"
+_PYTHONS = ("python", "python3")
 _NO_KEYS = ("defaults", "behaviour", "space")  # lists and mappings, which nobody completes
 
 
@@ -108,11 +110,11 @@ def _modules() -> dict[str, str]:
 
 
 def _cases(indent: str) -> str:
-    """For bash and zsh: the words of each command, in an array `words`."""
+    """For bash and zsh: the words of each command, in an array `settings` (`words` is zsh's for the line typed)."""
     lines = []
     for name in COMMANDS:
         quoted = " ".join(f"'{word}'" for word in words_of(name))
-        lines.append(f"{indent}{name}) words=({quoted}) ;;")
+        lines.append(f"{indent}{name}) settings=({quoted}) ;;")
     return "\n".join(lines)
 
 
@@ -123,22 +125,18 @@ def _names(indent: str) -> str:
 
 _BASH = """\
 # Completion of busso for bash.
-_busso_words() {{ # NAME: sets words
-    words=()
+_busso_settings() {{ # NAME: sets settings
+    settings=()
     case $1 in
 {cases}
     esac
 }}
 
 _busso_reply() {{ # NAME CURRENT: bash has cut the word at = and :, and replaces what follows the last of them
-    local words word cut=${{2%"${{2##*[=:]}}"}}
-    _busso_words "$1"
+    local settings word cut=${{2%"${{2##*[=:]}}"}}
+    _busso_settings "$1"
     COMPREPLY=()
-    case $2 in
-    --cfg=*) words=({cfg}) ;;
-    --info=*) words=({info}) ;;
-    esac
-    for word in "${{words[@]}}"; do
+    for word in "${{settings[@]}}"; do
         [[ $word == "$2"* ]] && COMPREPLY+=("${{word#"$cut"}}")
     done
     [[ ${{#COMPREPLY[@]}} == 1 && ${{COMPREPLY[0]}} == *= ]] && compopt -o nospace 2>/dev/null
@@ -178,18 +176,18 @@ complete -o bashdefault -o default -F _busso_python python python3
 
 _ZSH = """\
 # Completion of busso for zsh, after `autoload -Uz compinit && compinit`.
-_busso_words() {{ # NAME: sets words
-    words=()
+_busso_settings() {{ # NAME: sets settings
+    settings=()
     case $1 in
 {cases}
     esac
 }}
 
 _busso_add() {{ # NAME
-    local -a words open full
-    _busso_words "$1"
-    open=(${{(M)words:#*=}})
-    full=(${{words:#*=}})
+    local -a settings open full
+    _busso_settings "$1"
+    open=(${{(M)settings:#*=}})
+    full=(${{settings:#*=}})
     compadd -S '' -- $open
     compadd -- $full
     _files
@@ -231,8 +229,6 @@ def _parts() -> dict[str, str]:
         "names": _names("    "),
         "commands": " ".join(COMMANDS),
         "modules": " ".join(_modules()),
-        "cfg": " ".join(f"--cfg={word}" for word in CFG[:1]),
-        "info": " ".join(f"--info={word}" for word in INFO),
     }
 
 
@@ -248,13 +244,15 @@ def _fish() -> str:
     lines = ["# Completion of busso for fish.", "complete -c busso -f"]
     first = "__fish_use_subcommand"
     lines += [f"complete -c busso -n {first} -a '{name}'" for name in COMMANDS]
+    at_module = r"""'string match -rq -- "-m +[a-z_.]*\$" (commandline -cp)'"""
+    lines += [f"complete -c {python} -f -n {at_module} -a '{' '.join(_modules())}'" for python in _PYTHONS]
     modules = {name: module for module, name in _modules().items()}
     for name in COMMANDS:
         words = " ".join(words_of(name))
         lines.append(f"complete -c busso -f -n '__fish_seen_subcommand_from {name}' -a '{words}'")
         if name in modules:
             after = f'string match -rq -- "-m +{modules[name].replace(".", chr(92) + ".")} " (commandline -cp)'
-            for python in ("python", "python3"):
+            for python in _PYTHONS:
                 lines.append(f"complete -c {python} -n '{after}' -a '{words}'")
     return "\n".join(lines) + "\n"
 
