@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from command.as_hydra import add_flags, refuse_flags, search_path, with_values
-from command.compose import CONF, show
+from command.compose import CONF, T, as_yaml, compose, show
 from command.errors import UserError
 
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
@@ -54,6 +54,19 @@ def parse(
         show(found.info, config_name, overrides)
         sys.exit(0)
     return CommandLine(overrides, found.cfg is not None or found.resolve, found.multirun)
+
+
+def settings_of(schema: type[T], config_name: str, arguments: Sequence[str], example: str, shown: str = "") -> T | None:
+    """The settings of `python -m evaluate.CONFIG_NAME`; None where they were only to be printed, which is done then.
+
+    `shown` is what --help calls the words after the command. Raises SettingsError.
+    """
+    options = parse(f"python -m evaluate.{config_name}{shown}", config_name, arguments, example)
+    settings = compose(schema, config_name, options.overrides)
+    if options.print_config:
+        print(as_yaml(settings), end="")
+        return None
+    return settings
 
 
 def _parser(program: str, config_name: str, explanation: str | None, example: str | None) -> argparse.ArgumentParser:

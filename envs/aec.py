@@ -11,7 +11,7 @@ from cards.play import Player
 from envs.choosing import RENDER_MODES, check_render_mode, game_of, reward_of
 from envs.stepping import EARNED, OVER, TURN
 from envs.table import Table
-from envs.text import as_text
+from envs.text import rendered
 
 Observation = dict[str, NDArray[np.int8]]
 
@@ -120,13 +120,7 @@ class SeatsEnv(AECEnv):
 
     def render(self) -> str | None:
         """What the agent to move may know, as text: "ansi" returns it, "human" prints it; None without a mode."""
-        if self.render_mode is None:
-            return None
-        text = as_text(self.game, self.table.states)
-        if self.render_mode == "ansi":
-            return text
-        print(text, flush=True)
-        return None
+        return rendered(self.game, self.table.states, self.render_mode)
 
     def close(self) -> None:
         """There is nothing to close."""

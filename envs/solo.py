@@ -11,7 +11,7 @@ from cards.play import Player
 from envs.choosing import RENDER_MODES, check_action, check_render_mode, check_seed, game_of, reward_of
 from envs.stepping import OVER
 from envs.table import Table
-from envs.text import as_text
+from envs.text import rendered
 
 Bits = NDArray[np.int8]
 
@@ -75,10 +75,4 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
 
     def render(self) -> str | None:
         """The game as text: "ansi" returns it, "human" prints it; None without a mode."""
-        if self.render_mode is None:
-            return None
-        text = as_text(self.game, self.table.states)
-        if self.render_mode == "ansi":
-            return text
-        print(text, flush=True)
-        return None
+        return rendered(self.game, self.table.states, self.render_mode)

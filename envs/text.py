@@ -29,6 +29,17 @@ def as_text(game: Game, states: Any) -> str:
     return "\n".join([*lines, f"player_{now[0]['turn']} may play: {legal}"])
 
 
+def rendered(game: Game, states: Any, mode: str | None) -> str | None:
+    """What a render mode of Gymnasium and PettingZoo asks for: "ansi" is given the text, "human" has it printed."""
+    if mode is None:
+        return None
+    text = as_text(game, states)
+    if mode == "ansi":
+        return text
+    print(text, flush=True)
+    return None
+
+
 def _tressette(state: np.void) -> list[str]:
     seat = int(state["turn"])
     hand = " ".join(card_text(card) for card in range(CARDS) if int(state["hands"][seat]) >> card & 1)

@@ -21,9 +21,8 @@ from cards.game import Game
 from cards.kinds import same_spelling
 from cards.splitmix import stream
 from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_one_of, check_range
-from command.compose import as_yaml, compose
 from command.console import result_console
-from command.line import parse, run_command
+from command.line import run_command, settings_of
 from command.progress import Progress
 from evaluate.card import card
 from evaluate.players import load_player
@@ -87,10 +86,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.champion", "champion", arguments, EXAMPLE)
-    settings = compose(ChampionSettings, "champion", options.overrides)
-    if options.print_config:
-        print(as_yaml(settings), end="")
+    settings = settings_of(ChampionSettings, "champion", arguments, EXAMPLE)
+    if settings is None:
         return 0
     if settings.runs:
         put(settings)

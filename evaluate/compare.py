@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from command.checks import MAX_SEED, SettingsError, check_range
-from command.compose import as_yaml, compose
-from command.line import parse, run_command
+from command.line import run_command, settings_of
 from evaluate.reports import page
 from evaluate.reports.line import runs_of, with_runs
 from evaluate.reports.of_runs import comparison_of
@@ -58,10 +57,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.compare RUN RUN", "compare", with_runs(arguments), EXAMPLE)
-    settings = compose(CompareSettings, "compare", options.overrides)
-    if options.print_config:
-        print(as_yaml(settings), end="")
+    settings = settings_of(CompareSettings, "compare", with_runs(arguments), EXAMPLE, " RUN RUN")
+    if settings is None:
         return 0
     runs = [load_run(path) for path in runs_of(settings.run)]
     print(page.write(comparison_of(runs, settings.samples, settings.seed), settings.target))

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from command.checks import MAX_DEALS, SettingsError, check_range
-from command.compose import as_yaml, compose
-from command.line import parse, run_command
+from command.line import run_command, settings_of
 from command.progress import Progress
 from evaluate.tournament.settings import TournamentSettings, pairs_of
 from evaluate.tournament.units import Unit, Worker
@@ -64,10 +63,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.record", "record", arguments, EXAMPLE)
-    settings = compose(RecordSettings, "record", options.overrides)
-    if options.print_config:
-        print(as_yaml(settings), end="")
+    settings = settings_of(RecordSettings, "record", arguments, EXAMPLE)
+    if settings is None:
         return 0
     path, tournament = Path(settings.to), settings.tournament
     if path.exists() and not settings.overwrite:

@@ -18,8 +18,7 @@ import torch
 
 from cards.tables import PolicyFileError
 from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range
-from command.compose import as_yaml, compose
-from command.line import parse, run_command
+from command.line import run_command, settings_of
 from evaluate import studies
 from evaluate.reports import page
 from evaluate.reports.line import runs_of, telling, with_runs
@@ -78,10 +77,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.report RUN", "report", with_runs(arguments), EXAMPLE)
-    settings = compose(ReportSettings, "report", options.overrides)
-    if options.print_config:
-        print(as_yaml(settings), end="")
+    settings = settings_of(ReportSettings, "report", with_runs(arguments), EXAMPLE, " RUN")
+    if settings is None:
         return 0
     written = _of_study(settings) if settings.study else _of_run(settings)
     print(written)

@@ -17,8 +17,7 @@ import torch
 
 from command.as_hydra import with_values
 from command.checks import SettingsError
-from command.compose import as_yaml, compose
-from command.line import parse, run_command
+from command.line import run_command, settings_of
 from command.progress import Progress
 from command.quoting import in_quotes
 from evaluate.recorded import Damaged, Recorded, recorded_hands
@@ -41,10 +40,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _main(arguments: Sequence[str]) -> int:
     given = [_as_setting(each) for each in with_values(arguments)]
-    options = parse("python -m evaluate.review", "review", given, EXAMPLE)
-    settings = compose(ReviewSettings, "review", options.overrides)
-    if options.print_config:
-        print(as_yaml(settings), end="")
+    settings = settings_of(ReviewSettings, "review", given, EXAMPLE)
+    if settings is None:
         return 0
     return run(settings)
 

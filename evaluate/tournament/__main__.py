@@ -20,9 +20,8 @@ from rich.console import Console
 
 from cards.game import Game
 from command import __version__
-from command.compose import as_yaml, compose
 from command.console import result_console
-from command.line import parse, run_command
+from command.line import run_command, settings_of
 from command.progress import Progress
 from evaluate.tournament import report
 from evaluate.tournament.crews import Alone, Crew, Growing, OnRay, Processes
@@ -45,12 +44,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.tournament", "tournament", arguments, EXAMPLE)
-    settings = compose(TournamentSettings, "tournament", options.overrides)
-    if options.print_config:
-        print(as_yaml(settings), end="")
-    else:
-        run(settings)
+    settings = settings_of(TournamentSettings, "tournament", arguments, EXAMPLE)
+    if settings is None:
+        return 0
+    run(settings)
     return 0
 
 
