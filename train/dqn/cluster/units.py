@@ -7,6 +7,8 @@ end that process, so it is for work that is kept as it comes and can be gone on 
 from __future__ import annotations
 
 import pickle
+import signal
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +47,7 @@ class RayUnits:
     """
 
     def __init__(self, make: Callable[[], Callable[[Any], Any]], asked: str, instead: str) -> None:
+        self._handler = signal.getsignal(signal.SIGTERM)
         connect(RolloutSettings(), asked, instead)
         self._asked, self._make = asked, pickle.dumps(make)
         self._class = ray.remote(UnitActor).options(num_cpus=1, scheduling_strategy="SPREAD")
@@ -78,6 +81,8 @@ class RayUnits:
     def close(self) -> None:
         """End the actors, and the cluster if it is one of this process alone."""
         ray.shutdown()
+        if threading.current_thread() is threading.main_thread():  # in others Ray sets none
+            signal.signal(signal.SIGTERM, self._handler)
 
     def _taken(self, reference: Any) -> list[Any]:
         actor, unit = self._busy.pop(reference)
