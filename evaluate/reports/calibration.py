@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ _BINS = 12
 class Reliability:
     """Decisions in bins by the value of what was done, as many in each: means of values and outcomes of each bin.
 
-    `half_width` is of the 95% interval of the mean outcome, over games: decisions of one game are not independent.
+    `half_width` is of the 95% interval of the mean outcome, over games: decisions of one game are not independent. It
+    is nan where all are of one game, whose spread nobody knows.
     """
 
     value: Numbers  # [bins]
@@ -47,7 +49,7 @@ def _bin(value: Numbers, outcome: Numbers, game: NDArray[np.int64]) -> tuple[flo
     mean = float(outcome.mean())
     _, row = np.unique(game, return_inverse=True)
     by_game = np.bincount(row, outcome - mean)
-    half = NORMAL_95 * float(np.sqrt((by_game**2).sum())) / value.size
+    half = NORMAL_95 * float(np.sqrt((by_game**2).sum())) / value.size if by_game.size > 1 else float("nan")
     return float(value.mean()), mean, half, value.size
 
 
@@ -76,7 +78,7 @@ def section(watched: Watched, unit: str, scale: float) -> Section | None:
         Table(
             ("mean value", "mean outcome", "95% interval", "decisions"),
             [
-                (f"{v:+.3f}", f"{o:+.3f}", f"± {h:.3f}", f"{n:,}")
+                (f"{v:+.3f}", f"{o:+.3f}", f"± {h:.3f}" if not isnan(h) else "of one game", f"{n:,}")
                 for v, o, h, n in zip(found.value, found.outcome, found.half_width, found.count, strict=True)
             ],
             left=(),
@@ -110,8 +112,9 @@ def _draw(found: Reliability, by_stage: dict[str, float], unit: str) -> str:
     with style():
         figure, axes = new_figure(3.1, 1, 2, gridspec_kw={"width_ratios": (1, 1)})
         left, right = axes[0]
-        low = float(min(found.value.min(), (found.outcome - found.half_width).min()))
-        high = float(max(found.value.max(), (found.outcome + found.half_width).max()))
+        half = np.nan_to_num(found.half_width)
+        low = float(min(found.value.min(), (found.outcome - half).min()))
+        high = float(max(found.value.max(), (found.outcome + half).max()))
         left.plot([low, high], [low, high], color=COLOURS[4], linestyle="--", linewidth=1)
         left.errorbar(
             found.value, found.outcome, found.half_width, fmt="o-", markersize=3.5, capsize=2, color=COLOURS[0]

@@ -34,3 +34,8 @@ def test_intervals_are_over_games() -> None:
 def test_equal_values_are_one_bin() -> None:
     found = reliability(np.zeros(50), np.ones(50), np.arange(50))
     assert found.count.tolist() == [50] and found.error == 1
+
+
+def test_one_game_tells_nothing_of_its_spread() -> None:
+    found = reliability(np.repeat([0.0, 1.0], 20), np.repeat([0.5, 2.0], 20), np.repeat([7, 8], 20), bins=2)
+    assert found.outcome.tolist() == [0.5, 2.0] and np.isnan(found.half_width).all()
