@@ -46,6 +46,8 @@ class SeatsEnv(AECEnv):
             agent: spaces.Dict({key: spaces.Box(0, 1, (size,), np.int8) for key, size in shapes.items()})
             for agent in self.possible_agents
         }
+        self._taken = 0  # seats, in the game that is on
+        self.state_space = spaces.Box(0, 1, (self.game.seats * self.game.bits,), np.int8)
         self.action_spaces = {agent: spaces.Discrete(self.game.actions) for agent in self.possible_agents}
 
     def __getattr__(self, name: str) -> Any:
@@ -64,8 +66,8 @@ class SeatsEnv(AECEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Deal the game of this seed, or the next one; there are no `options`. Raises ValueError for a bad seed."""
         said = self.table.deal(seed)
-        taken = int(self.game.taken(self.table.states[:1])[0].sum())
-        self.agents = self.possible_agents[:taken]
+        self._taken = int(self.game.taken(self.table.states[:1])[0].sum())
+        self.agents = self.possible_agents[: self._taken]
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
@@ -113,6 +115,19 @@ class SeatsEnv(AECEnv):
         if agent == self.agent_selection and not self.terminations[agent]:
             return {"observation": table.observation.copy(), "action_mask": table.mask.copy()}
         return {"observation": table.see(self._seat_of[agent]), "action_mask": np.zeros(self.game.actions, np.int8)}
+
+    def state(self) -> NDArray[np.int8]:
+        """What the agents see, one after another, `[possible agents * bits]`; 0 for those who are not in the game.
+
+        It has all hands, for critics of a training in which policies see their own alone. Raises ValueError before the
+        first game.
+        """
+        if not self._taken:
+            raise ValueError(f"{self.game.name}: no game is on; reset() deals one")
+        seen = np.zeros((self.game.seats, self.game.bits), np.int8)
+        for seat in range(self._taken):
+            seen[seat] = self.table.see(seat)
+        return seen.ravel()
 
     def ask(self, player: Player) -> int:
         """What a player of busso (`cards.play.named_player`, a network, a search) would do for the agent to move."""

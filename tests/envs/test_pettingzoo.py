@@ -93,6 +93,9 @@ def test_a_seed_is_its_game_and_masks_and_observations_are_the_rules_own(make: M
                 other = env.observe(agent)
                 assert np.array_equal(other["observation"], unpack(sees, game.bits)[0])
                 assert agent == env.agent_selection or not other["action_mask"].any()
+            everything = [env.observe(agent)["observation"] for agent in env.agents]
+            everything += [np.zeros(game.bits, np.int8)] * (game.seats - env.num_agents)
+            assert env.state_space.contains(env.state()) and np.array_equal(env.state(), np.concatenate(everything))
             action = chance(seen, random)
             env.step(np.int64(action))
             game.apply(states, np.array([action], np.uint8))
@@ -207,7 +210,7 @@ def test_an_illegal_action_may_lose_instead() -> None:
 
 def test_before_and_after_a_game() -> None:
     env = tressette_v0.env()
-    for wrong in (lambda: env.step(0), env.last, lambda: env.agent_selection):
+    for wrong in (lambda: env.step(0), env.last, env.state, lambda: env.agent_selection):
         with pytest.raises((ValueError, AttributeError), match=r"reset\(\)"):
             wrong()
     assert len(played(env, 3, np.random.default_rng(0))) == CARDS and not env.agents
