@@ -175,7 +175,9 @@ complete -o bashdefault -o default -F _busso_python python python3
 """
 
 _ZSH = """\
-# Completion of busso for zsh, after `autoload -Uz compinit && compinit`.
+# Completion of busso for zsh.
+(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit -i }}
+
 _busso_settings() {{ # NAME: sets settings
     settings=()
     case $1 in

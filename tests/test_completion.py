@@ -96,7 +96,7 @@ def test_fish_completes(line: str, replies: list[str], tmp_path: Path) -> None:
     assert sorted(asked.stdout.split()) == replies and asked.stderr == ""
 
 
-SHOW = """autoload -Uz compinit; compinit -u -D; source {script}
+SHOW = """source {script}
 show() {{ print -r -- "<<$BUFFER>>"; BUFFER=''; zle reset-prompt }}; zle -N show; bindkey '^X' show; print rea''dy
 """
 
