@@ -95,8 +95,10 @@ def _test_ends_what_it_starts() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _test_leaves_the_process_as_it_was() -> Iterator[None]:
     """Thousands of tests share a process. What one leaves changed shows in another, in whichever comes next."""
-    before = _state()
+    before, sigterm = _state(), signal.getsignal(signal.SIGTERM)
     yield
+    if str(getattr(signal.getsignal(signal.SIGTERM), "__module__", "")).startswith("ray."):
+        signal.signal(signal.SIGTERM, sigterm)  # Ray leaves its own behind, wherever it was spoken to
     after = _state()
     changed = [f"{name}: {before[name]} became {after[name]}" for name in before if before[name] != after[name]]
     if changed:

@@ -1,6 +1,5 @@
 """Threads beside the learner and Ray workers elsewhere feed one learner."""
 
-import signal
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -94,7 +93,6 @@ def test_what_is_lost_there_is_said_before_anything_is_taken_here(tmp_path: Path
 @pytest.mark.ray
 def test_ray_workers_play_on_the_other_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two Ray nodes on this machine: as many workers as the second has CPUs, though the first has some, too."""
-    handler = signal.getsignal(signal.SIGTERM)
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
     try:
         cluster.add_node(num_cpus=1)
@@ -112,4 +110,3 @@ def test_ray_workers_play_on_the_other_node(tmp_path: Path, monkeypatch: pytest.
         assert {rollout.weights_version for rollout in done} == {4}
     finally:
         cluster.shutdown()
-        signal.signal(signal.SIGTERM, handler)
