@@ -16,8 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from cards.game import Game
 from command import __version__
 from command.console import result_console
@@ -30,7 +28,7 @@ from evaluate.tournament.report import Pairing
 from evaluate.tournament.schedule import Plan, Schedule
 from evaluate.tournament.settings import AUTO, RAY, TournamentSettings, pairs_of
 from evaluate.tournament.units import Worker
-from train.dqn.frozen import file_of, fingerprint
+from train.dqn.named import file_of, fingerprint
 from train.run import resources
 from train.run.device import choose_device
 
@@ -66,7 +64,6 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     schedule = Schedule(pairs, plan)
     decides = about(settings, game)
     journal = Journal(folder, decides)
-    console = Console(stderr=True)
     try:
         for played in journal.played:
             if schedule.known(played.unit):
@@ -77,7 +74,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
         finally:
             crew.close()
     except KeyboardInterrupt:
-        console.print(f"stopped: the same command with folder={folder} goes on", highlight=False)
+        _say(f"stopped: the same command with folder={folder} goes on")
         raise
     finally:
         journal.close()
@@ -85,8 +82,14 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     screen = result_console()
     for table in report.tables(results):
         screen.print(table)
-    console.print(f"written to {folder}", highlight=False)
+    _say(f"written to {folder}")
     return results.pairings
+
+
+def _say(line: str) -> None:
+    from rich.console import Console  # which nothing before the results waits for
+
+    Console(stderr=True).print(line, highlight=False)
 
 
 def about(settings: TournamentSettings, game: Game) -> dict[str, Any]:
@@ -112,9 +115,8 @@ def crew_for(settings: TournamentSettings, worker: Worker, files: Mapping[str, s
     if settings.processes != AUTO:
         count = int(settings.processes)
         return Alone(worker) if count == 1 else Processes(settings, files, count)
-    on_gpu = choose_device(settings.device).type == "cuda" and any(
-        file_of(worker.game, player) for player in settings.players
-    )
+    of_files = any(file_of(worker.game, player) for player in settings.players)
+    on_gpu = of_files and choose_device(settings.device).type == "cuda"
     if cpus == 1 or on_gpu:  # one process fills a GPU as well as several, each of which takes memory there
         return Alone(worker)
     return Growing(worker, partial(Processes, settings, files, cpus), schedule.seconds_left)
