@@ -94,7 +94,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m evaluate.ablation", "ablation", arguments, EXAMPLE)
-    settings = compose(AblationSettings, "ablation", with_game_options(options.overrides, "tressette"))
+    settings = compose(
+        AblationSettings, "ablation", with_game_options(options.overrides, "tressette", AblationSettings)
+    )
     if options.print_config:
         print(as_yaml(settings), end="")
         return 0

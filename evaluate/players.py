@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from cards.champions import CHAMPION
 from cards.game import Game
 from cards.kinds import Spec, parse_spec, player_names
-from cards.play import Player, named_player
 from command.checks import SettingsError
 from train.dqn.named import file_of
 
 if TYPE_CHECKING:
     import torch
 
+    from cards.play import Player
     from cards.tables import TablePlayer
 
 
@@ -59,6 +59,8 @@ def player_without_file(game: Game, spec: str) -> Player | None:
 
     Raises SettingsError for bad options.
     """
+    from cards.play import named_player
+
     if spec in player_names(game):
         return named_player(game, spec)
     try:

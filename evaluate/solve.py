@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m evaluate.solve", "solve", arguments, EXAMPLE)
-    settings = compose(SolveSettings, "solve", with_game_options(options.overrides, _DEFAULT_GAME))
+    settings = compose(SolveSettings, "solve", with_game_options(options.overrides, _DEFAULT_GAME, SolveSettings))
     if options.print_config:
         print(as_yaml(settings), end="")
     else:
