@@ -1,4 +1,7 @@
-"""The contract of a game: one state record, six functions, and what is derived from them."""
+"""The contract of a game: one state record, six functions, and what is derived from them.
+
+Numba comes with the first game, not with this module: who only reads settings, or shows a menu, does not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import Loops, Rules, batch_loops, first_illegal
-from cards.bits import words_for
-
 if TYPE_CHECKING:
+    from cards.batch import Loops, Rules
     from cards.kinds import PlayerKind
     from cards.matches import MatchRules
     from cards.mdp import Model
@@ -88,6 +89,8 @@ class Game:
     @property
     def words(self) -> int:
         """Words of 64 bits in a packed observation."""
+        from cards.bits import words_for
+
         return words_for(self.bits)
 
     @property
@@ -98,6 +101,8 @@ class Game:
     @cached_property
     def loops(self) -> Loops:
         """The compiled batch loops, unchecked."""
+        from cards.batch import batch_loops
+
         return batch_loops(self.rules)
 
     def configure(self, options: Mapping[str, Any]) -> Game:
@@ -148,6 +153,8 @@ class Game:
         """
         if actions.shape != games.shape or actions.dtype != np.uint8:
             raise ValueError(f"{games.size} games to move need as many uint8, not {actions.dtype} {actions.shape}")
+        from cards.batch import first_illegal
+
         wrong = first_illegal(self.legal(states, games) if legal is None else legal, actions)
         if wrong >= 0:
             raise ValueError(self._illegal(states[games[wrong]], int(actions[wrong])))

@@ -7,15 +7,13 @@ import csv
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING
 
 from command.line import example_text
 from command.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Curve = tuple[list[float], list[float]]
 PANELS = (
@@ -51,6 +49,11 @@ def _add(curves: dict[str, Curve], row: dict[str, str]) -> None:
 
 def draw(runs: Sequence[Path], out: Path) -> None:
     """Write a picture with one panel per kind of curve."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
     figure, axes = plt.subplots(1, len(PANELS), figsize=(15, 4.2), layout="constrained")
     with Progress("reading", len(runs), "runs") as progress:
         found = []
@@ -62,7 +65,7 @@ def draw(runs: Sequence[Path], out: Path) -> None:
         for axis, (title, start) in zip(axes, PANELS, strict=True):
             named = {prefix + n.removeprefix(start): c for n, c in curves.items() if n.startswith(start)}
             _panel(axis, title, {name or run.name: curve for name, curve in named.items()})
-    axes[0].yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
+    axes[0].yaxis.set_major_formatter(mpl.ticker.PercentFormatter(1.0))
     axes[-1].set_yscale("log")
     figure.savefig(out, dpi=110)
     plt.close(figure)

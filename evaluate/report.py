@@ -12,18 +12,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from cards.tables import PolicyFileError
 from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range
 from command.line import run_command, settings_of
 from evaluate import studies
-from evaluate.reports import page
 from evaluate.reports.line import runs_of, telling, with_runs
-from evaluate.reports.of_run import Wanted, report_of
-from evaluate.reports.runs import Run, load_run, same_but_for_the_seed, seeds_beside
+
+if TYPE_CHECKING:
+    from evaluate.reports.runs import Run
 
 _GAMES, _GAMES_OF_STUDY = 1024, 2000
 _MOST_TRICKS = 7
@@ -86,6 +83,11 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def _of_run(settings: ReportSettings) -> Path:
+    import torch  # for which --help and --cfg do not wait
+
+    from evaluate.reports import page
+    from evaluate.reports.of_run import Wanted, report_of
+
     run, seeds = _runs(settings)
     torch.set_num_threads(1)  # small forward passes: more threads would wait for each other
     wanted = Wanted(settings.games or _GAMES, settings.tricks, settings.seed, settings.measure)
@@ -96,6 +98,8 @@ def _of_run(settings: ReportSettings) -> Path:
 
 def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
     """The run, and those that differ from it in their seed alone. Raises SettingsError where others are named."""
+    from evaluate.reports.runs import load_run, same_but_for_the_seed, seeds_beside
+
     run, *others = (load_run(path) for path in runs_of(settings.run))
     for number, other in enumerate(others):
         if not same_but_for_the_seed(run, other):
@@ -111,6 +115,9 @@ def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
 
 
 def _of_study(settings: ReportSettings) -> Path:
+    from cards.tables import PolicyFileError
+    from evaluate.reports import page
+
     study = importlib.import_module(f"evaluate.studies.{settings.study}")
     settings.target.mkdir(parents=True, exist_ok=True)
     try:

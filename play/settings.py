@@ -9,7 +9,6 @@ from typing import Any
 
 from cards.game import Game
 from cards.kinds import same_spelling
-from cards.matches import match_rules
 from command.checks import MAX_SEED, SettingsError, check_one_of, check_range, require
 from play.language import LANGUAGES
 from play.players import HUMAN, default_opponent
@@ -102,6 +101,8 @@ def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:
 def check_match(settings: PlaySettings, game: Game) -> None:
     """Raise SettingsError when the game is not played in matches to that score."""
     if settings.match is not None:
+        from cards.matches import match_rules  # with Numba, for which no menu waits
+
         try:
             match_rules(game, settings.match)
         except ValueError as error:

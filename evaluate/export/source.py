@@ -19,7 +19,8 @@ from evaluate.provenance import command_of, decisions_of, game_of, hours_of, sec
 from train.dqn import champion
 from train.dqn.acting import build_network
 from train.dqn.champion import Champion
-from train.dqn.frozen import TABLES, file_of, holds_table, load_champion, load_network
+from train.dqn.frozen import holds_table, load_champion, load_network
+from train.dqn.named import TABLES, file_of
 from train.dqn.network import QNetwork
 from train.run import checkpoint
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-
 from command.as_hydra import with_values
 from command.checks import SettingsError
 
@@ -51,6 +49,8 @@ def runs_of(setting: object) -> list[str]:
 @contextmanager
 def telling(what: str) -> Iterator[Callable[[str], None]]:
     """Somewhere to say what is being done: one line that changes on a terminal, a line each elsewhere."""
+    from rich.console import Console  # when there is something to tell
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda text: print(f"{what}: {text}", file=sys.stderr, flush=True)

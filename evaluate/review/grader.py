@@ -20,7 +20,8 @@ from evaluate.players import load_player
 from evaluate.review.advisers import THE_ONE, Adviser, Exact, adviser_of, worths_by
 from evaluate.review.grading import Judged, Limits, judged_of, limits_of
 from train.dqn import champion
-from train.dqn.frozen import TABLES, file_of, load_learned
+from train.dqn.frozen import load_learned
+from train.dqn.named import TABLES, file_of
 from train.run import checkpoint
 
 AUTO, EXACT, CHEATING, SEARCH = "auto", "exact", "cheating", "search"

@@ -19,8 +19,9 @@ from play.players import seated_player
 from tests.train.runs import settings, small
 from train.__main__ import main as train
 from train.dqn import champion
-from train.dqn.frozen import check_players, fingerprint
+from train.dqn.frozen import check_players
 from train.dqn.mixture import MixturePlayer
+from train.dqn.named import fingerprint
 from train.dqn.network import NetworkPlayer
 from tressette import GAME
 

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from cards.mdp import NOWHERE, Layout
 from command.game import with_game_options
 from evaluate.pictures import arranged, learning_curves, policy_heatmap, value_heatmap
-from evaluate.solve import main
+from evaluate.solve import SolveSettings, main
 from train.__main__ import main as train
 from train.run import checkpoint
 
@@ -221,9 +221,9 @@ def test_settings_can_be_printed(capsys: pytest.CaptureFixture) -> None:
 
 
 def test_options_of_the_game_need_no_prefix() -> None:
-    prefixed = with_game_options(["limit=5", "reward=study", "player=2"], "sette_mezzo")
+    prefixed = with_game_options(["limit=5", "reward=study", "player=2"], "sette_mezzo", SolveSettings)
     assert prefixed == ["game.limit=5", "game.reward=study", "player=2"]
-    of_blackjack = with_game_options(["game=blackjack", "decks=2", "limit=5"], "sette_mezzo")
+    of_blackjack = with_game_options(["game=blackjack", "decks=2", "limit=5"], "sette_mezzo", SolveSettings)
     assert of_blackjack == ["game=blackjack", "game.decks=2", "limit=5"]
 
 

@@ -16,7 +16,7 @@ import busso
 from cards.splitmix import stream
 from command.checks import SettingsError
 from command.compose import compose
-from evaluate.tournament.__main__ import run as command_of_tournament
+from evaluate.tournament.run import run as command_of_tournament
 from evaluate.tournament.settings import TournamentSettings
 from tests.train.runs import small
 from train.__main__ import main as train_command

@@ -33,7 +33,7 @@ GAMES = {
 
 def looked_at(*overrides: str) -> Watch:
     """What `python -m play watch=...` would show."""
-    chosen = with_game_options(overrides, "tressette")
+    chosen = with_game_options(overrides, "tressette", PlaySettings)
     return open_watch(compose(PlaySettings, "play", chosen), {override.partition("=")[0] for override in chosen})
 
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_looked_on_at(overrides: tuple[str, ...], why: str) -> No
 
 def test_who_sits_where() -> None:
     def seats(*overrides: str) -> tuple[str, ...]:
-        chosen = with_game_options(overrides, "tressette")
+        chosen = with_game_options(overrides, "tressette", PlaySettings)
         settings = compose(PlaySettings, "play", chosen)
         game = {key: value for key, value in settings.game.items() if key not in ("name", "reward")}
         return watched_seats(settings, load_game(settings.game["name"], game))

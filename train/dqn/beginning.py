@@ -8,8 +8,9 @@ import torch
 
 from command.checks import SettingsError
 from train.dqn import champion
-from train.dqn.frozen import file_of, holds_table, load_champion, load_network
+from train.dqn.frozen import holds_table, load_champion, load_network
 from train.dqn.league import Weights
+from train.dqn.named import file_of
 from train.run import checkpoint
 from train.settings.door import Chosen, settings_of_run
 from train.settings.dqn import TrainSettings

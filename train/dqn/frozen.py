@@ -6,7 +6,6 @@ newest of its tables; `champion` the network that travels with the game.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,13 +16,13 @@ import torch
 from cards import champions
 from cards.champions import CHAMPION
 from cards.game import Game
-from cards.kinds import parse_spec, player_names
 from cards.play import Player, named_player
 from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from command.checks import SettingsError
 from train.dqn import champion
 from train.dqn.acting import acting_network
 from train.dqn.mixture import MixturePlayer
+from train.dqn.named import TABLES, file_in, file_of, fingerprint, needs_file
 from train.dqn.network import NetworkPlayer
 from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
@@ -33,7 +32,6 @@ from train.settings.saved import other_keys, settings_of_checkpoint
 
 log = logging.getLogger("evaluate")
 
-TABLES = (".json", ".npz")
 FrozenNetwork = NetworkPlayer | MixturePlayer
 OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # a player by a checkpoint of tabular learning
 
@@ -49,14 +47,6 @@ def player_of(game: Game, text: str, device: torch.device, key: str) -> Player:
         except ValueError as error:
             raise SettingsError(f"{key}: {error}") from None
     return load_frozen(game, text, device, key)
-
-
-def needs_file(game: Game, text: str) -> bool:
-    """Whether a player is made of a file: all but those that the game has by name."""
-    if text in player_names(game):
-        return False
-    named = parse_spec(text)
-    return named is None or named.argument is not None or named.name == CHAMPION
 
 
 def load_frozen(
@@ -153,38 +143,6 @@ def check_game(game: Game, settings: RunSettings, path: Path, key: str = "player
         raise SettingsError(f"{key}: {path} was trained with {trained}, not {game.options}; give the same game options")
 
 
-def file_of(game: Game, text: str) -> Path | None:
-    """The file or run folder that a player is loaded from; None for one that needs none, or is not there.
-
-    Of a folder with policies in tables it is the newest of these, of one with a champion the champion.
-    """
-    named = parse_spec(text)
-    if named is not None and named.argument is not None:
-        text = named.argument
-    if text == CHAMPION:
-        return champions.champion_file(game.name)
-    path = Path(text)
-    tables = sorted(path.glob("policies/*.npz"), key=lambda table: (len(table.name), table.name))
-    if tables:
-        return tables[-1]
-    if (path / champions.FILE).is_file():
-        return path / champions.FILE
-    return path if text and (path.exists() or path.suffix in TABLES) else None
-
-
-def fingerprint(game: Game, text: str) -> str:
-    """What tells a player from another that has the same name: the sha256 of its file; "" for one without.
-
-    Raises CheckpointError when no checkpoint of its run is whole.
-    """
-    path = file_of(game, text) if needs_file(game, text) else None
-    return "" if path is None else hashlib.sha256(_file_in(path).read_bytes()).hexdigest()
-
-
-def _file_in(path: Path) -> Path:
-    return checkpoint.load_named(path)[0] if path.is_dir() else path
-
-
 def holds_table(state: Mapping[str, Any]) -> bool:
     """Whether a checkpoint is one of tabular learning of a small game."""
     return "visits" in state
@@ -227,7 +185,7 @@ def check_players(settings: TrainSettings) -> None:
             load_frozen(game, name, cpu, key)
             path = file_of(game, name)
             assert path is not None
-            file = _file_in(path).resolve()
+            file = file_in(path).resolve()
             if settings.folder.resolve() in file.parents:
                 raise SettingsError(f"{key}: {name} is the run itself; a network learns against itself as `network`")
             if file in called:

@@ -17,7 +17,7 @@ from evaluate.tournament.__main__ import main
 from evaluate.tournament.settings import TournamentSettings
 from tests.train.runs import small
 from train.__main__ import main as train
-from train.dqn.frozen import fingerprint
+from train.dqn.named import fingerprint
 from train.run import checkpoint
 from tressette import GAME
 

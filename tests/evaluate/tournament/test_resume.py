@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from command.checks import SettingsError
-from evaluate.tournament import __main__ as command
 from evaluate.tournament import crews
+from evaluate.tournament import run as command
 from evaluate.tournament.__main__ import main
 from evaluate.tournament.crews import CrewLostError, Growing, Processes
 from evaluate.tournament.journal import ABOUT, BATCHES, Journal
