@@ -61,7 +61,7 @@ def _name(player: str | Path | Run) -> str:
     if isinstance(player, str):
         return same_spelling(player)
     if not _is_named(player):
-        raise SettingsError(f"players: by name, a path or a run here, not {type(player).__name__}")
+        raise SettingsError("players", f"by name, a path or a run here, not {type(player).__name__}")
     return str(player if isinstance(player, Path) else player.folder)
 
 

@@ -68,7 +68,7 @@ def beside_exact(solved: Solved, source: Path) -> Beside:
 def _check_same(solved: Solved, learned: RunSettings, source: Path) -> None:
     same = learned.game_name == solved.game.name and learned.load_game().options == solved.game.options
     if not same or learned.reward_name(solved.game) != solved.reward:
-        raise SettingsError(f"table: {source} was learned with {learned.game}; give the same game and options")
+        raise SettingsError("table", f"{source} was learned with {learned.game}", "give the same game and options")
 
 
 # ---------------------------------------------------------------------- tables
@@ -205,7 +205,7 @@ def make_folder(name: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
+        raise SettingsError("folder", f"cannot write to {folder} ({error.strerror})", "choose another") from None
     return folder
 
 

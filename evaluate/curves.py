@@ -10,6 +10,8 @@ from pathlib import Path
 
 import matplotlib
 
+from cards.errors import InputError
+
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -34,9 +36,9 @@ def read_curves(run: Path) -> dict[str, Curve]:
             for row in csv.DictReader(file):
                 _add(curves, row)
     except (ValueError, KeyError, TypeError, csv.Error) as error:
-        raise ValueError(f"{path}: not the metrics of a run ({type(error).__name__}: {error})") from None
+        raise InputError(path, f"not the metrics of a run ({type(error).__name__}: {error})") from None
     if not curves:
-        raise ValueError(f"{path}: holds no rows yet")
+        raise InputError(path, "holds no rows yet")
     return curves
 
 

@@ -40,7 +40,7 @@ class RecordSettings:
     def __post_init__(self) -> None:
         check_range("deals", self.deals, 1, MAX_DEALS)
         if not self.to:
-            raise SettingsError("to: the file to write, as in to=games.jsonl")
+            raise SettingsError("to", "the file to write, as in to=games.jsonl")
         _ = self.tournament
 
     @property
@@ -68,7 +68,7 @@ def _main(arguments: Sequence[str]) -> int:
         return 0
     path, tournament = Path(settings.to), settings.tournament
     if path.exists() and not settings.overwrite:
-        raise SettingsError(f"to: {path} is there; name another file, or say overwrite=true")
+        raise SettingsError("to", f"{path} is there", "name another file, or say overwrite=true")
     worker = Worker(tournament)
     units = list(_units(settings, tournament, worker))
     for player in tournament.players:

@@ -51,7 +51,9 @@ def _main(arguments: Sequence[str]) -> int:
 
         return run_app(settings, given)
     if settings.watch is not None:
-        raise SettingsError("watch: lines of text show no games to look on at; use ui=app in a terminal, or serve=true")
+        raise SettingsError(
+            "watch", "lines of text show no games to look on at", "use ui=app in a terminal, or serve=true"
+        )
     try:
         with interrupt_at((signal.SIGTERM, signal.SIGHUP)):  # the game is saved, as at Ctrl-C
             return _sit_down(settings, given)

@@ -13,6 +13,7 @@ from cards.champions import FILE
 from cards.play import Actions, Decisions, play
 from cards.splitmix import stream
 from command.checks import SettingsError
+from tests.errors import error_about
 from tests.train.runs import settings
 from train.dqn import champion
 from train.dqn.acting import build_network
@@ -67,7 +68,7 @@ def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> 
     expected = NetworkPlayer(network.to_format(torch.float32)).values(words)
     assert np.allclose(player.values(words), expected, rtol=0.05, atol=0.5)  # players round to their device's format
     assert isinstance(load_frozen(game, str(tmp_path), CPU), NetworkPlayer)  # by its folder
-    with pytest.raises(SettingsError, match=r"seats: .* was trained with .*signals=True.*; give the same game options"):
+    with error_about(SettingsError, "seats", "signals=True", hint="same game options"):
         load_champion(GAME, path, CPU, "seats")
 
 
@@ -115,7 +116,7 @@ def test_weights_that_are_no_numbers_do_not_play(tmp_path: Path, chosen: TrainSe
 def test_weights_of_another_shape_are_one_line(tmp_path: Path, chosen: TrainSettings) -> None:
     path, (weights,) = tmp_path / FILE, networks(chosen, 1)
     champion.write(path, chosen, [{name: value[:1] for name, value in weights.items()}], {})
-    with pytest.raises(CheckpointError, match="its weights do not fit the network of its settings"):
+    with error_about(CheckpointError, path):
         load_champion(chosen.load_game(), path, CPU)
 
 
