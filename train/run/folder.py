@@ -112,7 +112,7 @@ class RunFolder:
         """Raises SettingsError for a run that was started with other values."""
         before = found.state.get("settings")
         if not isinstance(before, dict):
-            raise checkpoint.CheckpointError(f"{found.path}: holds no settings")
+            raise checkpoint.CheckpointError(found.path, "holds no settings")
         changed = {
             key: values
             for key, values in changes(self._with_rules(before), asdict(self._settings)).items()

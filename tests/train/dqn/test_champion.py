@@ -85,19 +85,18 @@ def test_a_bit_that_flips_anywhere_is_seen(tmp_path: Path, chosen: TrainSettings
 
 
 def one_line(path: Path) -> str:
-    with pytest.raises(CheckpointError) as caught:
+    with error_about(CheckpointError, path) as caught:
         champion.read(path)
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
     return str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("header", "says"),
     [
-        (None, "holds no network of busso"),
-        ({}, "holds no network of busso"),
-        ({"format": 2}, "its format is 2, of a newer busso"),
-        ({"format": 1, "sha256": "0"}, "damaged (its checksum does not match)"),
+        (None, "holds no network"),
+        ({}, "holds no network"),
+        ({"format": 2}, "newer busso"),
+        ({"format": 1, "sha256": "0"}, "checksum"),
     ],
 )
 def test_files_of_others(tmp_path: Path, header: dict[str, Any] | None, says: str) -> None:
