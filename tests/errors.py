@@ -22,7 +22,8 @@ def error_about(
     assert "\n" not in str(error)
 
 
-def key_of(text: str) -> str:
-    """What the error of a command is about, which is the only line that it prints."""
-    assert text.startswith("error: ") and text.count("\n") == 1, text
-    return text.removeprefix("error: ").partition(": ")[0]
+def key_of(text: str, alone: bool = True) -> str:
+    """What the error of a command is about, in its only line that begins with `error: `; `alone`: its only line."""
+    (line,) = [line for line in text.splitlines() if line.startswith("error: ")]
+    assert not alone or text == f"{line}\n", text
+    return line.removeprefix("error: ").partition(": ")[0]

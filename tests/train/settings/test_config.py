@@ -6,6 +6,7 @@ import pytest
 
 from command.checks import SettingsError
 from command.compose import CONF, as_yaml, compose, settings_from_dict
+from tests.errors import error_about
 from train.settings.algorithms import settings_of
 from train.settings.dqn import TrainSettings
 
@@ -97,12 +98,12 @@ BAD = {
     "evaluation.opponents=greedy": "evaluation.opponents",
     "evaluation.opponents=[random,random]": "evaluation.opponents",
     "rollout.gpus_per_worker=1.5": "rollout.gpus_per_worker",
-    "game=tresette": "tressette",
-    "learner..lr=1": "learner",
+    "game=tresette": "game",
+    "learner..lr=1": "learner..lr",
     "learner=5": "learner",
     "episodes=many": "episodes",
     "minutes=0": "minutes",
-    "algo.dqn=1": "algo",
+    "algo.dqn=1": "algo.dqn",
     "seed=-1": "seed",
     "exploration.share=1.5": "exploration.share",
     "episodes=0": "episodes",
@@ -117,16 +118,15 @@ BAD = {
     "league.recent=1.5": "league.recent",
     "league.every_episodes=0": "league.every_episodes",
     "learner.lr": "learner.lr",
-    "=": "override",
+    "=": "",
 }
 
 
 @pytest.mark.parametrize("override", BAD)
 def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
-    with pytest.raises(SettingsError) as caught:
+    with error_about(SettingsError, BAD[override]) as caught:
         compose(TrainSettings, "train", [override])
-    message = str(caught.value)
-    assert BAD[override] in message and "\n" not in message and len(message) < 600  # the choices of a group are listed
+    assert len(str(caught.value)) < 600  # the choices of a group are listed
 
 
 def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:

@@ -75,14 +75,14 @@ def test_cluster_that_is_not_there(
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     assert main(small(tmp_path, "rollout=ray")) == 2
-    assert key_of(capsys.readouterr().err) == "RAY_ADDRESS"
+    assert key_of(capsys.readouterr().err, alone=False) == "RAY_ADDRESS"
     with error_about(SettingsError, "RAY_ADDRESS", "127.0.0.1:1"):
         nodes_of_cluster(settings(tmp_path, "rollout=ray"))
 
 
 def test_more_gpus_than_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(small(tmp_path, "rollout=ray", "rollout.gpus_per_worker=99")) == 2
-    assert key_of(capsys.readouterr().err) == "rollout.gpus_per_worker"
+    assert key_of(capsys.readouterr().err, alone=False) == "rollout.gpus_per_worker"
     assert not checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")  # it is free for other settings
 
 
