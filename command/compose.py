@@ -160,9 +160,7 @@ def _one_line(error: Exception) -> SettingsError:
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     key = getattr(cause, "full_key", None) or ""
-    if choice := re.search(
-        r"Could not find '(.+)/([^/]+)'", text
-    ):  # those that there are stand on the lines that follow
+    if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
         there = [line for line in lines[2:20] if "search path" not in line and "provider=" not in line]
         return SettingsError(choice[1], f"there is no {choice[2]!r}", f"there are {', '.join(there)}")
     if "is not a ListConfig" in text or "to list" in text.lower():

@@ -268,8 +268,8 @@ ERRORS = {
     ("hint=greedy",): "hint",
     ("volume=3",): "volume",
     ("game.limit=3",): "game.limit",
-    ("record=/",): "error",
-    ("save=/",): "error",
+    ("record=/",): "/",
+    ("save=/",): "/",
     ("opponents=runs/nowhere",): "players",
 }
 
