@@ -63,10 +63,10 @@ def _main(arguments: Sequence[str]) -> int:
         return 0
     known = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
     if unknown := [name for name in arguments if name not in known]:
-        raise UserError(f"{unknown[0]}: no such game; there are {', '.join(known)}")
+        raise UserError(unknown[0], "no such game", f"there are {', '.join(known)}")
     store = compiled.store()
     if store.problem is not None:
-        raise UserError(f"compiled code cannot be kept: {store.problem}; BUSSO_CACHE names another folder")
+        raise UserError("BUSSO_CACHE", f"compiled code cannot be kept: {store.problem}", "name another folder")
     start = time.monotonic()
     failed = False
     for filled in _side_by_side(arguments or known):
