@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.errors import InputError
 from cards.game import Game
 
 if TYPE_CHECKING:
@@ -111,9 +112,8 @@ def seatings(game: Game, seating: str = ALTERNATE) -> NDArray[np.uint8]:
     if seating == ONE_AGAINST_MANY:
         if len(game.teams) != game.seats or game.seats < 2:
             what = "has one seat" if game.seats == 1 else "is played in teams"
-            raise ValueError(
-                f"{seating} needs seats that each play for themselves, and {game.name} {what}; use alternate"
-            )
+            problem = f"{seating} needs seats that each play for themselves, and {game.name} {what}"
+            raise InputError("seating", problem, "use alternate")
         return 1 - np.eye(game.seats, dtype=np.uint8)
     first = np.zeros(game.seats, np.uint8)
     for index, team in enumerate(game.teams):

@@ -117,7 +117,9 @@ def _main(arguments: Sequence[str]) -> int:
     print(table, end="")
     print(f"written to {folder / name}.md and .json", file=sys.stderr)
     if failed:
-        raise AblationError(f"{len(failed)} of {len(planned)} runs failed; see {', '.join(map(str, failed))}")
+        raise AblationError(
+            "rows", f"{len(failed)} of {len(planned)} runs failed", f"see {', '.join(map(str, failed))}"
+        )
     return 0
 
 
@@ -145,7 +147,7 @@ def trials(settings: AblationSettings) -> list[Trial]:
             try:
                 found.append(Trial(row, seed, overrides, _settings(overrides)))
             except SettingsError as error:
-                raise SettingsError(f"rows.{row}: {error}") from None
+                raise SettingsError(f"rows.{row}", error) from None
     return found
 
 

@@ -68,7 +68,7 @@ def beside_exact(solved: Solved, source: Path) -> Beside:
 def _check_same(solved: Solved, learned: RunSettings, source: Path) -> None:
     same = learned.game_name == solved.game.name and learned.load_game().options == solved.game.options
     if not same or learned.reward_name(solved.game) != solved.reward:
-        raise SettingsError(f"table: {source} was learned with {learned.game}; give the same game and options")
+        raise SettingsError("table", f"{source} was learned with {learned.game}", "give the same game and options")
 
 
 # ---------------------------------------------------------------------- tables

@@ -33,11 +33,11 @@ class CompareSettings:
     def __post_init__(self) -> None:
         runs = runs_of(self.run)
         if len(runs) < 2:
-            raise SettingsError("run: two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
+            raise SettingsError("run", "two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
         places = [Path(run).resolve() for run in runs]
         for number, place in enumerate(places):
             if place in places[:number]:
-                raise SettingsError(f"run: {runs[number]} is given twice; each run once")
+                raise SettingsError("run", f"{runs[number]} is given twice", "each run once")
         check_range("samples", self.samples, 100, _MOST_SAMPLES)
         check_range("seed", self.seed, 0, MAX_SEED)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cards.errors import InputError
 from command.line import example_text
 from command.progress import Progress
 
@@ -32,9 +33,9 @@ def read_curves(run: Path) -> dict[str, Curve]:
             for row in csv.DictReader(file):
                 _add(curves, row)
     except (ValueError, KeyError, TypeError, csv.Error) as error:
-        raise ValueError(f"{path}: not the metrics of a run ({type(error).__name__}: {error})") from None
+        raise InputError(path, f"not the metrics of a run ({type(error).__name__}: {error})") from None
     if not curves:
-        raise ValueError(f"{path}: holds no rows yet")
+        raise InputError(path, "holds no rows yet")
     return curves
 
 

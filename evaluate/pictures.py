@@ -11,6 +11,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from cards.errors import InputError
 from cards.mdp import NOWHERE, Layout
 from command.checks import SettingsError
 from evaluate.curves import read_curves
@@ -26,7 +27,7 @@ def make_folder(name: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
+        raise SettingsError("folder", f"cannot write to {folder} ({error.strerror})", "choose another") from None
     return folder
 
 
@@ -110,7 +111,7 @@ def learning_curves(run: Path, columns: Sequence[str], title: str, path: Path) -
     curves = read_curves(run)
     shown = {name: curves[name] for name in columns if name in curves}
     if not shown:
-        raise ValueError(f"{run}: its metrics.csv holds none of {', '.join(columns)}")
+        raise InputError(run, f"its metrics.csv holds none of {', '.join(columns)}")
     figure = Figure(figsize=(7, 0.6 + 1.9 * len(shown)), layout="constrained")
     for axes, (name, (steps, numbers)) in zip(
         figure.subplots(len(shown), sharex=True, squeeze=False)[:, 0], shown.items(), strict=True

@@ -48,7 +48,7 @@ def load_player(game: Game, spec: str, device: torch.device) -> Player:
     if named is not None and named.name in KINDS:
         return _from_file(game, named, device)
     if spec != CHAMPION and file_of(game, spec) is None and not ("/" in spec or Path(spec).suffix or not spec):
-        raise SettingsError(_no_player(game, spec))
+        raise _no_player(game, spec)
     from train.dqn.frozen import load_frozen
 
     return load_frozen(game, spec, device, of_table=_learned_player)
@@ -69,7 +69,7 @@ def player_without_file(game: Game, spec: str) -> Player | None:
             return None
         return named_player(game, spec)
     except ValueError as error:
-        raise _refused(error) from None
+        raise SettingsError("players", error) from None
 
 
 def _from_file(game: Game, spec: Spec, device: torch.device) -> Player:
@@ -77,22 +77,19 @@ def _from_file(game: Game, spec: Spec, device: torch.device) -> Player:
 
     try:
         if not spec.argument:
-            raise SettingsError(f"{spec}: {spec.name} needs a run, as in {spec.name}(runs/{game.name}/default)")
+            raise SettingsError("players", f"{spec} needs a run", f"write {spec.name}(runs/{game.name}/default)")
         return KINDS[spec.name](game, Path(spec.argument), spec.options, device)
     except CheckpointError:
         raise
     except ValueError as error:
-        raise _refused(error) from None
+        raise SettingsError("players", error) from None
 
 
-def _refused(error: ValueError) -> SettingsError:
-    return SettingsError(f"players: {str(error).removeprefix('players: ')}")
-
-
-def _no_player(game: Game, spec: str) -> str:
+def _no_player(game: Game, spec: str) -> SettingsError:
     others = "".join(f", {name}(RUN)" for name in KINDS)
     known = ", ".join([*player_names(game), CHAMPION])
-    return f"players: {game.name} has no player {spec!r}; it has {known}{others}, or give a run folder"
+    hint = f"it has {known}{others}, or give a run folder"
+    return SettingsError("players", f"{spec}: {game.name} has no such player", hint)
 
 
 def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlayer:
@@ -105,9 +102,8 @@ def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlaye
     table = table_of(path, state)
     check_game(game, table.settings, path)
     if table.settings.policy is not None:
-        raise SettingsError(
-            f"players: {path} holds what {table.settings.policy} is worth, learned by {table.settings.algo}, and no "
-            "choice of actions; name a run of algo=q_learning, or a player that the game has by name"
-        )
+        holds = f"{path} holds what {table.settings.policy} is worth, learned by {table.settings.algo}"
+        hint = "name a run of algo=q_learning, or a player that the game has by name"
+        raise SettingsError("players", f"{holds}, and no choice of actions", hint)
     model = load_model(table.settings)
     return TablePlayer(model.index, learned_policy(model.mdp, table.values))

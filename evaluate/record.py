@@ -42,7 +42,7 @@ class RecordSettings:
     def __post_init__(self) -> None:
         check_range("deals", self.deals, 1, MAX_DEALS)
         if not self.to:
-            raise SettingsError("to: the file to write, as in to=games.jsonl")
+            raise SettingsError("to", "the file to write, as in to=games.jsonl")
         _ = self.tournament
 
     @property
@@ -70,7 +70,7 @@ def _main(arguments: Sequence[str]) -> int:
         return 0
     path, tournament = Path(settings.to), settings.tournament
     if path.exists() and not settings.overwrite:
-        raise SettingsError(f"to: {path} is there; name another file, or say overwrite=true")
+        raise SettingsError("to", f"{path} is there", "name another file, or say overwrite=true")
     from evaluate.tournament.units import Worker  # with Numba, for which --help and --cfg do not wait
 
     worker = Worker(tournament)

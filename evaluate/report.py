@@ -44,15 +44,15 @@ class ReportSettings:
     def __post_init__(self) -> None:
         if (self.run is None) == (self.study is None):
             known = ", ".join(f"study={name}" for name in known_studies())
-            raise SettingsError(f"run: the folder of a run, as in runs/tressette/default, or instead of one {known}")
+            raise SettingsError("run", f"the folder of a run, as in runs/tressette/default, or instead of one {known}")
         if self.study is not None and self.study not in known_studies():
-            raise SettingsError(f"study: one of {', '.join(known_studies())}, not {self.study!r}")
+            raise SettingsError("study", f"one of {', '.join(known_studies())}, not {self.study!r}")
         if self.games is not None:
             check_range("games", self.games, 2, MAX_DEALS)
         check_range("seed", self.seed, 0, MAX_SEED)
         check_range("tricks", self.tricks, 1, _MOST_TRICKS)
         if self.run is not None and not runs_of(self.run):
-            raise SettingsError("run: the folder of a run, not an empty list")
+            raise SettingsError("run", "the folder of a run, not an empty list")
 
     @property
     def target(self) -> Path:
@@ -104,13 +104,14 @@ def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
     for number, other in enumerate(others):
         if not same_but_for_the_seed(run, other):
             raise SettingsError(
-                f"run: {other.folder} differs from {run.folder} in more than its seed; "
-                f"python -m evaluate.compare {run.folder} {other.folder} shows both"
+                "run",
+                f"{other.folder} differs from {run.folder} in more than its seed",
+                f"python -m evaluate.compare {run.folder} {other.folder} shows both",
             )
         twin = next((each for each in (run, *others[:number]) if each.settings.seed == other.settings.seed), None)
         if twin is not None:
             seed = other.settings.seed
-            raise SettingsError(f"run: {other.folder} has the seed of {twin.folder}, {seed}; leave one out")
+            raise SettingsError("run", f"{other.folder} has the seed of {twin.folder}, {seed}", "leave one out")
     return run, others or (seeds_beside(run) if settings.seeds else [])
 
 
@@ -123,7 +124,7 @@ def _of_study(settings: ReportSettings) -> Path:
     try:
         report = study.report(Path(settings.runs), settings.target, settings.games or _GAMES_OF_STUDY, settings.seed)
     except PolicyFileError as error:
-        raise SettingsError(f"runs: {error}") from None
+        raise SettingsError("runs", error) from None
     return page.write(report, settings.target)
 
 

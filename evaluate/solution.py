@@ -61,7 +61,7 @@ def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds
     game = load_configured_game(settings)
     reward = str(settings.get("reward", next(iter(game.rewards))))
     if game.model is None:
-        raise SettingsError(f"game: the states of {game.name} cannot be enumerated, so it cannot be solved exactly")
+        raise SettingsError("game", f"the states of {game.name} cannot be enumerated, so it cannot be solved exactly")
     model = game.model(game.options, reward)
     solution = policy_iteration(model.mdp, watch=watch)
     return Solved(game, reward, model, solution, outcome_probabilities(model, solution.policy))

@@ -35,7 +35,7 @@ class SolveSettings:
     def __post_init__(self) -> None:
         if (self.player is None) != (self.opponent is None):
             missing = "opponent" if self.opponent is None else "player"
-            raise SettingsError(f"{missing}: missing; give both player and opponent, or neither")
+            raise SettingsError(missing, "missing", "give both player and opponent, or neither")
 
     @property
     def player_cards(self) -> list[str]:
@@ -87,7 +87,7 @@ def _located(model: Model, player: Sequence[str], opponent: str) -> int:
     try:
         return model.locate(player, opponent)
     except (HandEndedError, ValueError) as error:
-        raise SettingsError(f"player, opponent: {error}") from None
+        raise SettingsError("player, opponent", error) from None
 
 
 def converse(solved: Solved, settings: SolveSettings) -> None:

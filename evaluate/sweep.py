@@ -140,7 +140,7 @@ def _sort_column(rows: Sequence[Row], column: str | None) -> str | None:
     """The column to sort by: the one named, else the first. Raises SettingsError for one that is not there."""
     columns = _result_columns(rows)
     if column is not None and column not in columns:
-        raise SettingsError(f"--sort: no column {column!r}; there are {', '.join(columns) or 'none yet'}")
+        raise SettingsError("--sort", f"no column {column!r}", f"there are {', '.join(columns) or 'none yet'}")
     return column or next(iter(columns), None)
 
 

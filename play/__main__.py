@@ -51,7 +51,9 @@ def _main(arguments: Sequence[str]) -> int:
 
         return run_app(settings, given)
     if settings.watch is not None:
-        raise SettingsError("watch: lines of text show no games to look on at; use ui=app in a terminal, or serve=true")
+        raise SettingsError(
+            "watch", "lines of text show no games to look on at", "use ui=app in a terminal, or serve=true"
+        )
     from play.plain.ending import interrupt_at
 
     try:

@@ -29,10 +29,12 @@ def seated_player(game: Game, spec: str) -> Player:
 
             return named_player(game, spec)
     except ValueError as error:
-        raise SettingsError(f"players: {str(error).removeprefix('players: ')}") from None
+        raise SettingsError("players", error) from None
     if named is not None and named.argument is None and "/" not in spec and spec != CHAMPION and not _is_there(spec):
         known = ", ".join([*player_names(game), CHAMPION, "search(RUN)", HUMAN])
-        raise SettingsError(f"players: {game.name} has no player {spec!r}; it has {known}, or give a run folder")
+        raise SettingsError(
+            "players", f"{spec}: {game.name} has no such player", f"it has {known}, or give a run folder"
+        )
     import torch
 
     from evaluate.players import load_player

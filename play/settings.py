@@ -50,11 +50,11 @@ class PlaySettings:
         for key in ("record", "save"):
             require(getattr(self, key) != "", key, "a file", "")
         if self.serve and self.ui == PLAIN:
-            raise SettingsError("ui: lines of text are not served; leave ui out, or serve")
+            raise SettingsError("ui", "lines of text are not served", "leave ui out, or serve")
         require(self.watch != "", "watch", f"{AGENTS}, or a file of records", "")
         many = isinstance(self.opponents, list) and self.opponents and all(isinstance(o, str) for o in self.opponents)
         if self.opponents is not None and not isinstance(self.opponents, str) and not many:
-            raise SettingsError(f"opponents: a player, or a list with one for each, not {self.opponents!r}")
+            raise SettingsError("opponents", f"a player, or a list with one for each, not {self.opponents!r}")
 
 
 def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
@@ -65,9 +65,9 @@ def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
     partners = [seat for seat in team if seat != settings.seat]
     others = [seat for seat in range(game.seats) if seat not in team]
     if not others and settings.opponents is not None:
-        raise SettingsError(f"opponents: {game.name} has one seat, and the dealer plays by a rule; leave this out")
+        raise SettingsError("opponents", f"{game.name} has one seat, and the dealer plays by a rule", "leave this out")
     if not partners and settings.partner is not None:
-        raise SettingsError(f"partner: in {game.name} everybody plays alone; leave this out")
+        raise SettingsError("partner", f"in {game.name} everybody plays alone", "leave this out")
     names = _opponents(settings, game, len(others))
     seats = {settings.seat: HUMAN, **dict(zip(others, names, strict=True))}
     players = [name for name in names if name != HUMAN] or [default_opponent(game)]
@@ -93,7 +93,7 @@ def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:
         return [settings.opponents or default_opponent(game)] * number
     if len(settings.opponents) != number:
         raise SettingsError(
-            f"opponents: {len(settings.opponents)}, but there are {number}; give one for all, or {number}"
+            "opponents", f"{len(settings.opponents)}, but there are {number}", f"give one for all, or {number}"
         )
     return settings.opponents
 
@@ -106,7 +106,7 @@ def check_match(settings: PlaySettings, game: Game) -> None:
         try:
             match_rules(game, settings.match)
         except ValueError as error:
-            raise SettingsError(f"match: {error}") from None
+            raise SettingsError("match", error) from None
 
 
 def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given: Iterable[str], game: Game) -> None:
@@ -128,4 +128,4 @@ def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given:
 
 def _same(path: Path, key: str, wanted: Any, saved: Any) -> None:
     if wanted != saved:
-        raise SettingsError(f"{key}: {wanted}, but {path} goes on with {saved}; leave {key} out, or give another save")
+        raise SettingsError(key, f"{wanted}, but {path} goes on with {saved}", f"leave {key} out, or give another save")

@@ -97,7 +97,9 @@ def examine(arguments: Sequence[str]) -> int:
 
     settings = with_shape_of_start(at_the_door(options.overrides, this_machine())).settings
     if not isinstance(settings, TrainSettings):
-        raise SettingsError(f"doctor: looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray")
+        raise SettingsError(
+            "doctor", f"looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray"
+        )
     check_players(settings)
     with Progress("measuring", None):
         findings = doctor.examine(settings)

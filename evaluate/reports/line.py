@@ -23,7 +23,7 @@ def with_runs(arguments: Sequence[str]) -> list[str]:
     if not runs:
         return others
     if any(each.startswith("run=") for each in others):
-        raise SettingsError(f"run: given as run= and by itself ({runs[0]}); say it in one way")
+        raise SettingsError("run", f"given as run= and by itself ({runs[0]})", "say it in one way")
     return [f"run={_listed(runs)}", *others]
 
 
@@ -42,7 +42,7 @@ def runs_of(setting: object) -> list[str]:
     found: list[Any] = list(setting) if isinstance(setting, list) else [] if setting is None else [setting]
     for each in found:
         if not isinstance(each, str) or not each.strip():
-            raise SettingsError(f"run: the folder of a run, or a list of them, not {each!r}")
+            raise SettingsError("run", f"the folder of a run, or a list of them, not {each!r}")
     return found
 
 

@@ -122,8 +122,9 @@ class Worker:
             self._players[name] = load_player(self.game, name, self._device) if player is None else player
             if name in self._files and fingerprint(self.game, name) != self._files[name]:
                 raise SettingsError(
-                    f"players: the file of {name} has changed since the tournament began; name a checkpoint file, or "
-                    "wait for the end of its training"
+                    "players",
+                    f"the file of {name} has changed since the tournament began",
+                    "name a checkpoint file, or wait for the end of its training",
                 )
         return self._players[name]
 

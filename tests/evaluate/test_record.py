@@ -52,7 +52,7 @@ def test_what_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path = tmp_path / "games.jsonl"
     path.write_text("mine\n")
     assert main([f"to={path}", "players=[greedy,random]"]) == 2
-    assert "name another file, or say overwrite=true" in capsys.readouterr().err and path.read_text() == "mine\n"
+    assert "overwrite=true" in capsys.readouterr().err and path.read_text() == "mine\n"
     assert len(recorded(path, "players=[greedy,random]", "deals=1", "overwrite=true")) == 2
     path.unlink()
     assert main([f"to={path}", "players=[greedy,nobody]"]) == 2 and not path.exists()

@@ -53,7 +53,7 @@ def named(setting: str, device: torch.device) -> bool | None:
     """Whether `network.first_layer` says to gather; None where a measurement shall say. Raises SettingsError."""
     if device.type != "cpu":
         if setting == "gather":
-            raise SettingsError("network.first_layer: gather is for CPUs; say auto or unpack")
+            raise SettingsError("network.first_layer", "gather is for CPUs", "say auto or unpack")
         return False
     return None if setting == "auto" else setting == "gather"
 

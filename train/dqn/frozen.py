@@ -15,6 +15,7 @@ import torch
 
 from cards import champions
 from cards.champions import CHAMPION
+from cards.errors import InputError
 from cards.game import Game
 from cards.play import Player, named_player
 from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
@@ -45,7 +46,7 @@ def player_of(game: Game, text: str, device: torch.device, key: str) -> Player:
         try:
             return named_player(game, text)
         except ValueError as error:
-            raise SettingsError(f"{key}: {error}") from None
+            raise SettingsError(key, error) from None
     return load_frozen(game, text, device, key)
 
 
@@ -55,7 +56,7 @@ def load_frozen(
     """The player of a file; `of_table` makes one of a checkpoint of tabular learning. Raises as `player_of`."""
     path = file_of(game, text)
     if path is None:
-        raise SettingsError(f"{key}: {_missing(game, text)}")
+        raise _missing(game, text, key)
     if path.suffix in TABLES:
         return _table_player(game, path, key)
     if path.suffix == champion.SUFFIX:
@@ -64,7 +65,7 @@ def load_frozen(
     if not holds_table(state):
         return load_network(game, path, state, device, key)[0]
     if of_table is None:
-        raise SettingsError(f"{key}: {path} holds a table of {game.name}, which plays in tournaments alone")
+        raise SettingsError(key, f"{path} holds a table of {game.name}, which plays in tournaments alone")
     return of_table(game, path, state)
 
 
@@ -74,7 +75,7 @@ def load_learned(
     """The network, or mixture of them, of a run, a checkpoint or a champion, its file and its settings."""
     path = file_of(game, text)
     if path is None and text == CHAMPION:
-        raise SettingsError(f"{key}: {_missing(game, text)}")
+        raise _missing(game, text, key)
     path = path or Path(text)
     if path.suffix == champion.SUFFIX:
         return path, *load_champion(game, path, device, key)
@@ -94,7 +95,7 @@ def load_network(
         weights = state["acting"]
         older, rows = "inputs" not in state["settings"]["network"], len(weights["input.weight"])
     except (KeyError, TypeError, SettingsError) as error:
-        raise CheckpointError(f"{path}: holds no network that can play ({error})") from None
+        raise CheckpointError(path, f"holds no network that can play ({error})") from None
     if keys := other_keys(TrainSettings, state["settings"]):
         log.info("%s: %s", path, keys)
     check_game(game, settings, path, key)
@@ -106,7 +107,7 @@ def load_network(
 def _inputs_of_older(game: Game, settings: TrainSettings, rows: int, path: Path) -> int:
     """Of a version that had no such setting: a row of the first layer for each bit, which is where it was then."""
     if any(getattr(settings.load_game().options, name) for name in game.additions):
-        raise CheckpointError(f"{path}: learned with other observations, by an older version of busso; train it anew")
+        raise CheckpointError(path, "learned with other observations, by an older version of busso", "train it anew")
     return min(game.bits, rows)
 
 
@@ -130,17 +131,19 @@ def _network_player(
         network.load_state_dict(weights)
     except (RuntimeError, AttributeError, TypeError) as error:
         reason = str(error).splitlines()[-1].strip()
-        raise CheckpointError(f"{path}: its weights do not fit the network of its settings ({reason})") from None
+        raise CheckpointError(path, f"its weights do not fit the network of its settings ({reason})") from None
     return NetworkPlayer(network)
 
 
 def check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
     """Raise SettingsError naming `key` when a run was for another game, or other options of it."""
     if settings.game_name != game.name:
-        raise SettingsError(f"{key}: {path} plays {settings.game_name}, not {game.name}; say game={settings.game_name}")
+        raise SettingsError(
+            key, f"{path} plays {settings.game_name}, not {game.name}", f"say game={settings.game_name}"
+        )
     trained = settings.load_game().options
     if not game.suits_players_of(trained):
-        raise SettingsError(f"{key}: {path} was trained with {trained}, not {game.options}; give the same game options")
+        raise SettingsError(key, f"{path} was trained with {trained}, not {game.options}", "give the same game options")
 
 
 def holds_table(state: Mapping[str, Any]) -> bool:
@@ -152,16 +155,18 @@ def _table_player(game: Game, path: Path, key: str) -> TablePlayer:
     try:
         return TablePlayer(numbering_of(game).number, load_policy(path, game))
     except PolicyFileError as error:
-        raise CheckpointError(str(error)) from None
+        raise CheckpointError(*error.args) from None
     except ValueError as error:
-        raise SettingsError(f"{key}: {path}: {error}") from None
+        raise SettingsError(key, InputError(path, error)) from None
 
 
-def _missing(game: Game, text: str) -> str:
+def _missing(game: Game, text: str, key: str) -> SettingsError:
     if text == CHAMPION:
         where = champions.champion_folder(game.name)
-        return f"{game.name} has no champion; python -m evaluate.champion run=RUN to={where} makes one of a run"
-    return f"{text or repr(text)} does not exist; train it first, or name a run folder or a checkpoint"
+        hint = f"python -m evaluate.champion run=RUN to={where} makes one of a run"
+        return SettingsError(key, f"{game.name} has no champion", hint)
+    hint = "train it first, or name a run folder or a checkpoint"
+    return SettingsError(key, f"{text or repr(text)} does not exist", hint)
 
 
 def files_of_training(settings: TrainSettings) -> dict[str, str]:
@@ -187,7 +192,7 @@ def check_players(settings: TrainSettings) -> None:
             assert path is not None
             file = file_in(path).resolve()
             if settings.folder.resolve() in file.parents:
-                raise SettingsError(f"{key}: {name} is the run itself; a network learns against itself as `network`")
+                raise SettingsError(key, f"{name} is the run itself", "a network learns against itself as `network`")
             if file in called:
-                raise SettingsError(f"{key}: {called[file]} and {name} are the same player; each once")
+                raise SettingsError(key, f"{called[file]} and {name} are the same player", "each once")
             called[file] = name

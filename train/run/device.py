@@ -52,12 +52,12 @@ def choose_device(setting: str) -> torch.device:
     try:
         device = torch.device(setting)
     except RuntimeError:
-        raise SettingsError(f"device: auto, cpu, cuda or cuda:N, not {setting!r}") from None
+        raise SettingsError("device", f"auto, cpu, cuda or cuda:N, not {setting!r}") from None
     if device.type not in ("cpu", "cuda"):
-        raise SettingsError(f"device: auto, cpu, cuda or cuda:N, not {setting!r}")
+        raise SettingsError("device", f"auto, cpu, cuda or cuda:N, not {setting!r}")
     problem = _problem(device) if device.type == "cuda" else None
     if problem:
-        raise SettingsError(f"device: PyTorch sees no {setting} it can use ({problem}); say device=cpu")
+        raise SettingsError("device", f"PyTorch sees no {setting} it can use ({problem})", "say device=cpu")
     return _prepared(device) if device.type == "cuda" else device
 
 

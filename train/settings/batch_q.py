@@ -50,7 +50,7 @@ class BatchQSettings(RunSettings):
 
             numbering_of(game)
         except ValueError as error:
-            raise SettingsError(f"algo: {error}") from None
+            raise SettingsError("algo", error) from None
         for opponent in self.evaluation.opponents:
             check_opponent(game, opponent)
         actions = all(0 <= action < game.actions for action in self.unexplored)
