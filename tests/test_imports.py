@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
 HELP_MAY_IMPORT: dict[str, set[str]] = {
     # These describe themselves from where they work on networks.
     name: {"torch", "numba", "safetensors", "tressette", "spike", "jinja2"}
-    for name in ("champion", "export", "review", "tune")
+    for name in ("champion", "export")
 }
 _LINE = re.compile(r"import time: +\d+ \| +\d+ \| +(\S+)")
 
