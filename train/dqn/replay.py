@@ -169,9 +169,7 @@ class ReplayBuffer:
         if state["capacity"] != self.capacity or (priorities is None) != (self._priorities is None):
             raise InputError("replay", "the checkpoint was made with other replay settings")
         if rows.kinds[0].shape != self._data.observation.shape[1:]:
-            raise InputError(
-                "replay", "the checkpoint holds observations of another size, as an older version made them"
-            )
+            raise InputError("replay", "the checkpoint holds observations of another size, of an older version")
         self.bootstraps = state["bootstraps"]
         self._restore_generator(state["generator"].cpu(), state["inserted"])
         self._greatest.copy_(state["greatest"])
