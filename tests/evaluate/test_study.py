@@ -29,7 +29,7 @@ from evaluate.studies._spike_published import (
 from evaluate.studies._spike_wavering import Wavering
 from evaluate.studies.spike import Bench, play_row, table_row, variant_row
 from spike.cards import MATCH
-from tests.errors import key_of
+from tests.errors import error_about, key_of
 from train.__main__ import main
 from train.run.checkpoint import CheckpointError
 
@@ -178,7 +178,7 @@ def test_bad_tables_are_named(runs: Path, tmp_path: Path) -> None:
     table["12180050"] = 1
     path = tmp_path / "policy.json"
     path.write_text(json.dumps(table))
-    with pytest.raises(CheckpointError, match="12180050"):
+    with error_about(CheckpointError, path, "12180050"):
         load_player(load_game("spike"), str(path), CPU)
-    with pytest.raises(SettingsError, match="numbered states"):
+    with error_about(SettingsError, "players", str(path)):
         load_player(load_game("tressette"), str(path), CPU)
