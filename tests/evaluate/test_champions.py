@@ -16,7 +16,7 @@ from evaluate.search.player import SearchPlayer
 from evaluate.tournament.__main__ import main as tournament
 from play.choices import offered_players
 from play.players import seated_player
-from tests.train.runs import settings, small
+from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main as train
 from train.dqn import champion
 from train.dqn.frozen import check_players, fingerprint
@@ -33,10 +33,8 @@ MOST_BYTES = 4_000_000  # of all of them
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = tmp_path_factory.mktemp("champions")
-    assert train(small(runs, "evaluation.every_episodes=1000")) == 0
-    return runs / "tressette" / "small"
+def run(trained_run: TrainedRuns) -> Path:
+    return trained_run()
 
 
 @pytest.fixture(scope="module")

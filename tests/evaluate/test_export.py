@@ -33,9 +33,8 @@ from evaluate.export.onnx_graph import IR, OPSET, graph_of
 from evaluate.export.source import BITS, PACKED, Source, open_source
 from evaluate.players import load_player
 from evaluate.provenance import command_of
+from tests.train.runs import TrainedRuns
 from tests.train.runs import settings as run_settings
-from tests.train.runs import small
-from train.__main__ import main as train
 from train.dqn import champion
 from train.dqn.acting import build_network
 from train.dqn.champion import Champion
@@ -175,10 +174,8 @@ def test_another_action_is_allowed_only_where_two_are_worth_the_same() -> None:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = tmp_path_factory.mktemp("exports")
-    assert train(small(runs)) == 0
-    return runs / "tressette" / "small"
+def run(trained_run: TrainedRuns) -> Path:
+    return trained_run()
 
 
 def front_of(card: Path) -> dict[str, Any]:

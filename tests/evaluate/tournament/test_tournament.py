@@ -20,8 +20,7 @@ from command.checks import SettingsError
 from evaluate.players import load_player
 from evaluate.tournament.__main__ import main
 from tests.chips import Chip
-from tests.train.runs import small
-from train.__main__ import main as train
+from tests.train.runs import TrainedRuns
 from train.dqn.network import NetworkPlayer
 from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
@@ -64,11 +63,9 @@ def test_swapped_players_give_the_mirrored_result() -> None:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(trained_run: TrainedRuns) -> Path:
     """A folder with one small trained run."""
-    folder = tmp_path_factory.mktemp("runs")
-    assert train(small(folder, "network.hidden=[32,32]")) == 0
-    return folder
+    return trained_run("network.hidden=[32,32]").parents[1]
 
 
 def test_tournament_writes_table_csv_json_and_games(
