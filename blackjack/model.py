@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from blackjack.cards import (
@@ -30,6 +29,7 @@ from blackjack.cards import (
     parse_card,
 )
 from blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, blank, check
+from cards.compiled import njit
 from cards.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
 from cards.multisets import Multisets, draw_until
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from blackjack.cards import COPIES, HAND_AFTER, MAX_SUM, RANKS, TEN
 from blackjack.observation import observe
 from cards.batch import Rules
 from cards.bits import bit
+from cards.compiled import njit
 from cards.splitmix import GAMMA, below, mix
 
 STAND, HIT = 0, 1

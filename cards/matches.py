@@ -6,9 +6,9 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cards.compiled import njit
 from cards.duplicate import BATCH, Duel, Outcome, Plays, duel_of
 from cards.game import Game, Games, States
 from cards.play import Player, Watch, play

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cards.compiled import njit
 from cards.game import Game
 from cards.numbering import Numbering, Policy
 from cards.play import Actions, Decisions

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cards.compiled import njit
 from cards.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
 from cards.multisets import Multisets, draw_until
 from sette_mezzo.cards import (

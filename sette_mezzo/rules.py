@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import Rules
 from cards.bits import bit
+from cards.compiled import njit
 from cards.splitmix import GAMMA, below, mix
 from sette_mezzo.cards import COPIES, FACE, HAND_AFTER, MAX_SCORE, RANKS, VALUES
 from sette_mezzo.observation import observe

@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cards.compiled import njit
 from cards.numbering import Numbering
 from spike.cards import DISCARD, FACES, MATCH, NO_BUY, NO_CARD, VALUES
 from spike.showdown import card_sum

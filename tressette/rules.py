@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import Rules
 from cards.bits import bit, has
+from cards.compiled import njit
 from cards.splitmix import GAMMA, below, mix
 from tressette.accusi import accusi_of, accusi_points
 from tressette.cards import CARDS, RANKS, SUIT_MASK, SUITS, THIRDS, THREE, TWO

@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import at
+from cards.compiled import njit
 from cards.game import Games, States
 from tressette.cards import CARDS
 from tressette.players import greedy

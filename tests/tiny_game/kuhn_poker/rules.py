@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 from kuhn_poker.observation import observe
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import Rules
 from cards.bits import bit
+from cards.compiled import njit
 from cards.splitmix import GAMMA, below, mix
 
 CARD_TEXT = "JQK"
