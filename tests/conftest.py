@@ -1,5 +1,7 @@
 """Settings of all tests, and the net under them: time limits, and no process that outlives its test."""
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
