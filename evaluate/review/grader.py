@@ -90,7 +90,7 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
         try:
             adviser = _adviser(game, name, device)
         except UserError as error:
-            problem = SettingsError(*error.args)
+            problem = SettingsError.of(error, "by")
         else:
             return Grader(name, adviser, _limits(game, adviser, limits))
     raise problem
