@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
+PYTEST = $(BIN)/pytest --durations=30
 
 .DEFAULT_GOAL := help
 .PHONY: help install train tensorboard tournament test test-all lint format types imports unit slow cluster bench bench-quick clean docs pictures
@@ -47,14 +48,14 @@ imports: $(READY) ## who may import whom
 	$(BIN)/lint-imports
 
 unit: $(READY) ## pytest without slow tests; ARGS="-k replay" and the like
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/slurm -m 'not slow' $(ARGS)
+	$(PYTEST) -n 2 --dist worksteal --ignore tests/slurm -m 'not slow' $(ARGS)
 
 slow: $(READY) ## pytest of the slow tests
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/slurm -m slow $(ARGS)
+	$(PYTEST) -n 2 --dist worksteal --ignore tests/slurm -m slow $(ARGS)
 
 # Apart from the others and in one process: there is one cluster, and it is timed.
 cluster: $(READY) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
-	$(BIN)/pytest -s tests/slurm $(ARGS)
+	$(PYTEST) -s tests/slurm $(ARGS)
 
 docs: $(READY) ## write docs/settings.md from conf/
 	$(BIN)/python docs/settings.py
