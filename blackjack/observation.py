@@ -11,11 +11,11 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from blackjack.cards import HANDS, KINDS, MAX_SUM, TEN
 from cards.bits import bit, put, put_thermometer
+from cards.compiled import njit
 
 SUM = 0
 SOFT = SUM + MAX_SUM + 2

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from blackjack.rules import HIT, STAND
+from cards.compiled import njit
 
 
 @njit

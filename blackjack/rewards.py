@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from blackjack.rules import over, result
+from cards.compiled import njit
 
 
 @njit

@@ -5,9 +5,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from cards.bits import has
+from cards.compiled import njit
 from cards.splitmix import GAMMA, mix
 
 
@@ -41,8 +41,6 @@ def at(states: Any, game: int) -> Any:
     return states[game]
 
 
-# No cache=True anywhere: Numba does not notice when a called function in another file changes. With nogil=True other
-# threads of Python go on meanwhile; an error is raised with the lock held again.
 @cache
 def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - six loops side by side
     """Compile the loops of a game; the same rules give the same compiled functions."""

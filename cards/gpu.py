@@ -19,10 +19,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import config, cuda, from_dtype, njit
+from numba import config, cuda, from_dtype
 from numpy.typing import NDArray
 
 from cards.batch import Rules, allows, next_bits
+from cards.compiled import njit
 from cards.game import Game, States
 from cards.play import random_legal
 

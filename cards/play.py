@@ -5,11 +5,11 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import next_bits, policy_loop, reward_loop
 from cards.bits import nth_bit, popcount
+from cards.compiled import njit
 from cards.game import Game, Games, States
 from cards.kinds import options_of_player
 from cards.splitmix import below, derive

@@ -5,8 +5,9 @@ of Vigna's public-domain splitmix64.c.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from cards.compiled import njit
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)

@@ -1,9 +1,9 @@
 """Which games follow one another where only the first was named."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cards.compiled import njit
 from cards.splitmix import GAMMA, mix
 
 Seeds = NDArray[np.uint64]

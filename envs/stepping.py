@@ -5,10 +5,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from cards.batch import Rules, allows
 from cards.bits import unpack_into
+from cards.compiled import njit
 
 # What a step says: the seat to move in the lowest bits, and these.
 TURN, OVER, EARNED = 255, 256, 512

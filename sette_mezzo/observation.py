@@ -10,10 +10,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, put, put_thermometer
+from cards.compiled import njit
 from sette_mezzo.cards import HANDS, KINDS, MAX_SCORE
 
 SCORE = 0

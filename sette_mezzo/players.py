@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cards.compiled import njit
 from sette_mezzo.rules import HIT, STICK
 
 

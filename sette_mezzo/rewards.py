@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cards.compiled import njit
 from sette_mezzo.rules import over, result
 
 # What a win, a tie and a loss are worth under each reward.

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cards.bits import bit, lowest, popcount
+from cards.compiled import njit
 from cards.splitmix import GAMMA, below, mix
 from spike.cards import CARDS
 from spike.state import ROUNDS

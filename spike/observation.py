@@ -27,10 +27,10 @@ Thermometers of credits set one bit for each of LEVELS that is reached.
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, put, put_thermometer
+from cards.compiled import njit
 from spike.cards import CARDS, FACES, MAX_VALUE, NO_CARD, VALUES
 from spike.showdown import card_sum
 from spike.state import MAX_SEATS, NO_SEAT, OVER

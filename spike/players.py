@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cards.bits import has
+from cards.compiled import njit
 from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_LOWER, SWAP_SPIKE, VALUES
 from spike.rules import legal, to_match
 from spike.showdown import card_sum

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cards.compiled import njit
 from spike.cards import BUY, MATCH, VALUES
 from spike.rules import price
 from spike.showdown import card_sum

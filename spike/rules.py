@@ -8,11 +8,11 @@ left after a hand. A seat that folds keeps its cards face down until the hand is
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import Rules
 from cards.bits import bit, lowest, popcount
+from cards.compiled import njit
 from cards.splitmix import GAMMA, below, mix
 from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
 from spike.deck import draw, ensure_cards, roll

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import next_bits
 from cards.bits import bit, lowest, nth_bit, popcount
+from cards.compiled import njit
 from cards.game import Game, States
 from cards.kinds import check_samples
 from cards.play import Actions, Decisions

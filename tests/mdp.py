@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit
+from cards.compiled import njit
 from cards.mdp import END, Mdp, legal
 from cards.splitmix import GAMMA, mix, uniform
 from train.tabular.algorithms import action_values

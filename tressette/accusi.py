@@ -10,9 +10,9 @@ Each declaration is one bit of a word; `k` is the place of the rank among ace, t
 """
 
 import numpy as np
-from numba import njit
 
 from cards.bits import bit, has, popcount
+from cards.compiled import njit
 from tressette.cards import ACE, RANKS, SUITS
 
 NAPOLETANA = 0

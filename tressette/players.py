@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cards.bits import bit, has, lowest, popcount
+from cards.compiled import njit
 from tressette.cards import ACE, DECK, FACE_VALUES, RANKS, SUITS, THIRDS, THREE, TWO
 from tressette.rules import BUSSO, NO_CARD, STRISCIO, legal, suit_of, winning_seat
 

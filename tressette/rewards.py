@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cards.compiled import njit
 from tressette.cards import ACE, RANKS, TWO
 from tressette.rules import NO_CARD, POINTS, SEATS, over, points
 

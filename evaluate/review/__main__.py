@@ -83,9 +83,9 @@ def _check_target(settings: ReviewSettings) -> None:
         return
     if target.is_dir() or not target.parent.is_dir():
         why = "is a folder" if target.is_dir() else f"lies in {target.parent}, which is no folder"
-        raise SettingsError(f"to: {target} {why}; name a file, as in to=review.html")
+        raise SettingsError("to", f"{target} {why}", "name a file, as in to=review.html")
     if target.exists() and Path(settings.file).exists() and target.samefile(settings.file):
-        raise SettingsError(f"to: {target} is the file of records itself; name another, as in to=review.html")
+        raise SettingsError("to", f"{target} is the file of records itself", "name another, as in to=review.html")
 
 
 def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
@@ -99,9 +99,9 @@ def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
         found.append(each)
     most = max((_taken(each) for each in found if isinstance(each, Recorded)), default=0)
     if most and settings.seats and min(settings.seats) >= most:
-        raise SettingsError(f"seats: nobody sat in {settings.seats}; seats are 0 to {most - 1} in {settings.file}")
+        raise SettingsError("seats", f"nobody sat in {settings.seats}", f"seats are 0 to {most - 1} in {settings.file}")
     if not found:
-        raise SettingsError(f"file: {settings.file} holds no record; python -m evaluate.record writes some")
+        raise SettingsError("file", f"{settings.file} holds no record", "python -m evaluate.record writes some")
     return found
 
 

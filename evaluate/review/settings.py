@@ -29,7 +29,7 @@ class ReviewSettings:
 
     def __post_init__(self) -> None:
         if not self.file:
-            raise SettingsError("file: name the file of records, as in python -m evaluate.review games.jsonl")
+            raise SettingsError("file", "name the file of records, as in python -m evaluate.review games.jsonl")
         check_one_of("format", self.format, TEXT, JSON, HTML)
         check_one_of("show", self.show, ALL, MISTAKES, SUMMARY)
         if self.hands is not None:

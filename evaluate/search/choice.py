@@ -1,10 +1,10 @@
 """From likelihoods to worlds, and from values to the cards worth another look: compiled loops over decisions."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import next_bits
+from cards.compiled import njit
 from cards.splitmix import below, uniform
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import has
+from cards.compiled import njit
 from cards.game import Games
 from cards.play import Actions, Decisions, Player, random_legal
 from cards.splitmix import GAMMA, mix, uniform

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 
 from cards.batch import Rules
+from cards.compiled import njit
 from cards.game import load_game
 from cards.play import random_legal
 from cards.splitmix import GAMMA, mix, stream

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
 from numpy.typing import NDArray
 
 from cards import conformance
 from cards.bits import bit, lowest, put
+from cards.compiled import njit
 from cards.conformance import CHECKS, Case
 from cards.game import Game, Games, States
 from tests.cards import toy

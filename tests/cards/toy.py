@@ -8,11 +8,11 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import Rules
 from cards.bits import bit, lowest, nth_bit, put
+from cards.compiled import njit
 from cards.conformance import Case
 from cards.game import Game, States
 from cards.splitmix import GAMMA, below, mix

@@ -6,9 +6,10 @@ from dataclasses import fields
 from typing import Any
 
 import torch
-from numba import cuda, njit
+from numba import cuda
 from torch import Tensor
 
+from cards.compiled import njit
 from cards.gpu import THREADS, plain, shared
 from train.dqn.device_block import Rounds
 from train.dqn.replay import TransitionTensors

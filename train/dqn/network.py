@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cards.bits import lowest, unpack
+from cards.compiled import njit
 from cards.game import Games
 from cards.play import Actions, Decisions, random_legal
 from cards.splitmix import GAMMA, mix, uniform

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cards.bits import WORD, bit, lowest, popcount
+from cards.compiled import njit
 from train.dqn.kernels import linear, multiply_into
 from train.dqn.torch_bits import unpack_tensor
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
 from cards.bits import WORD, lowest
+from cards.compiled import njit
 from cards.symmetry import Symmetry
 from train.dqn.kernels import linear, multiply_into
 from train.dqn.packed_linear import (

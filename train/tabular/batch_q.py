@@ -12,10 +12,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, nth_bit, popcount
+from cards.compiled import njit
 from cards.game import Game
 from cards.numbering import Numbering, Policy
 from cards.splitmix import GAMMA, below, mix, uniform

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import Rules
+from cards.compiled import njit
 from cards.game import Game
 
 

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
 def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m train.tune", "tune", arguments, EXAMPLE, multirun=True, explanation=__doc__)
     if find_spec("optuna") is None:
-        raise SettingsError("tune: needs Optuna, which is not installed: pip install 'busso[tune]'")
+        raise SettingsError("tune", "needs Optuna, which is not installed", "pip install 'busso[tune]'")
     search = search_of(options.overrides)
     if options.print_config:
         found = "".join(f"# searched: {key}={dimension}\n" for key, dimension in search.dimensions.items())
@@ -90,7 +90,7 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
             print(f"trial {trial.number + 1}: {error}", file=sys.stderr)
             failures += 1
             if failures >= FAILURES:
-                raise SettingsError(f"tune: {failures} trials in a row failed, the last one: {error}") from None
+                raise SettingsError("tune", f"{failures} trials in a row failed, the last one: {error}") from None
             continue
         if code:
             return code

@@ -6,17 +6,18 @@ a quarter and a half of the samples the worse half of the cards is dropped (sequ
 Somekh, 2013, ICML), so that the samples go where cards are close.
 """
 
-import ctypes
 import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import types
 from numpy.typing import NDArray
 
 from cards.batch import at
 from cards.bits import bit, lowest, popcount
+from cards.compiled import c_function, njit
+from cards.errors import InputError
 from cards.game import Game
 from cards.kinds import check_samples
 from cards.play import Actions, Decisions
@@ -29,11 +30,9 @@ from tressette.search.positions import FRAMES, set_frame
 from tressette.search.sampler import new_tables, prepare, sample
 
 _TABLE_BITS = 14  # 256 kB, which stays in a core's cache
-# Python's own clocks cannot be asked from compiled code that holds no lock.
+# Python's own clocks cannot be asked from compiled code that holds no lock. By name: code with an address is not kept.
 _CLOCK = int(time.CLOCK_MONOTONIC)
-_clock_gettime = ctypes.CDLL(None).clock_gettime
-_clock_gettime.argtypes = [ctypes.c_int, ctypes.c_void_p]
-_clock_gettime.restype = ctypes.c_int
+_clock_gettime = c_function("clock_gettime", types.int32(types.int32, types.voidptr))
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Options:
     def __post_init__(self) -> None:
         check_samples(self.samples)
         if self.ms < 0:
-            raise ValueError(f"ms is the time for a decision, above 0, or 0 to go by samples, not {self.ms:g}")
+            raise InputError("ms", f"the time for a decision, above 0, or 0 to go by samples, not {self.ms:g}")
         check_tricks(self.tricks)
 
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cards.bits import has, highest, lowest, popcount
+from cards.compiled import njit
 from tressette.cards import RANKS, SUIT_MASK, SUITS
 from tressette.rules import SEATS
 from tressette.search.positions import ACES, NOTHING, ONES, ZEROS, above, thirds_of

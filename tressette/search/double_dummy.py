@@ -9,10 +9,10 @@ play for thirds is best for points too.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import lowest
+from cards.compiled import njit
 from tressette.cards import CARDS, RANKS, THIRDS
 from tressette.rules import POINTS, SEATS, over, points
 from tressette.search.bounds import last_trick, sure_against, sure_thirds

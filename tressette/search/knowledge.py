@@ -14,9 +14,9 @@ Nothing else of `state` is looked at: no hand but that of the seat itself, excep
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cards.bits import bit, has, popcount
+from cards.compiled import njit
 from tressette.accusi import HIGH_RANKS, NAPOLETANA, PER_RANK, SAME_RANK
 from tressette.cards import ACE, DECK, RANKS, SUIT_MASK, SUITS, THREE, TWO
 from tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO

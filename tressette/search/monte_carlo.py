@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import lowest, popcount
+from cards.compiled import njit
 from cards.game import Game
 from cards.kinds import check_samples
 from cards.play import Actions, Decisions

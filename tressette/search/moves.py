@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, highest, lowest, popcount
+from cards.compiled import njit
 from tressette.cards import DECK, RANKS, SUITS, THIRDS
 from tressette.search.positions import NOTHING, ONE, ONES, ZEROS, above, legal_cards, suit_mask
 

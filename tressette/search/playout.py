@@ -8,10 +8,10 @@ weakest of the first suit is the lowest bit.
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, lowest, popcount
+from cards.compiled import njit
 from tressette.cards import ACE, RANKS, SUIT_MASK, SUITS, THIRDS
 from tressette.rules import NO_CARD, winning_seat
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cards.bits import bit, popcount
+from cards.compiled import njit
 from tressette.cards import ACE, CARDS, RANKS, SUIT_MASK, SUITS, THIRDS
 from tressette.rules import NO_CARD, SEATS, winning_seat
 

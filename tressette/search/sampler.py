@@ -15,11 +15,11 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import at, next_bits
 from cards.bits import bit, has, popcount
+from cards.compiled import njit
 from cards.game import Games, States
 from cards.splitmix import below_wide
 from tressette.cards import ACE, RANKS, SUIT_MASK, SUITS, THREE

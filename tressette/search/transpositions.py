@@ -18,10 +18,10 @@ A suit is 20 bits of owners, two for each card left, and 7 that say how many car
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import has, highest, nth_bit, popcount
+from cards.compiled import njit
 from cards.splitmix import mix
 from tressette.cards import ACE, RANKS, SUIT_MASK, SUITS
 from tressette.rules import SEATS

@@ -8,10 +8,10 @@ These are the loops over worlds; who gives values (`evaluate.search`) has a netw
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, has, lowest, popcount
+from cards.compiled import njit
 from tressette.cards import CARDS, DECK, RANKS, THIRDS, TWO
 from tressette.observation import observe
 from tressette.rules import NO_CARD, POINTS, apply, begin, legal, over, points

@@ -10,10 +10,10 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.batch import Rules
+from cards.compiled import njit
 from spike import rules as whole
 from spike.cards import CARDS, VALUES
 from spike.state import Options as WholeOptions

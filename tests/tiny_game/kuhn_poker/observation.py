@@ -11,10 +11,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cards.bits import bit, put
+from cards.compiled import njit
 
 OWN_CARD = 0
 OWN_BET = 3

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 from kuhn_poker.rules import BET, PASS
-from numba import njit
 
+from cards.compiled import njit
 from cards.splitmix import uniform
 
 JACK, QUEEN = 0, 1

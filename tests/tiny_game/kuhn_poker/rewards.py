@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 from kuhn_poker.rules import over, returns
-from numba import njit
 from numpy.typing import NDArray
+
+from cards.compiled import njit
 
 
 @njit

@@ -92,7 +92,7 @@ class Gone:
         for k, slot in enumerate(self.slots):
             about = {"request": (k, 1, 0.0, 0), "weights_version": 0, "episode_return": 0.0}
             self._hear("rollout", about, k, slot.write([np.full(3, k, np.uint8)] * 6))
-        self.failure = BackendLostError("gone")
+        self.failure = BackendLostError("rollout=ray", "gone")
         self._hear("failed")
 
     def say(self, name: str, *message: Any) -> None:

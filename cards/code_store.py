@@ -1,0 +1,124 @@
+"""Machine code on disk: one file a function and signature, in a folder that only its user can write.
+
+The folder is $BUSSO_CACHE, else $XDG_CACHE_HOME/busso, else ~/.cache/busso. Whatever goes wrong with it, a function is
+compiled as if there were no folder; one line in the log says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import stat
+import time
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+DAY = 86_400.0
+KEPT = 30 * DAY  # a file that no process has read for so long is removed
+LARGEST = 1 << 29  # bytes of all files; beyond that the longest unread go first
+_DIGEST = hashlib.sha256().digest_size
+_SUFFIX = ".code"
+
+
+def default_folder() -> Path:
+    """Where this user's code is kept. Raises RuntimeError where there is no home."""
+    if named := os.environ.get("BUSSO_CACHE"):
+        return Path(named).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser().absolute() / "busso"
+
+
+class CodeStore:
+    """Files by key in `folder/version`. `problem` says why none are read or written, if so."""
+
+    def __init__(self, folder: Path, version: str) -> None:
+        self.folder = folder
+        self._path = folder / version
+        self.problem: str | None = None
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            for path in (folder, self._path):
+                path.mkdir(mode=0o700, exist_ok=True)
+                _require_private(path)
+        except OSError as error:
+            self._give_up(f"{error.strerror or error}: {error.filename or folder}")
+
+    def read(self, key: str) -> bytes | None:
+        """What was written under this key, or None. A damaged file counts as none."""
+        if self.problem is not None:
+            return None
+        path = self._path / (key + _SUFFIX)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        content = data[_DIGEST:]
+        if hashlib.sha256(content).digest() != data[:_DIGEST]:
+            return None
+        _mark_as_used(path)
+        return content
+
+    def write(self, key: str, content: bytes) -> None:
+        """Put it there in one step: other processes see the whole file or none."""
+        if self.problem is not None:
+            return
+        path = self._path / (key + _SUFFIX)
+        temporary = path.with_suffix(f".{os.getpid()}-{os.urandom(4).hex()}")
+        try:
+            temporary.write_bytes(hashlib.sha256(content).digest() + content)
+            temporary.replace(path)
+        except OSError as error:
+            self._give_up(f"{error.strerror or error}: {path.parent}")
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        self._prune_daily()
+
+    def _give_up(self, problem: str) -> None:
+        self.problem = problem
+        log.info("compiled code is not kept, so every start compiles again: %s", problem)
+
+    def _prune_daily(self) -> None:
+        marker = self.folder / "pruned"
+        with contextlib.suppress(OSError):
+            if marker.exists() and time.time() - marker.stat().st_mtime < DAY:
+                return
+            marker.touch()
+            prune(self.folder)
+
+
+def prune(folder: Path, kept: float = KEPT, largest: int = LARGEST) -> None:
+    """Remove the files that were not read for `kept` seconds, then the longest unread beyond `largest` bytes."""
+    found = []
+    for path in folder.glob("*/*"):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            found.append((status.st_mtime, status.st_size, path))
+    oldest, total = time.time() - kept, sum(size for _, size, _ in found)
+    for used, size, path in sorted(found):
+        unfinished = path.suffix != _SUFFIX and used < time.time() - DAY
+        if used < oldest or total > largest or unfinished:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            total -= size
+    for version in folder.glob("*/"):
+        with contextlib.suppress(OSError):
+            version.rmdir()  # where it is empty
+
+
+def _require_private(path: Path) -> None:
+    """Raise PermissionError unless the folder is the user's own and closed to others: it holds code that is run."""
+    status = path.stat()
+    if status.st_uid != os.geteuid():
+        raise PermissionError(f"{path} belongs to another user")
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        raise PermissionError(f"{path} is open to other users; chmod 700 {path}")
+
+
+def _mark_as_used(path: Path) -> None:
+    """At most once a day, for `prune`."""
+    with contextlib.suppress(OSError):
+        if time.time() - path.stat().st_mtime > DAY:
+            os.utime(path)

@@ -1,0 +1,140 @@
+"""What a compiled function is, as a hash: its bytecode and the values it names, and so through all functions it calls.
+
+Two functions with one fingerprint compile to the same code. The lines, files and comments around them do not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from enum import Enum
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+from numba import types
+
+# A function names attributes of these modules alone. Their versions are part of the cache's folder.
+_STABLE = frozenset({"builtins", "cmath", "llvmlite", "math", "numba", "numpy", "operator", "typing"})
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+
+# What a wrapped function is, or None for anything else: a word for the kind of wrapper, the function, its options.
+Unwrap = Callable[[Any], tuple[str, FunctionType, Any] | None]
+
+
+class IndescribableError(Exception):
+    """A value that a function names could mean something else in another process."""
+
+
+def fingerprint(function: FunctionType, unwrap: Unwrap) -> str:
+    """The hash of a function and all that it calls, 64 hexadecimal digits. Raises IndescribableError."""
+    return _Walk(unwrap).fingerprint(function)
+
+
+class _Walk:
+    """Numbers functions as it meets them, so that functions may call each other."""
+
+    def __init__(self, unwrap: Unwrap) -> None:
+        self._unwrap = unwrap
+        self._met: list[FunctionType] = []
+        self._number: dict[int, int] = {}
+
+    def fingerprint(self, function: FunctionType) -> str:
+        digest = hashlib.sha256()
+        self._reference(function)
+        for met in self._met:  # grows meanwhile
+            digest.update(repr(self._function(met)).encode())
+        return digest.hexdigest()
+
+    def _reference(self, function: FunctionType) -> int:
+        if id(function) not in self._number:
+            self._number[id(function)] = len(self._met)
+            self._met.append(function)
+        return self._number[id(function)]
+
+    def _function(self, function: FunctionType) -> tuple[Any, ...]:
+        cells = function.__closure__ or ()
+        return (
+            function.__module__,
+            function.__qualname__,
+            self._code(function.__code__),
+            self.describe(function.__defaults__),
+            [self.describe(cell.cell_contents) for cell in cells],
+            [(name, self.describe(function.__globals__[name])) for name in _global_names(function)],
+        )
+
+    def _code(self, code: CodeType) -> tuple[Any, ...]:
+        constants = [self.describe(constant) for constant in code.co_consts]
+        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+        return code.co_code, code.co_argcount, code.co_kwonlyargcount, code.co_flags, names, constants
+
+    def describe(self, value: Any) -> Any:  # noqa: PLR0911 - one kind of value a line
+        """The value in terms of numbers, strings and bytes, which print the same in every process."""
+        if isinstance(value, Enum):
+            return _name(type(value)), value.name, self.describe(value.value)
+        if isinstance(value, _PLAIN):
+            return type(value).__name__, value
+        if isinstance(value, tuple):
+            return _class(type(value)), [self.describe(item) for item in value]
+        if isinstance(value, frozenset):
+            return "frozenset", sorted(repr(self.describe(item)) for item in value)
+        if isinstance(value, np.ndarray | np.generic):
+            return _array(np.asarray(value), type(value).__name__)
+        if isinstance(value, np.dtype):
+            return repr(value), value.itemsize
+        if isinstance(value, CodeType):
+            return self._code(value)
+        if isinstance(value, types.Type) and "0x" not in (text := f"{value} {value.key}"):
+            return "type", text
+        return self._named(value)
+
+    def _named(self, value: Any) -> Any:
+        if (wrapped := self._unwrap(value)) is not None:
+            kind, function, options = wrapped
+            return kind, self._reference(function), options
+        if isinstance(value, FunctionType) and not _stable(value.__module__):
+            return "function", self._reference(value)
+        if isinstance(value, ModuleType) and _stable(value.__name__):
+            return "module", value.__name__
+        if isinstance(value, type):
+            return _class(value)
+        if isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc) or callable(value):
+            module = getattr(value, "__module__", None) or getattr(type(value), "__module__", "")
+            if _stable(module):
+                return module, getattr(value, "__qualname__", None) or value.__name__
+        raise IndescribableError(f"{value!r} of {type(value)}")
+
+
+def _global_names(function: FunctionType) -> list[str]:
+    """Globals that it may read, nested functions included; an attribute of the same name does no harm."""
+    names: set[str] = set()
+    codes = [function.__code__]
+    for code in codes:  # grows meanwhile
+        names.update(code.co_names)
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return sorted(name for name in names if name in function.__globals__)
+
+
+def _class(kind: type) -> tuple[Any, ...]:
+    if issubclass(kind, Enum):
+        return _name(kind), [(member.name, repr(member.value)) for member in kind]
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return _name(kind), kind._fields
+    if _stable(kind.__module__) or issubclass(kind, Exception):
+        return (_name(kind),)
+    raise IndescribableError(f"the class {kind!r}")
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _array(array: np.ndarray[Any, Any], kind: str) -> tuple[Any, ...]:
+    if array.dtype.hasobject:
+        raise IndescribableError(f"an array of {array.dtype}")
+    layout = (array.flags.c_contiguous, array.flags.f_contiguous, array.flags.writeable)
+    return kind, repr(array.dtype), array.shape, layout, hashlib.sha256(array.tobytes()).hexdigest()
+
+
+def _stable(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in _STABLE

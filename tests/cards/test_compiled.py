@@ -1,0 +1,353 @@
+"""Code that is kept on disk is taken again, and never in place of other code."""
+
+import gc
+import importlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numba.core.bytecode import FunctionIdentity
+from numba.core.dispatcher import Dispatcher
+
+from cards import code_store, compiled
+from cards.compiled import njit
+from cards.fingerprint import IndescribableError, fingerprint
+
+ROOT = Path(__file__).parents[2]
+LAST = """
+import json
+from cards import compiled
+print(json.dumps({"answer": answer, "taken": sum(compiled.taken.values()), "made": sum(compiled.made.values())}))
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def run(script: str, cache: Path, folder: Path = ROOT, **environment: str) -> dict[str, Any]:
+    """What a process of its own computes as `answer`, and how many functions it took from disk and compiled."""
+    paths = os.pathsep.join((str(folder), str(ROOT)))
+    environment = os.environ | {"BUSSO_CACHE": str(cache), "PYTHONPATH": paths} | environment
+    done = subprocess.run(
+        [sys.executable, "-c", script + LAST], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+TRESSETTE = """
+import numpy as np
+from cards.play import PolicyPlayer, RandomPlayer, play
+from tressette import GAME
+seeds = np.arange(20, dtype=np.uint64)
+players = [PolicyPlayer(GAME.policies["greedy"]), RandomPlayer()]
+_, totals = play(GAME, seeds, players, np.tile(np.array([0, 1, 0, 1], np.uint8), (20, 1)), GAME.rewards["points"])
+answer = totals.sum(axis=0).tolist()
+"""
+
+
+def test_a_second_process_compiles_nothing(cache: Path) -> None:
+    first, second = run(TRESSETTE, cache), run(TRESSETTE, cache)
+    assert first["made"] > 20 and first["taken"] == 0
+    assert second["made"] == 0 and second["taken"] > 5
+    assert first["answer"] == second["answer"]
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    """Three files: what the first says is called by the second, and that by the third."""
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "rule.py").write_text("from cards.compiled import njit\n@njit\ndef worth(card):\n    return card + 1\n")
+    (folder / "trick.py").write_text(
+        "from cards.compiled import njit\nfrom rule import worth\n@njit\ndef total(n):\n    return worth(n) * 10\n"
+    )
+    (folder / "table.py").write_text(
+        "from cards.compiled import njit\nfrom trick import total\nBONUS = 5\n@njit\ndef play(n):\n"
+        "    return total(n) + BONUS\n"
+    )
+    return folder
+
+
+PLAY = "from table import play\nanswer = int(play(1))\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "answer"),
+    [
+        ("rule.py", "card + 1", "card + 2", 35),
+        ("table.py", "BONUS = 5", "BONUS = 6", 26),
+        ("trick.py", "def total(n)", "def total(n, factor=3)", 25),
+        ("trick.py", "* 10", "* (10 if n else 0) + (lambda k: k + 4)(n)", 30),
+    ],
+)
+def test_a_changed_line_of_any_file_is_compiled(
+    cache: Path, rules: Path, file: str, old: str, new: str, answer: int
+) -> None:
+    assert run(PLAY, cache, rules)["answer"] == 25
+    assert run(PLAY, cache, rules) == {"answer": 25, "taken": 1, "made": 0}
+    text = (rules / file).read_text()
+    assert old in text
+    (rules / file).write_text(text.replace(old, new))
+    changed = run(PLAY, cache, rules)
+    assert changed["answer"] == answer and changed["made"] > 0
+    (rules / file).write_text(text)
+    assert run(PLAY, cache, rules) == {"answer": 25, "taken": 1, "made": 0}  # the first is still there
+
+
+def test_comments_and_places_do_not_count(cache: Path, rules: Path, tmp_path: Path) -> None:
+    run(PLAY, cache, rules)
+    text = (rules / "rule.py").read_text()
+    (rules / "rule.py").write_text(f"# a comment\n\n{text}")
+    rules.rename(tmp_path / "elsewhere")
+    assert run(PLAY, cache, tmp_path / "elsewhere")["made"] == 0
+
+
+CLOSURES = """
+import sys
+from cards.compiled import njit
+def adder(n):
+    @njit
+    def add(x):
+        return x + n
+    return add
+"""
+
+
+def test_closures_that_two_processes_kept_are_told_apart(cache: Path, tmp_path: Path) -> None:
+    """By Numba's own numbers, both have the same symbols, and the second that is linked runs the first."""
+    (tmp_path / "adders.py").write_text(CLOSURES)
+    for n in (1, 2):
+        assert run(f"from adders import adder\nanswer = adder({n})(0)\n", cache, tmp_path)["answer"] == n
+    both = run("from adders import adder\nanswer = [adder(1)(0), adder(2)(0), adder(3)(0)]\n", cache, tmp_path)
+    assert both == {"answer": [1, 2, 3], "taken": 2, "made": 1}
+
+
+def test_forked_processes_number_functions_apart() -> None:
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(writer, str(next(FunctionIdentity._unique_ids)).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    forked = int(os.read(reader, 100))
+    os.close(reader)
+    os.close(writer)
+    assert abs(forked - next(FunctionIdentity._unique_ids)) > 1_000_000
+
+
+@pytest.mark.parametrize("many", [8])
+def test_many_processes_at_once(cache: Path, rules: Path, many: int) -> None:
+    with ThreadPoolExecutor(many) as pool:
+        answers = list(pool.map(lambda _: run(PLAY, cache, rules)["answer"], range(many)))
+    assert answers == [25] * many
+    assert run(PLAY, cache, rules)["made"] == 0
+    assert not [path for path in cache.glob("*/*") if path.suffix != ".code"]
+
+
+@njit
+def twice(x: Any) -> Any:
+    return x + x
+
+
+@pytest.fixture
+def kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> code_store.CodeStore:
+    """This process keeps its code in a folder of the test."""
+    store = code_store.CodeStore(cache, "v")
+    monkeypatch.setattr(compiled, "store", lambda: store)
+    return store
+
+
+def again(function: Any) -> Any:
+    """The same function, as a process that has not called it yet would see it."""
+    return njit(function.py_func)
+
+
+def test_cpus_are_told_apart(kept: code_store.CodeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert twice.targetctx.codegen()._get_host_cpu_name() != "znver1"
+    again(twice)(1)
+    monkeypatch.setattr(numba.config, "CPU_NAME", "znver1")
+    before = compiled.made["tests.cards.test_compiled.twice"]
+    assert again(twice)(1) == 2
+    assert compiled.made["tests.cards.test_compiled.twice"] == before + 1
+    assert len(list(kept.folder.glob("*/*.code"))) == 2
+
+
+def made_again() -> int:
+    """How many times `twice` is compiled for one call."""
+    before = compiled.made["tests.cards.test_compiled.twice"]
+    assert again(twice)(21) == 42
+    return compiled.made["tests.cards.test_compiled.twice"] - before
+
+
+def test_what_is_damaged_is_compiled_again(kept: code_store.CodeStore) -> None:
+    assert (made_again(), made_again()) == (1, 0)
+    (file,) = kept.folder.glob("*/*.code")
+    whole = file.read_bytes()
+    for damaged in (b"", whole[:-1], whole[:200], whole[:50] + b"?" + whole[51:]):
+        file.write_bytes(damaged)
+        assert made_again() == 1
+        assert file.read_bytes()[32:52] == whole[32:52]  # mended
+        assert made_again() == 0
+
+
+def test_code_that_does_not_load_is_compiled_again(kept: code_store.CodeStore) -> None:
+    made_again()
+    (file,) = kept.folder.glob("*/*.code")
+    for content in (b"no pickle", __import__("pickle").dumps((["no_such_symbol"], ()))):
+        kept.write(file.stem, content)
+        assert made_again() == 1
+
+
+@pytest.mark.parametrize("part", ["_reduce", "_rebuild"])
+def test_without_a_private_part_of_numba_everything_is_compiled(
+    kept: code_store.CodeStore, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    made_again()
+    monkeypatch.delattr(compiled.CompileResult, part)
+    if part == "_reduce":
+        monkeypatch.setattr(compiled, "store", lambda: code_store.CodeStore(kept.folder, "other"))
+    assert (made_again(), made_again()) == (1, 1)
+
+
+def test_a_folder_that_cannot_be_written_costs_time_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    store = code_store.CodeStore(tmp_path / "file" / "cache", "v")
+    monkeypatch.setattr(compiled, "store", lambda: store)
+    with caplog.at_level("INFO"):
+        assert (made_again(), made_again()) == (1, 1)
+    assert store.problem is not None and str(tmp_path) in store.problem
+
+
+def test_a_full_disk_costs_time_alone(
+    kept: code_store.CodeStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(path: Path, data: bytes) -> int:
+        with path.open("wb") as file:
+            file.write(data[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with caplog.at_level("INFO"):
+        assert (made_again(), made_again()) == (1, 1)
+    assert len(caplog.messages) == 1 and "No space left" in caplog.messages[0]
+    assert not list(kept.folder.glob("*/*"))
+
+
+def test_a_folder_that_others_may_write_is_refused(cache: Path) -> None:
+    cache.mkdir()
+    cache.chmod(0o777)
+    store = code_store.CodeStore(cache, "v")
+    assert store.problem is not None and f"chmod 700 {cache}" in store.problem
+    cache.chmod(0o700)
+    store = code_store.CodeStore(cache, "v")
+    assert store.problem is None
+    assert (cache / "v").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_is_refused(cache: Path) -> None:
+    cache.mkdir(mode=0o700)
+    os.chown(cache, 12345, 12345)
+    assert "another user" in (code_store.CodeStore(cache, "v").problem or "")
+
+
+def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("BUSSO_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert code_store.default_folder() == tmp_path / ".cache" / "busso"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert code_store.default_folder() == tmp_path / "xdg" / "busso"
+    monkeypatch.setenv("BUSSO_CACHE", str(tmp_path / "mine"))
+    assert code_store.default_folder() == tmp_path / "mine"
+
+
+def test_what_is_not_read_for_long_is_removed(kept: code_store.CodeStore) -> None:
+    for age, key in ((40, "old"), (20, "older"), (0.5, "new")):
+        kept.write(key, key.encode())
+        path = kept.folder / "v" / f"{key}.code"
+        then = path.stat().st_mtime - age * code_store.DAY
+        os.utime(path, (then, then))
+    (kept.folder / "gone").mkdir()
+    assert kept.read("older") == b"older"  # as new from now on
+    code_store.prune(kept.folder)
+    assert [kept.read(key) for key in ("old", "older", "new")] == [None, b"older", b"new"]
+    assert not (kept.folder / "gone").exists()
+    code_store.prune(kept.folder, largest=50)
+    assert [kept.read(key) for key in ("older", "new")] == [b"older", None]
+
+
+def _modules() -> list[str]:
+    packages = ("cards", "tressette", "spike", "sette_mezzo", "blackjack", "train", "evaluate", "envs")
+    files = itertools.chain.from_iterable((ROOT / package).rglob("*.py") for package in packages)
+    text = "from cards.compiled import"
+    return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files if text in file.read_text()]
+
+
+@pytest.mark.parametrize("module", _modules())
+def test_everything_compiled_can_be_kept(module: str) -> None:
+    if module == "cards.gpu" or module.startswith("train.dqn.device"):
+        pytest.importorskip("numba_cuda")
+    for value in vars(importlib.import_module(module)).values():
+        if isinstance(value, Dispatcher):
+            assert len(fingerprint(value.py_func, compiled.unwrap)) == 64
+            assert isinstance(value._cache, compiled._Kept)
+
+
+def test_what_means_something_in_one_process_alone_is_not_described() -> None:
+    thing = object()
+
+    def names() -> Any:
+        return thing
+
+    with pytest.raises(IndescribableError):
+        fingerprint(names, compiled.unwrap)
+
+
+def _with(value: Any) -> FunctionType:
+    def names() -> Any:
+        return value
+
+    return names
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, 2),
+        (1, True),
+        (1, 1.0),
+        (np.uint8(1), np.uint64(1)),
+        (np.arange(3), np.arange(4)),
+        (np.zeros((2, 3)), np.zeros((3, 2))),
+        (np.zeros((2, 3)), np.zeros((2, 3)).T.copy().T),
+        ((1, (2, 3)), (1, 2, 3)),
+        (np.dtype([("a", "u1")]), np.dtype([("a", "u1")], align=True).newbyteorder(">")),
+        (np.sum, np.prod),
+        ("a", b"a"),
+    ],
+)
+def test_different_values_have_different_fingerprints(one: Any, other: Any) -> None:
+    assert fingerprint(_with(one), compiled.unwrap) != fingerprint(_with(other), compiled.unwrap)
+    assert fingerprint(_with(one), compiled.unwrap) == fingerprint(_with(one), compiled.unwrap)
+
+
+def test_options_of_the_compiler_count() -> None:
+    free = njit(nogil=True)(twice.py_func)
+    assert twice._cache._key(("int64",), twice.targetctx.codegen()) != free._cache._key(
+        ("int64",), twice.targetctx.codegen()
+    )
+    gc.collect()
