@@ -3,21 +3,29 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TOOLS := $(VENV)/.tools
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install train tensorboard tournament test test-all lint format types imports unit slow cluster bench bench-quick clean docs pictures
+.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster faults bench bench-quick clean docs pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
 
-install: $(READY) ## create .venv with pinned dependencies and the project
+install: $(READY) warm ## create .venv with what playing and training need, pinned, and compile what every start would
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("busso needs Python 3.11 or newer; say make PYTHON=python3.X") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[tune]'
 	@touch $(READY)
+
+$(TOOLS): $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $(TOOLS)
+
+warm: $(READY) ## compile what commands would compile at their first start; the code is kept in ~/.cache/busso
+	@$(BIN)/python -m busso.warm || echo "commands compile when they start" >&2
 
 train: $(READY) ## train Tressette for nine minutes and show the result; ARGS="learner.lr=1e-4 ..." overrides settings
 	$(BIN)/python -m train $(ARGS)
@@ -32,40 +40,43 @@ test: lint types imports unit ## the checks before a commit: all but slow tests 
 
 test-all: test slow cluster ## all checks
 
-lint: $(READY) ## ruff: lint and format
+lint: $(TOOLS) ## ruff: lint and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-format: $(READY) ## format the code and mend what ruff can mend
+format: $(TOOLS) ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-types: $(READY) ## mypy --strict
+types: $(TOOLS) ## mypy --strict
 	$(BIN)/mypy
 
-imports: $(READY) ## who may import whom
+imports: $(TOOLS) ## who may import whom
 	$(BIN)/lint-imports
 
-unit: $(READY) ## pytest without slow tests; ARGS="-k replay" and the like
+unit: $(TOOLS) ## pytest without slow tests; ARGS="-k replay" and the like
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/slurm -m 'not slow' $(ARGS)
 
-slow: $(READY) ## pytest of the slow tests
+slow: $(TOOLS) ## pytest of the slow tests
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/slurm -m slow $(ARGS)
 
 # Apart from the others and in one process: there is one cluster, and it is timed.
-cluster: $(READY) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
+cluster: $(TOOLS) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
 	$(BIN)/pytest -s tests/slurm $(ARGS)
 
-docs: $(READY) ## write docs/settings.md from conf/
+faults: $(TOOLS) ## seed faults one at a time and see whether the tests catch them; ARGS="n-step-one-too-many" the named ones
+	$(BIN)/python -m tests.faults $(ARGS)
+
+docs: $(TOOLS) ## write docs/settings.md from conf/
 	$(BIN)/python docs/settings.py
 
-pictures: $(READY) ## take the pictures of the tables in README; ARGS="spike menu" those named
+pictures: $(TOOLS) ## take the pictures of the tables in README; ARGS="spike menu" those named
 	$(BIN)/python docs/pictures.py $(ARGS)
 
-bench: $(READY) ## measure the figures of docs/performance.md five times; ARGS="update rollout" the named ones, ARGS=--commit to keep them
+bench: $(TOOLS) ## measure the figures of docs/performance.md five times; ARGS="update rollout" the named ones, ARGS=--commit to keep them
 	$(BIN)/python -m tests.bench --runs 5 $(ARGS)
 
-bench-quick: $(READY) ## compare ratios with the committed ones; fails when one has fallen by more than 10%
+bench-quick: $(TOOLS) ## compare ratios with the committed ones; fails when one has fallen by more than 10%
 	$(BIN)/python -m tests.bench --quick
 
 clean: ## remove .venv and caches; runs stay

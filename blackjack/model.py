@@ -30,6 +30,7 @@ from blackjack.cards import (
 )
 from blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, blank, check
 from cards.compiled import njit
+from cards.errors import InputError
 from cards.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
 from cards.multisets import Multisets, draw_until
 
@@ -245,7 +246,7 @@ def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
     for rank in (*ranks, other) if isinstance(decks, int) else ():
         copies = ranks.count(rank) + (rank == other)
         if copies > COPIES * int(decks):
-            raise ValueError(f"{RANK_TEXT[rank]}: {copies} of them, the shoe has {COPIES * int(decks)}")
+            raise InputError(RANK_TEXT[rank], f"{copies} of them, the shoe has {COPIES * int(decks)}")
     total, soft, hand = 0, 0, 0
     for number, rank in enumerate(ranks, start=1):
         if total >= MAX_SUM:

@@ -20,6 +20,7 @@ from blackjack.rules import (
     result,
     take,
 )
+from cards.errors import InputError
 from cards.records import check_copies, drawn_cards, field
 
 
@@ -54,15 +55,15 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
     try:
         options = Options(field(record, "decks"), field(record, "soft_17"), field(record, "ties"))
         state = np.array([blank(options)])
-    except ValueError as error:
-        raise ValueError(str(error).removeprefix("game.")) from None
+    except InputError as error:
+        raise InputError(error.key.removeprefix("game."), error.problem, error.hint) from None
     player, dealer = (drawn_cards(record, name, 2, parse_card) for name in ("player", "dealer"))
     if options.decks != "infinite":
         check_copies("player, dealer", [*player, *dealer], COPIES * options.decks, RANK_TEXT)
     begin(state[0], player[0], player[1], dealer[0], dealer[1])
     for number, rank in enumerate(player[2:], start=3):
         if state[0]["sum"] >= MAX_SUM:
-            raise ValueError(f"player: card {number} is drawn at {state[0]['sum']}")
+            raise InputError("player", f"card {number} is drawn at {state[0]['sum']}")
         give_player(state[0], rank)
     _play_dealer(state, dealer)
     return {
@@ -75,11 +76,11 @@ def _play_dealer(state: Any, cards: list[int]) -> None:
     decided = bool(state[0]["ended"])
     for number, rank in enumerate(cards[2:], start=3):
         if decided:
-            raise ValueError(f"dealer: card {number} is drawn although the deal has decided the game")
+            raise InputError("dealer", f"card {number} is drawn although the deal has decided the game")
         if not dealer_draws(state[0]):
-            raise ValueError(
-                f"dealer: card {number} is drawn at {state[0]['dealer_sum']} against {state[0]['sum']} of the player"
+            raise InputError(
+                "dealer", f"card {number} is drawn at {state[0]['dealer_sum']} against {state[0]['sum']} of the player"
             )
         give_dealer(state[0], rank)
     if not decided and dealer_draws(state[0]):
-        raise ValueError(f"dealer: the game is not over, the dealer must draw at {state[0]['dealer_sum']}")
+        raise InputError("dealer", f"the game is not over, the dealer must draw at {state[0]['dealer_sum']}")

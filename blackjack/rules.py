@@ -16,6 +16,7 @@ from blackjack.observation import observe
 from cards.batch import Rules
 from cards.bits import bit
 from cards.compiled import njit
+from cards.errors import InputError
 from cards.splitmix import GAMMA, below, mix
 
 STAND, HIT = 0, 1
@@ -61,13 +62,13 @@ def check(options: Options) -> None:
     """Raise ValueError for a bad option."""
     decks, discount = options.decks, options.discount
     if decks != "infinite" and (not isinstance(decks, int) or isinstance(decks, bool) or not 1 <= decks <= 8):
-        raise ValueError(f"game.decks: infinite or 1 to 8, not {decks!r}")
+        raise InputError("game.decks", f"infinite or 1 to 8, not {decks!r}")
     if options.soft_17 not in ("stand", "hit"):
-        raise ValueError(f"game.soft_17: stand or hit, not {options.soft_17!r}")
+        raise InputError("game.soft_17", f"stand or hit, not {options.soft_17!r}")
     if options.ties not in ("lose", "push"):
-        raise ValueError(f"game.ties: lose or push, not {options.ties!r}")
+        raise InputError("game.ties", f"lose or push, not {options.ties!r}")
     if not isinstance(discount, int | float) or isinstance(discount, bool) or not 0 <= discount <= 1:
-        raise ValueError(f"game.discount: 0 to 1, not {discount!r}")
+        raise InputError("game.discount", f"0 to 1, not {discount!r}")
 
 
 def blank(options: Options) -> np.void:

@@ -48,9 +48,9 @@ def deal(game: Game, seeds: int | Iterable[int]) -> States:
     try:
         chosen = [index(seed) for seed in ([seeds] if isinstance(seeds, int | np.integer) else seeds)]
     except TypeError:
-        raise SettingsError("seeds: a whole number, or several") from None
+        raise SettingsError("seeds", "a whole number, or several") from None
     if not all(0 <= seed < _SEEDS for seed in chosen):
-        raise SettingsError("seeds: 0 to 2**64 - 1")
+        raise SettingsError("seeds", "0 to 2**64 - 1")
     return game.deal(np.array(chosen, np.uint64))
 
 
@@ -105,11 +105,11 @@ def step(game: Game, states: States, actions: ArrayLike) -> NDArray[np.bool_]:
     chosen = np.asarray(actions)
     if chosen.shape != games.shape or not np.issubdtype(chosen.dtype, np.integer):
         wanted = f"{games.size} whole numbers, one for each game that is not over"
-        raise SettingsError(f"actions: {wanted}, not {chosen.dtype} {chosen.shape}")
+        raise SettingsError("actions", f"{wanted}, not {chosen.dtype} {chosen.shape}")
     if not ((chosen >= 0) & (chosen < game.actions)).all():
-        raise SettingsError(f"actions: 0 to {game.actions - 1}, as {game.name} has them")
+        raise SettingsError("actions", f"0 to {game.actions - 1}, as {game.name} has them")
     try:
         game.apply(states, chosen.astype(np.uint8), games)
     except ValueError as error:
-        raise SettingsError(f"actions: {error}") from None
+        raise SettingsError("actions", error) from None
     return game.over(states)

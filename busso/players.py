@@ -38,8 +38,8 @@ def load_player(game: Game, player: str | Path | Run) -> Player:
     >>> champion = busso.load_player(game, "champion")
     >>> busso.load_player(game, "gredy")
     Traceback (most recent call last):
-    command.checks.SettingsError: players: tressette has no player 'gredy'; it has random, greedy, study_heuristic, \
-monte_carlo, alpha_beta, cheating, champion, search(RUN), or give a run folder
+    command.checks.SettingsError: players: gredy: tressette has no such player; it has random, greedy, \
+study_heuristic, monte_carlo, alpha_beta, cheating, champion, search(RUN), or give a run folder
     """
     text = _name(player)
     try:
@@ -61,7 +61,7 @@ def _name(player: str | Path | Run) -> str:
     if isinstance(player, str):
         return same_spelling(player)
     if not _is_named(player):
-        raise SettingsError(f"players: by name, a path or a run here, not {type(player).__name__}")
+        raise SettingsError("players", f"by name, a path or a run here, not {type(player).__name__}")
     return str(player if isinstance(player, Path) else player.folder)
 
 

@@ -70,16 +70,16 @@ def load_run(folder: str | Path) -> Run:
     try:
         settings = yaml.safe_load((path / "config.yaml").read_text())
     except OSError:
-        raise SettingsError(f"{path}: no run is there; it has no config.yaml") from None
+        raise SettingsError(path, "no run is there; it has no config.yaml") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path / 'config.yaml'}: damaged ({str(error).splitlines()[0]})") from None
+        raise SettingsError(path / "config.yaml", f"damaged ({str(error).splitlines()[0]})") from None
     if not isinstance(settings, dict) or not isinstance(settings.get("game"), dict):
-        raise SettingsError(f"{path / 'config.yaml'}: not the settings of a run")
+        raise SettingsError(path / "config.yaml", "not the settings of a run")
     results = path / "results.json"
     try:
         return Run(path, settings, json.loads(results.read_text()) if results.exists() else {})
     except ValueError:
-        raise SettingsError(f"{results}: damaged") from None
+        raise SettingsError(results, "damaged") from None
 
 
 def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:

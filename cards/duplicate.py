@@ -1,14 +1,20 @@
 """Duplicate deals: players play the same deals in each other's seats, so that the luck of the cards cancels."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.errors import InputError
 from cards.game import Game
-from cards.play import Player, play
+
+if TYPE_CHECKING:
+    from cards.play import Player
 
 BATCH = 2048
 ALTERNATE, ONE_AGAINST_MANY = "alternate", "one_against_many"
@@ -106,9 +112,8 @@ def seatings(game: Game, seating: str = ALTERNATE) -> NDArray[np.uint8]:
     if seating == ONE_AGAINST_MANY:
         if len(game.teams) != game.seats or game.seats < 2:
             what = "has one seat" if game.seats == 1 else "is played in teams"
-            raise ValueError(
-                f"{seating} needs seats that each play for themselves, and {game.name} {what}; use alternate"
-            )
+            problem = f"{seating} needs seats that each play for themselves, and {game.name} {what}"
+            raise InputError("seating", problem, "use alternate")
         return 1 - np.eye(game.seats, dtype=np.uint8)
     first = np.zeros(game.seats, np.uint8)
     for index, team in enumerate(game.teams):
@@ -164,6 +169,8 @@ Outcome = tuple[NDArray[np.float32], NDArray[np.bool_]]  # results of games, and
 
 
 def _played(game: Game, first: Player, second: Player, plays: Plays) -> Outcome:
+    from cards.play import play  # with Numba, for which those who only read results do not wait
+
     states, _ = play(game, plays.seeds, [first, second], plays.sides)
     return game.returns(states), game.taken(states)
 

@@ -12,7 +12,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.types import Type
+from numba import types
 
 # A function names attributes of these modules alone. Their versions are part of the cache's folder.
 _STABLE = frozenset({"builtins", "cmath", "llvmlite", "math", "numba", "numpy", "operator", "typing"})
@@ -84,7 +84,7 @@ class _Walk:
             return repr(value), value.itemsize
         if isinstance(value, CodeType):
             return self._code(value)
-        if isinstance(value, Type) and "0x" not in (text := f"{value} {value.key}"):
+        if isinstance(value, types.Type) and "0x" not in (text := f"{value} {value.key}"):
             return "type", text
         return self._named(value)
 

@@ -1,4 +1,7 @@
-"""The contract of a game: one state record, six functions, and what is derived from them."""
+"""The contract of a game: one state record, six functions, and what is derived from them.
+
+Numba comes with the first game, not with this module: who only reads settings, or shows a menu, does not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import Loops, Rules, batch_loops, first_illegal
-from cards.bits import words_for
+from cards.errors import InputError
 
 if TYPE_CHECKING:
+    from cards.batch import Loops, Rules
     from cards.kinds import PlayerKind
     from cards.matches import MatchRules
     from cards.mdp import Model
@@ -26,7 +29,7 @@ States = NDArray[np.void]
 Games = NDArray[np.int64]
 
 
-class UnknownGameError(ValueError):
+class UnknownGameError(InputError):
     """No package of that name offers a game."""
 
 
@@ -88,6 +91,8 @@ class Game:
     @property
     def words(self) -> int:
         """Words of 64 bits in a packed observation."""
+        from cards.bits import words_for
+
         return words_for(self.bits)
 
     @property
@@ -98,6 +103,8 @@ class Game:
     @cached_property
     def loops(self) -> Loops:
         """The compiled batch loops, unchecked."""
+        from cards.batch import batch_loops
+
         return batch_loops(self.rules)
 
     def configure(self, options: Mapping[str, Any]) -> Game:
@@ -105,7 +112,7 @@ class Game:
         known = {field.name for field in dataclasses.fields(self.options)}
         for key in options:
             if key not in known:
-                raise ValueError(f"game.{key}: {self.name} has no such option; it has {', '.join(sorted(known))}")
+                raise InputError(f"game.{key}", f"{self.name} has no such option", f"it has {', '.join(sorted(known))}")
         chosen = type(self.options)(**options)
         changed = dataclasses.replace(self, options=chosen, **(self.varying(chosen) if self.varying else {}))
         _ = changed.blank  # bad options are found here
@@ -148,9 +155,11 @@ class Game:
         """
         if actions.shape != games.shape or actions.dtype != np.uint8:
             raise ValueError(f"{games.size} games to move need as many uint8, not {actions.dtype} {actions.shape}")
+        from cards.batch import first_illegal
+
         wrong = first_illegal(self.legal(states, games) if legal is None else legal, actions)
         if wrong >= 0:
-            raise ValueError(self._illegal(states[games[wrong]], int(actions[wrong])))
+            raise self._illegal(states[games[wrong]], int(actions[wrong]))
 
     def observe(
         self, states: States, games: Games | None = None, seats: NDArray[np.uint8] | None = None
@@ -187,13 +196,13 @@ class Game:
             raise ValueError(f"these are not states of {self.name}")
         return np.arange(states.size) if games is None else games
 
-    def _illegal(self, state: np.void, action: int) -> str:
+    def _illegal(self, state: np.void, action: int) -> InputError:
         if self.over(state.reshape(1))[0]:
-            return f"{self.name}: the game is over, no seat may play"
+            return InputError(self.name, "the game is over, no seat may play")
         mask = int(self.legal(state.reshape(1))[0])
         legal = " ".join(self.action_text(a) for a in range(self.actions) if mask >> a & 1)
         played = self.action_text(action) if action < self.actions else f"action {action}"
-        return f"{self.name}: seat {state['turn']} may not play {played}; legal: {legal}"
+        return InputError(played, f"seat {state['turn']} of {self.name} may not play it", f"legal: {legal}")
 
 
 def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
@@ -208,8 +217,8 @@ def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
             raise
         module = None
     if module is None:
-        raise UnknownGameError(f"game.name: there is no game {name!r}")
+        raise UnknownGameError("game.name", f"there is no game {name!r}")
     game = getattr(module, "GAME", None)
     if not isinstance(game, Game):
-        raise UnknownGameError(f"game.name: the package {name!r} is not a game")
+        raise UnknownGameError("game.name", f"the package {name!r} is not a game")
     return game.configure(options or {})

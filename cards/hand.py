@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.errors import InputError
 from cards.game import Game, States
 from cards.play import Decisions
 
@@ -71,7 +72,7 @@ class Hand:
         """Play an action. Raises ValueError, one line, when it is not legal; then nothing has changed."""
         before, after = self.state, self.state.copy()
         if not 0 <= action < self.game.actions:
-            raise ValueError(f"{self.game.name}: there is no action {action}")
+            raise InputError(self.game.name, f"there is no action {action}")
         self.game.apply(after, np.array([action], np.uint8))
         self.moves.append(Move(int(before["turn"][0]), action, before, after))
         self._look()

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cards.errors import InputError
+
 if TYPE_CHECKING:
     from cards.game import Game
     from cards.play import Player
@@ -49,7 +51,7 @@ class Spec:
 def check_samples(samples: int) -> None:
     """Raise ValueError for an option `samples` that is no number of samples of a decision."""
     if not 1 <= samples <= MOST_SAMPLES:
-        raise ValueError(f"samples is a whole number from 1 to {MOST_SAMPLES}, not {samples}")
+        raise InputError("samples", f"a whole number from 1 to {MOST_SAMPLES}, not {samples}")
 
 
 def parse_spec(text: str) -> Spec | None:
@@ -64,9 +66,9 @@ def parse_spec(text: str) -> Spec | None:
     for each in _SEPARATOR.split(match["options"]) if match["options"] is not None else []:
         key, equals, value = (part.strip() for part in each.partition("="))
         if not (key and equals and value):
-            raise ValueError(f"{text}: options are written key=value, not {each!r}, as in {match['name']}:samples=100")
+            raise InputError(text, f"{each!r} is not key=value", f"write options as {match['name']}:samples=100")
         if key in options:
-            raise ValueError(f"{text}: the option {key} is given twice")
+            raise InputError(text, f"the option {key} is given twice")
         options[key] = value
     return Spec(match["name"], match["argument"], options)
 
@@ -99,15 +101,15 @@ def read_options(schema: type[Any], spec: Spec) -> Any:
     for key, text in spec.options.items():
         if key not in known:
             there = f"it has {', '.join(known)}" if known else "it has none"
-            raise ValueError(f"{spec}: {spec.name} has no option {key!r}; {there}")
+            raise InputError(spec, f"{spec.name} has no option {key!r}", there)
         try:
             values[key] = _value(types[key], text)
         except ValueError:
-            raise ValueError(f"{spec}: {key} is {_WANTED[types[key]]}, not {text!r}") from None
+            raise InputError(spec, f"{key}: {_WANTED[types[key]]}, not {text!r}") from None
     try:
         return schema(**values)
     except ValueError as error:
-        raise ValueError(f"{spec}: {error}") from None
+        raise InputError(spec, error) from None
 
 
 def _value(kind: type[Any], text: str) -> Any:
@@ -136,7 +138,7 @@ def options_of_player(game: Game, text: str) -> tuple[str, Any]:
     spec = parse_spec(text)
     if spec is None or spec.argument is not None or spec.name not in player_names(game):
         name = text if spec is None or spec.argument is not None else spec.name
-        raise ValueError(f"{game.name} has no player {name!r}; it has {', '.join(player_names(game))}")
+        raise InputError(name, f"{game.name} has no such player", f"it has {', '.join(player_names(game))}")
     if spec.name in game.kinds:
         return spec.name, read_options(game.kinds[spec.name].options, spec)
-    raise ValueError(f"{text}: {spec.name} has no options")
+    raise InputError(text, f"{spec.name} has no options")

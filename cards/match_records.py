@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.errors import InputError
 from cards.game import Game, States
 from cards.matches import Matches, decided, match_rules
 from cards.play import Actions, Decisions
@@ -80,7 +81,7 @@ class RecordedMatches:
             return game.replay(record)
         name = record["match"]
         if not isinstance(name, str | int) or isinstance(name, bool):
-            raise ValueError("match: neither a name nor a number")
+            raise InputError("match", "neither a name nor a number")
         key = (game.name, name)
         begun, expected = key in self._next, self._next.get(key)
         self._next[key] = None
@@ -88,7 +89,7 @@ class RecordedMatches:
         told, added = _told(game, record, result)
         before = expected or told
         if _is_over(before.score, before.to):
-            raise ValueError(f"match: {name!r} was over at {before.score}, hand {told.number} is too much")
+            raise InputError("match", f"{name!r} was over at {before.score}, hand {told.number} is too much")
         if expected is not None:
             _expect_same(told, expected)
         elif not begun:
@@ -102,10 +103,7 @@ class RecordedMatches:
 def _told(game: Game, record: dict[str, Any], result: dict[str, Any]) -> tuple[_Hand, Sequence[int]]:
     """What a line says of its hand, and what the hand added to the scores."""
     to = integer(record, "to", 0, _MOST_POINTS)
-    try:
-        rules = match_rules(game, to)
-    except ValueError as error:
-        raise ValueError(f"match: {error}") from None
+    rules = match_rules(game, to)
     number = integer(record, "hand", 1, _MOST_HANDS)
     score = list_of(field(record, "score"), "score", len(game.teams))
     whole = [integer({"score": points}, "score", 0, _MOST_POINTS) for points in score]
@@ -115,23 +113,23 @@ def _told(game: Game, record: dict[str, Any], result: dict[str, Any]) -> tuple[_
 
 def _expect_same(told: _Hand, expected: _Hand) -> None:
     if told.number != expected.number:
-        raise ValueError(f"hand: {told.number}, after hand {expected.number - 1} of this match")
+        raise InputError("hand", f"{told.number}, after hand {expected.number - 1} of this match")
     if told.to != expected.to:
-        raise ValueError(f"to: {told.to}, the hand before it was of a match to {expected.to}")
+        raise InputError("to", f"{told.to}, the hand before it was of a match to {expected.to}")
     if told.score != expected.score:
-        raise ValueError(f"score: {told.score}, after the hand before it was {expected.score}")
+        raise InputError("score", f"{told.score}, after the hand before it was {expected.score}")
     if told.leader != expected.leader:
-        raise ValueError(f"leader: seat {told.leader}, it was the turn of seat {expected.leader}")
+        raise InputError("leader", f"seat {told.leader}, it was the turn of seat {expected.leader}")
     for name, value in told.flags.items():
         if value != expected.flags[name]:
-            raise ValueError(f"{name}: {str(value).lower()}, otherwise than in the hand before")
+            raise InputError(name, f"{str(value).lower()}, otherwise than in the hand before")
 
 
 def _expect_first(told: _Hand) -> None:
     if told.number != 1:
-        raise ValueError(f"hand: {told.number} is the first of this match, not 1")
+        raise InputError("hand", f"{told.number} is the first of this match, not 1")
     if any(told.score):
-        raise ValueError(f"score: {told.score} before the first hand")
+        raise InputError("score", f"{told.score} before the first hand")
 
 
 def _is_over(score: list[int], to: int) -> bool:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cards.compiled import njit
 from cards.duplicate import BATCH, Duel, Outcome, Plays, duel_of
+from cards.errors import InputError
 from cards.game import Game, Games, States
 from cards.play import Player, Watch, play
 from cards.splitmix import derive
@@ -66,10 +67,10 @@ def _loops(score_one: Callable[..., int], opener_one: Callable[..., int], lead_o
 def match_rules(game: Game, target: int) -> MatchRules:
     """How this game is played to `target`. Raises ValueError for a game without matches, or none to that score."""
     if game.match is None:
-        raise ValueError(f"{game.name} is not played in matches to a score")
+        raise InputError("match", f"{game.name} is not played in matches to a score")
     if target not in game.match.targets:
         known = ", ".join(str(score) for score in game.match.targets)
-        raise ValueError(f"{game.name} is played to one of {known}, not {target!r}")
+        raise InputError("match", f"{game.name} is played to one of {known}, not {target!r}")
     return game.match
 
 

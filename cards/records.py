@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cards.errors import InputError
+
 T = TypeVar("T")
 
 
@@ -47,7 +49,7 @@ def _parse(line: bytes) -> dict[str, Any] | ValueError:
 def field(record: dict[str, Any], name: str) -> Any:
     """A field of a record. Raises ValueError when it is missing."""
     if name not in record:
-        raise ValueError(f"{name}: missing")
+        raise InputError(name, "missing")
     return record[name]
 
 
@@ -55,7 +57,7 @@ def integer(record: dict[str, Any], name: str, low: int, high: int) -> int:
     """An integer field within bounds, both included. Raises ValueError naming it."""
     value = field(record, name)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ValueError(f"{name}: {value!r} is not an integer from {low} to {high}")
+        raise InputError(name, f"{value!r} is not an integer from {low} to {high}")
     return value
 
 
@@ -63,7 +65,7 @@ def boolean(record: dict[str, Any], name: str, default: bool) -> bool:
     """A field that is true or false, `default` where it is missing. Raises ValueError naming it."""
     value = record.get(name, default)
     if not isinstance(value, bool):
-        raise ValueError(f"{name}: {value!r} is neither true nor false")
+        raise InputError(name, f"{value!r} is neither true nor false")
     return value
 
 
@@ -72,7 +74,7 @@ def check_names(record: dict[str, Any], seats: int) -> None:
     if "names" in record:
         names = list_of(record["names"], "names", seats)
         if not all(isinstance(name, str) for name in names):
-            raise ValueError("names: not all of them are texts")
+            raise InputError("names", "not all of them are texts")
 
 
 def parse_rank(text: object, ranks: Sequence[str]) -> int:
@@ -88,14 +90,14 @@ def parse_at(where: str, parse: Callable[[Any], T], text: object) -> T:
     try:
         return parse(text)
     except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+        raise InputError(where, error) from None
 
 
 def drawn_cards(record: dict[str, Any], name: str, min_cards: int, parse: Callable[[Any], T]) -> list[T]:
     """The cards that a field lists in the order drawn, at least `min_cards`. Raises ValueError naming both."""
     texts = list_of(field(record, name), name, None)
     if len(texts) < min_cards:
-        raise ValueError(f"{name}: {len(texts)} cards, a hand begins with {min_cards}")
+        raise InputError(name, f"{len(texts)} cards, a hand begins with {min_cards}")
     return [parse_at(f"{name}: card {number}", parse, text) for number, text in enumerate(texts, start=1)]
 
 
@@ -103,13 +105,13 @@ def check_copies(where: str, drawn: Sequence[int], copies: int, ranks: Sequence[
     """Raise ValueError when a rank is drawn more often than there are copies of it."""
     for rank in drawn:
         if drawn.count(rank) > copies:
-            raise ValueError(f"{where}: {ranks[rank]} is drawn {drawn.count(rank)} times of {copies}")
+            raise InputError(where, f"{ranks[rank]} is drawn {drawn.count(rank)} times of {copies}")
 
 
 def list_of(value: object, name: str, length: int | None) -> list[Any]:
     """A list of that length, or of any when None. Raises ValueError naming it."""
     if not isinstance(value, list):
-        raise ValueError(f"{name}: not a list")
+        raise InputError(name, "not a list")
     if length is not None and len(value) != length:
-        raise ValueError(f"{name}: {len(value)} entries where {length} belong")
+        raise InputError(name, f"{len(value)} entries where {length} belong")
     return value

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.compiled import njit
+from cards.errors import InputError
 from cards.game import Game
 from cards.numbering import Numbering, Policy
 from cards.play import Actions, Decisions
@@ -24,14 +25,14 @@ _FORMAT = 1
 _WHERE_FROM = "python -m train algo=batch_q_learning writes such files"
 
 
-class PolicyFileError(ValueError):
-    """A table file that cannot be used; the message names the file and the state."""
+class PolicyFileError(InputError):
+    """A table file that cannot be used; the key is the file."""
 
 
 def numbering_of(game: Game) -> Numbering:
     """The numbering of a game. Raises ValueError when it has none."""
     if game.numbering is None:
-        raise ValueError(f"{game.name} has no numbered states, so no policy of it fits a table")
+        raise InputError(game.name, "no numbered states, so no policy of it fits a table")
     return game.numbering(game.options)
 
 
@@ -88,7 +89,7 @@ def load_policy(path: Path, game: Game) -> Policy:
     try:
         states, actions = _read_text(path, numbering) if path.suffix == ".json" else _read_compact(path, game)
     except OSError as error:
-        raise PolicyFileError(f"{path}: cannot be read ({error.strerror}); {_WHERE_FROM}") from None
+        raise PolicyFileError(path, f"cannot be read ({error.strerror})", _WHERE_FROM) from None
     _check_legal(path, numbering, states, actions)
     _check_complete(path, numbering, states)
     policy = numbering.initial.copy()
@@ -100,18 +101,18 @@ def _read_text(path: Path, numbering: Numbering) -> tuple[NDArray[np.int64], NDA
     try:
         entries = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise PolicyFileError(f"{path}: not JSON ({error}); {_WHERE_FROM}") from None
+        raise PolicyFileError(path, f"not JSON ({error})", _WHERE_FROM) from None
     if not isinstance(entries, dict):
-        raise PolicyFileError(f"{path}: not an object from state to action; {_WHERE_FROM}")
+        raise PolicyFileError(path, "not an object from state to action", _WHERE_FROM)
     states = np.empty(len(entries), np.int64)
     actions = np.empty(len(entries), np.int64)
     for row, (text, action) in enumerate(entries.items()):
         if not isinstance(action, int) or isinstance(action, bool) or not 0 <= action < 64:
-            raise PolicyFileError(f"{path}: state {text}: {action!r} is not an action")
+            raise PolicyFileError(path, f"state {text}: {action!r} is not an action")
         try:
             states[row], actions[row] = numbering.parse(text), action
         except ValueError as error:
-            raise PolicyFileError(f"{path}: {error}") from None
+            raise PolicyFileError(path, error) from None
     return states, actions
 
 
@@ -122,11 +123,11 @@ def _read_compact(path: Path, game: Game) -> tuple[NDArray[np.int64], NDArray[np
             kind, name = int(file["format"]), str(file["game"])
             states, actions = np.cumsum(file["gaps"], dtype=np.int64), file["actions"].astype(np.int64)
     except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise PolicyFileError(f"{path}: not a policy table ({error}); {_WHERE_FROM}") from None
+        raise PolicyFileError(path, f"not a policy table ({error})", _WHERE_FROM) from None
     if kind != _FORMAT or name != game.name:
-        raise PolicyFileError(f"{path}: a table of {name} in format {kind}, not of {game.name} in format {_FORMAT}")
+        raise PolicyFileError(path, f"a table of {name} in format {kind}, not of {game.name} in format {_FORMAT}")
     if states.ndim != 1 or states.shape != actions.shape or ((states < 0) | (states >= size)).any():
-        raise PolicyFileError(f"{path}: damaged, it holds states that {game.name} does not have")
+        raise PolicyFileError(path, f"damaged, it holds states that {game.name} does not have")
     return states, actions
 
 
@@ -138,7 +139,7 @@ def _check_legal(path: Path, numbering: Numbering, states: NDArray[np.int64], ac
         mask = int(numbering.legal[states[row]])
         legal = ", ".join(str(action) for action in range(64) if mask >> action & 1)
         state = numbering.text(int(states[row]))
-        raise PolicyFileError(f"{path}: state {state}: action {actions[row]} is not legal there; legal: {legal}")
+        raise PolicyFileError(path, f"state {state}: action {actions[row]} is not legal there", f"legal: {legal}")
 
 
 def _check_complete(path: Path, numbering: Numbering, states: NDArray[np.int64]) -> None:
@@ -153,5 +154,5 @@ def _check_complete(path: Path, numbering: Numbering, states: NDArray[np.int64])
             continue
         if missing.size:
             first = numbering.text(int(missing[0]))
-            raise PolicyFileError(f"{path}: {missing.size:,} states are missing, the first is {first}; {_WHERE_FROM}")
+            raise PolicyFileError(path, f"{missing.size:,} states are missing, the first is {first}", _WHERE_FROM)
         return

@@ -70,18 +70,20 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def refuse_flags(found: argparse.Namespace, multirun: bool) -> None:
     """Raise SettingsError for a flag of Hydra that means nothing here, with what to say instead."""
     if found.cfg not in (None, "job", "all"):
-        raise SettingsError(f"--cfg: job, not {found.cfg!r}: the settings of Hydra itself have no effect here")
+        raise SettingsError("--cfg", f"job, not {found.cfg!r}: the settings of Hydra itself have no effect here")
     if found.info not in (None, *INFO):
-        raise SettingsError(f"--info: one of {', '.join(INFO)}, not {found.info!r}")
+        raise SettingsError("--info", f"one of {', '.join(INFO)}, not {found.info!r}")
     if found.config_name is not None or found.config_path is not None:
         flag = "--config-name" if found.config_name is not None else "--config-path"
         raise SettingsError(
-            f"{flag}: say --config-dir=FOLDER experiment=NAME, where FOLDER/experiment/NAME.yaml is yours"
+            flag,
+            "has no effect here",
+            "say --config-dir=FOLDER experiment=NAME, where FOLDER/experiment/NAME.yaml is yours",
         )
     if found.package is not None:
-        raise SettingsError("--package: --cfg prints all settings; leave it out")
+        raise SettingsError("--package", "--cfg prints all settings", "leave it out")
     if found.multirun and not multirun:
-        raise SettingsError("--multirun: is for python -m train; leave it out")
+        raise SettingsError("--multirun", "is for python -m train", "leave it out")
 
 
 def search_path(folder: str | None, overrides: Sequence[str]) -> list[str]:
@@ -90,9 +92,9 @@ def search_path(folder: str | None, overrides: Sequence[str]) -> list[str]:
         return []
     path = Path(folder).expanduser()
     if not path.is_dir():
-        raise SettingsError(f"--config-dir: there is no folder {folder}")
+        raise SettingsError("--config-dir", f"there is no folder {folder}")
     if any(override.lstrip("+~").startswith(_SEARCH_PATH) for override in overrides):
-        raise SettingsError(f"--config-dir: is given, and so is {_SEARCH_PATH}; name all folders in the latter")
+        raise SettingsError("--config-dir", f"is given, and so is {_SEARCH_PATH}", "name all folders in the latter")
     return [f"{_SEARCH_PATH}=[{in_quotes('file://' + str(path.resolve()))}]"]
 
 
@@ -104,4 +106,4 @@ def refuse_what_has_no_effect(overrides: Sequence[str]) -> None:
             continue
         group = key if "/" in key else ".".join(key.split(".")[:2])
         says = _INSTEAD.get(group, "settings of Hydra itself have no effect here; leave it out")
-        raise SettingsError(f"{key}: {says}")
+        raise SettingsError(key, says)

@@ -45,6 +45,7 @@ COMMANDS = {
     "sweep": Command("evaluate.sweep"),
     "sweep-task": Command("train.sweep"),
     "tune": Command("train.tune.__main__"),
+    "warm": Command("busso.warm"),
     "completion": Command("command.completion"),
 }
 

@@ -19,7 +19,7 @@ class SettingsError(UserError):
 def require(condition: bool, key: str, wanted: str, value: object) -> None:
     """Raise SettingsError saying what is `wanted` for `key`, unless `condition` holds."""
     if not condition:
-        raise SettingsError(f"{key}: {wanted}, not {value!r}")
+        raise SettingsError(key, f"{wanted}, not {value!r}")
 
 
 def check_one_of(key: str, value: str, *choices: str) -> None:

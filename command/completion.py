@@ -47,7 +47,7 @@ def _main(arguments: Sequence[str]) -> int:
     if asks_for_help(arguments, __doc__, EXAMPLE):
         return 0
     if len(arguments) != 1:
-        raise SettingsError(f"completion: say for which shell: {', '.join(SHELLS)}")
+        raise SettingsError("completion", f"say for which shell: {', '.join(SHELLS)}")
     print(script_for(arguments[0]), end="")
     return 0
 
@@ -57,7 +57,7 @@ def script_for(wanted: str) -> str:
     shell = wanted.removeprefix("install=")
     if shell not in SHELLS:
         raise SettingsError(
-            f"completion: one of {', '.join(SHELLS)}, not {wanted!r}; to be without it, leave its line out"
+            "completion", f"one of {', '.join(SHELLS)}, not {wanted!r}", "to be without it, leave its line out"
         )
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
 

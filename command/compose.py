@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -144,28 +145,36 @@ def _refused_by_name(overrides: list[str]) -> Iterator[None]:
     try:
         yield
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
-        text = str(error) if isinstance(error, SettingsError) else _one_line(error)
-        named = any(override.lstrip("+~").partition("=")[0].partition(".")[0] in text for override in overrides)
-        raise SettingsError(text if named else f"{text} (given: {' '.join(overrides)})") from None
+        found = error if isinstance(error, SettingsError) else _one_line(error)
+        keys = [override.lstrip("+~").partition("=")[0] for override in overrides]
+        if not found.key and len(keys) == 1:  # Hydra may quote no more than the value
+            raise SettingsError(keys[0], found.problem, found.hint) from None
+        named = any(key.partition(".")[0] in str(found) for key in keys)
+        given = "" if named else f" (given: {' '.join(overrides)})"
+        raise SettingsError(found.key, found.problem + given, found.hint) from None
 
 
-def _one_line(error: Exception) -> str:
-    """Hydra's and OmegaConf's messages, which take several lines, as one that names the key."""
+def _one_line(error: Exception) -> SettingsError:
+    """Hydra's and OmegaConf's messages, which take several lines, as one, with the key if they name it."""
     cause = error.__cause__ if error.__cause__ is not None and "override" in str(error).lower() else error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
-    if "Could not find" in text:  # the choices that there are stand on the lines that follow
-        text = " ".join(line for line in lines[:20] if "search path" not in line and "provider=" not in line)
+    key = getattr(cause, "full_key", None) or ""
+    if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
+        there = [line for line in lines[2:20] if "search path" not in line and "provider=" not in line]
+        return SettingsError(choice[1], f"there is no {choice[2]!r}", f"there are {', '.join(there)}")
     if "is not a ListConfig" in text or "to list" in text.lower():
-        text = "a list is wanted, such as [a,b]"
+        return SettingsError(key, "a list is wanted, such as [a,b]")
     if text.startswith("Ambiguous value for argument"):
-        text = f"{text.partition(chr(39))[2].rstrip(chr(39))}: several values are for --multirun, which runs them all"
-    if "is not in struct" in text:
-        text = "there is no such setting with these choices; --cfg prints those that there are"
+        typed = text.partition("'")[2].rstrip("'")
+        return SettingsError(typed, "several values are for --multirun, which runs them all")
+    if "is not in struct" in text or re.match("Key '.*' not in '", text):
+        hint = "--cfg prints those that there are"
+        return SettingsError(key, "there is no such setting with these choices", hint)
     if text.startswith("provider=hydra.searchpath"):
-        text = f"hydra.searchpath: there is no folder {text.partition('path=')[2].removesuffix(' is not available.')}"
-    key = getattr(cause, "full_key", None)
-    return f"{key}: {text}" if key and key not in text else text
+        missing = text.partition("path=")[2].removesuffix(" is not available.")
+        return SettingsError("hydra.searchpath", f"there is no folder {missing}")
+    return SettingsError(key, text)
 
 
 def settings_from_dict(schema: type[T], values: Any) -> T:
@@ -178,7 +187,7 @@ def settings_from_dict(schema: type[T], values: Any) -> T:
     except SettingsError:
         raise
     except (OmegaConfBaseException, ValueError, TypeError, OverflowError) as error:
-        raise SettingsError(_one_line(error)) from None
+        raise _one_line(error) from None
     assert isinstance(settings, schema)
     return settings
 

@@ -1,7 +1,9 @@
 """Errors that a user can cause and mend: one line on the screen and an exit code that is not 0."""
 
+from cards.errors import InputError
 
-class UserError(ValueError):
-    """The message is one line that says what is wrong and how to mend it."""
+
+class UserError(InputError):
+    """An error that ends a command: its line says what is wrong and how to mend it."""
 
     exit_code = 2

@@ -15,7 +15,7 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
     try:
         game = load_game(str(settings.get("name")), {k: v for k, v in settings.items() if k not in ("name", "reward")})
     except ValueError as error:
-        raise SettingsError(str(error)) from None
+        raise SettingsError.of(error, "game") from None
     if "reward" in settings:
         check_one_of("game.reward", str(settings["reward"]), *game.rewards)
     return game
@@ -27,14 +27,19 @@ def game_defaults(name: str) -> dict[str, Any]:
     return {"name": name, "reward": next(iter(game.rewards)), **asdict(game.options)}
 
 
-def with_game_options(overrides: Sequence[str], default: str) -> list[str]:
+def with_game_options(overrides: Sequence[str], default: str, schema: type[Any]) -> list[str]:
     """Overrides in which the options and the reward of the game may stand without `game.`, as `limit=5`.
 
-    The game is `default` where none is named.
+    The game is `default` where none is named. What `schema`, the settings of the command, has by that name is meant
+    first; the game is not loaded where all is of that kind, or says itself where it belongs.
     """
+    own = {field.name for field in fields(schema)}
+    short = {key for o in overrides if "." not in (key := o.partition("=")[0])} - own
+    if not short:
+        return list(overrides)
     name = next((o.removeprefix("game=") for o in overrides if o.startswith("game=")), default)
     try:
         known = {field.name for field in fields(load_game(name).options)} | {"reward"}
     except ValueError:
         return list(overrides)  # composing the settings says what is wrong with the game
-    return [f"game.{o}" if o.partition("=")[0] in known else o for o in overrides]
+    return [f"game.{o}" if o.partition("=")[0] in short & known else o for o in overrides]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from contextlib import suppress
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Bar
 
 PLAIN_SECONDS = 10.0  # between lines, where there is no terminal
 
@@ -20,6 +23,35 @@ def time_left(seconds: float | None) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d} left" if hours else f"{minutes}:{rest:02d} left"
+
+
+def _terminal() -> Console | None:
+    """Standard error where it is a terminal. Rich, which draws there, is not imported for a pipe."""
+    is_terminal = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))  # rich heeds them
+    with suppress(AttributeError, ValueError):  # standard error is closed
+        is_terminal = is_terminal or sys.stderr.isatty()
+    if not is_terminal:
+        return None
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return console if console.is_terminal else None
+
+
+def _bar_on(console: Console) -> Bar:
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}", markup=False),
+        console=console,
+        transient=True,
+    )
 
 
 class Progress:
@@ -34,30 +66,23 @@ class Progress:
         self._before, self._done, self._note = done, done, ""
         self._last_line = time.monotonic()
         self._pace: tuple[float, float] | None = None  # when the first piece was done, and how much then was
-        self._console = Console(stderr=True)
-        self._bar = Bar(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.fields[note]}", markup=False),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}", markup=False),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
-        self._task = self._bar.add_task(what, total=total, note=self._counts(), left="")
+        self._console = _terminal()
+        self._bar = None if self._console is None else _bar_on(self._console)
+        if self._bar is not None:
+            self._task = self._bar.add_task(what, total=total, note=self._counts(), left="")
 
     def __enter__(self) -> Progress:
-        self._bar.update(self._task, completed=self._done)
         self._last_line = time.monotonic()
-        self._bar.start()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done)
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()
 
     def advance(self, amount: float = 1, note: str = "") -> None:
         """So much more is done."""
@@ -69,7 +94,7 @@ class Progress:
         if self._pace is None and done > self._before:
             self._pace = time.monotonic(), done
         left = time_left(self.seconds_left())
-        if self._console.is_terminal:
+        if self._bar is not None:
             self._bar.update(self._task, completed=done, total=self._total, note=self._counts(), left=left)
         elif time.monotonic() - self._last_line >= PLAIN_SECONDS:
             self._last_line = time.monotonic()
@@ -79,7 +104,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         """A line that stays: above the bar, or as one of the lines."""
-        if self._console.is_terminal:
+        if self._console is not None:
             self._console.print(text, highlight=False, markup=False, soft_wrap=True)
         else:
             print(text, file=sys.stderr, flush=True)

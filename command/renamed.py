@@ -28,19 +28,19 @@ def refuse_old_spellings(overrides: Sequence[str]) -> None:
     for override in overrides:
         key, _, value = override.lstrip("+~").partition("=")
         if key in KEYS or key in _GONE:
-            raise SettingsError(f"{key}: it is {(KEYS | _GONE)[key]} now")
+            raise SettingsError(key, f"it is {(KEYS | _GONE)[key]} now")
         if key in ("game.reward", "reward") and value in VALUES:
-            raise SettingsError(f"{key}: {value} is {VALUES[value]} now")
+            raise SettingsError(key, f"{value} is {VALUES[value]} now")
         if key == "experiment":
             _refuse_experiment(value)
         if re.search(r"\bseed_heuristic\b", value):
-            raise SettingsError(f"{key}: seed_heuristic is study_heuristic now")
+            raise SettingsError(key, "seed_heuristic is study_heuristic now")
 
 
 def _refuse_experiment(name: str) -> None:
     new = EXPERIMENTS.get(name) or (name.replace("report_", "study_") if name.startswith("report_") else None)
     if new is not None:
-        raise SettingsError(f"experiment: {name} is {new} now")
+        raise SettingsError("experiment", f"{name} is {new} now")
 
 
 def renewed(settings: Any) -> Any:

@@ -97,7 +97,7 @@ async def _drive(pilot: Pilot[int], picture: Picture) -> None:
 async def take(name: str, folder: Path = FOLDER) -> Path:
     """Write that picture; returns the file."""
     picture = PICTURES[name]
-    overrides = with_game_options(["pace=0", *picture.overrides], "tressette")
+    overrides = with_game_options(["pace=0", *picture.overrides], "tressette", PlaySettings)
     given = {override.partition("=")[0] for override in picture.overrides}
     app = TableApp(compose(PlaySettings, "play", overrides), given)
     folder.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
+from cards.errors import InputError
 from cards.play import Player
 from envs.choosing import RENDER_MODES, check_render_mode, game_of, reward_of
 from envs.stepping import EARNED, OVER, TURN
@@ -79,7 +80,7 @@ class SeatsEnv(AECEnv):
     def step(self, action: int | None) -> None:
         """One action of `agent_selection`; None for one whose game is over, as PettingZoo asks for."""
         if not self.agents:
-            raise ValueError(f"{self.game.name}: no game is on; reset() deals one")
+            raise InputError(self.game.name, "no game is on", "reset() deals one")
         agent = self.agent_selection
         if self.terminations[agent]:
             self._was_dead_step(action)
@@ -123,7 +124,7 @@ class SeatsEnv(AECEnv):
         first game.
         """
         if not self._taken:
-            raise ValueError(f"{self.game.name}: no game is on; reset() deals one")
+            raise InputError(self.game.name, "no game is on", "reset() deals one")
         seen = np.zeros((self.game.seats, self.game.bits), np.int8)
         for seat in range(self._taken):
             seen[seat] = self.table.see(seat)

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cards.errors import InputError
 from cards.game import Game, load_game
 
 Reward = Callable[..., None]
@@ -16,21 +17,22 @@ def game_of(name: str, options: Mapping[str, Any]) -> Game:
     try:
         return load_game(name, options)
     except ValueError as error:
-        raise ValueError(str(error).removeprefix("game.")) from None
+        found = InputError.of(error, "game")
+        raise InputError(found.key.removeprefix("game."), found.problem, found.hint) from None
 
 
 def reward_of(game: Game, name: str | None) -> Reward:
     """A reward of the game by its name, the first if there is none. Raises ValueError for one that it does not have."""
     chosen = next(iter(game.rewards)) if name is None else name
     if chosen not in game.rewards:
-        raise ValueError(f"reward: {game.name} has no reward {name!r}; it has {', '.join(game.rewards)}")
+        raise InputError("reward", f"{game.name} has no reward {name!r}", f"it has {', '.join(game.rewards)}")
     return game.rewards[chosen]
 
 
 def check_render_mode(mode: str | None) -> str | None:
     """Raises ValueError for a render mode that there is not."""
     if mode is not None and mode not in RENDER_MODES:
-        raise ValueError(f"render_mode: {' or '.join(RENDER_MODES)}, not {mode!r}")
+        raise InputError("render_mode", f"{' or '.join(RENDER_MODES)}, not {mode!r}")
     return mode
 
 
@@ -39,9 +41,9 @@ def check_seed(seed: Any) -> int:
     try:
         number = operator.index(seed)
     except TypeError:
-        raise ValueError(f"seed: a whole number, not {seed!r}") from None
+        raise InputError("seed", f"a whole number, not {seed!r}") from None
     if not 0 <= number < SEEDS:
-        raise ValueError(f"seed: 0 to 2**64 - 1, not {number}")
+        raise InputError("seed", f"0 to 2**64 - 1, not {number}")
     return number
 
 
@@ -52,5 +54,5 @@ def check_action(game: Game, action: Any) -> int:
     except TypeError:
         number = -1
     if not 0 <= number < game.actions:
-        raise ValueError(f"{game.name}: an action is a whole number from 0 to {game.actions - 1}, not {action!r}")
+        raise InputError(game.name, f"an action is a whole number from 0 to {game.actions - 1}, not {action!r}")
     return number

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.bits import words_for
+from cards.errors import InputError
 from cards.game import Game
 from cards.play import Decisions, Player, PolicyPlayer
 from cards.tables import TablePlayer
@@ -29,7 +30,7 @@ class Seated:
 
     def __init__(self, game: Game, player: Player, games: int = 1, seed: int = 0) -> None:
         if isinstance(player, PolicyPlayer | TablePlayer):
-            raise ValueError(f"player: {type(player).__name__} decides by the game's state; ask it with env.ask")
+            raise InputError("player", f"{type(player).__name__} decides by the game's state", "ask it with env.ask")
         self._game = game
         self._player = player
         self._games = games
@@ -41,7 +42,9 @@ class Seated:
         game = self._game
         legal = pack(seen["action_mask"], 1)[:, 0]
         if len(legal) != self._games:
-            raise ValueError(f"{self._games} games are played here, not {len(legal)}; say Seated(..., games=...)")
+            raise InputError(
+                "games", f"{self._games} games are played here, not {len(legal)}", "say Seated(..., games=...)"
+            )
         decisions = Decisions(game, self._none, np.arange(len(legal)), legal)
         decisions.observation = pack(seen["observation"], words_for(game.bits))
         actions = self._player.act(decisions)

@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from cards.errors import InputError
 from cards.play import Player
 from envs.choosing import RENDER_MODES, check_action, check_render_mode, check_seed, game_of, reward_of
 from envs.stepping import OVER
@@ -29,7 +30,7 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
     def __init__(self, game: str, reward: str | None = None, render_mode: str | None = None, **options: Any) -> None:
         self.game = game_of(game, options)
         if self.game.seats != 1:
-            raise ValueError(f"game: {game} has {self.game.seats} seats; envs.{game}_v0 is for PettingZoo")
+            raise InputError("game", f"{game} has {self.game.seats} seats", f"envs.{game}_v0 is for PettingZoo")
         self.render_mode = check_render_mode(render_mode)
         self.table = Table(self.game, reward_of(self.game, reward))
         self.observation_space = spaces.Box(0, 1, (self.game.bits,), np.int8)
@@ -50,7 +51,7 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
     def step(self, action: Any) -> tuple[Bits, float, bool, bool, dict[str, Any]]:
         """One action; raises ValueError for one that there is not, and where no game is on."""
         if not self._dealt:
-            raise ValueError(f"{self.game.name}: no game is on; reset() deals one")
+            raise InputError(self.game.name, "no game is on", "reset() deals one")
         over = self._decided
         if over:
             self._decided = False

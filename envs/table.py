@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.errors import InputError
 from cards.game import Game, States
 from cards.play import Decisions, Player
 from cards.splitmix import derive
@@ -77,13 +78,13 @@ class Table:
     def returns(self) -> NDArray[np.float32]:
         """The result of each seat, in the game's unit. Raises ValueError while the game goes on."""
         if not self.game.over(self.states[:1])[0]:
-            raise ValueError(f"{self.game.name}: the game is not over, it has no result yet")
+            raise InputError(self.game.name, "the game is not over, it has no result yet")
         return self.game.returns(self.states[:1])[0]
 
     def ask(self, player: Player) -> int:
         """What a player of busso does where the seat to move sits. Raises ValueError once the game is over."""
         if self.game.over(self.states[:1])[0]:
-            raise ValueError(f"{self.game.name}: the game is over, no seat may play")
+            raise InputError(self.game.name, "the game is over, no seat may play")
         now = self.states[:1]
         # Another generator for each decision, and the same one for the same. By what is seen: the bytes of a state have
         # gaps, in which anything may lie, and what is hidden.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cards.batch import reward_loop
 from cards.bits import unpack
+from cards.errors import InputError
 from cards.game import Game, Games
 from cards.play import Decisions, Player, decide, named_player
 from cards.splitmix import derive
@@ -57,7 +58,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
     ) -> None:
         self.game = game_of(game, options)
         if num_envs < 1:
-            raise ValueError(f"num_envs: 1 or more, not {num_envs}")
+            raise InputError("num_envs", f"1 or more, not {num_envs}")
         self.num_envs = num_envs
         self.learner = _seats_of_learner(self.game, learner)
         self._learns = np.isin(np.arange(self.game.seats), self.learner)
@@ -97,7 +98,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         if not isinstance(seed, Sequence):
             return np.uint64(check_seed(seed)) + self._all.astype(np.uint64)
         if len(seed) != self.num_envs:
-            raise ValueError(f"seed: one for each of {self.num_envs} environments, not {len(seed)}")
+            raise InputError("seed", f"one for each of {self.num_envs} environments, not {len(seed)}")
         return np.array([check_seed(one) for one in seed], np.uint64)
 
     def _begin(self, first: NDArray[np.uint64]) -> None:
@@ -146,13 +147,13 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
     def _checked(self, actions: NDArray[Any]) -> tuple[Games, NDArray[np.uint8]]:
         """The games that are not decided yet, and what was chosen for them once it is found to be legal."""
         if not self._first.size:
-            raise ValueError(f"{self.game.name}: no games are on; reset() deals them")
+            raise InputError(self.game.name, "no games are on", "reset() deals them")
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
-            raise ValueError(f"actions: {self.num_envs} whole numbers, not {chosen.dtype} {chosen.shape}")
+            raise InputError("actions", f"{self.num_envs} whole numbers, not {chosen.dtype} {chosen.shape}")
         wrong = chosen[(chosen < 0) | (chosen >= self.game.actions)]
         if wrong.size:
-            raise ValueError(f"actions: whole numbers from 0 to {self.game.actions - 1}, not {wrong[0]}")
+            raise InputError("actions", f"whole numbers from 0 to {self.game.actions - 1}, not {wrong[0]}")
         running = np.flatnonzero(self._legal)
         played = chosen[running].astype(np.uint8)
         self.game.check(self.states, running, played, self._legal[running])
@@ -195,7 +196,7 @@ def _seats_of_learner(game: Game, learner: Sequence[int] | None) -> tuple[int, .
     chosen = tuple(dict.fromkeys(int(seat) for seat in learner))
     if not chosen or not any(set(chosen) <= set(team) for team in game.teams):
         teams = " or of ".join(str(list(team)) for team in game.teams)
-        raise ValueError(f"learner: one or more of {teams}, not {list(learner)}")
+        raise InputError("learner", f"one or more of {teams}, not {list(learner)}")
     return chosen
 
 
@@ -207,7 +208,7 @@ def _players(
     if not isinstance(others, Mapping):
         return [_player(game, others)], seating
     if sorted(others) != sorted(seats):
-        raise ValueError(f"others: a player for each of the seats {list(seats)}, not {list(others)}")
+        raise InputError("others", f"a player for each of the seats {list(seats)}, not {list(others)}")
     for index, seat in enumerate(others):
         seating[seat] = index
     return [_player(game, player) for player in others.values()], seating
@@ -217,4 +218,4 @@ def _player(game: Game, player: str | Player) -> Player:
     try:
         return named_player(game, player) if isinstance(player, str) else player
     except ValueError as error:
-        raise ValueError(f"others: {error}") from None
+        raise InputError("others", error) from None

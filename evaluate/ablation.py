@@ -24,7 +24,6 @@ from command.errors import UserError
 from command.game import with_game_options
 from command.line import parse, run_command
 from command.progress import Progress
-from train.dqn.beginning import with_shape_of_start
 from train.run.resources import cpus
 from train.run.signals import StopRequest
 from train.settings.door import Chosen
@@ -94,7 +93,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m evaluate.ablation", "ablation", arguments, EXAMPLE)
-    settings = compose(AblationSettings, "ablation", with_game_options(options.overrides, "tressette"))
+    settings = compose(
+        AblationSettings, "ablation", with_game_options(options.overrides, "tressette", AblationSettings)
+    )
     if options.print_config:
         print(as_yaml(settings), end="")
         return 0
@@ -116,7 +117,9 @@ def _main(arguments: Sequence[str]) -> int:
     print(table, end="")
     print(f"written to {folder / name}.md and .json", file=sys.stderr)
     if failed:
-        raise AblationError(f"{len(failed)} of {len(planned)} runs failed; see {', '.join(map(str, failed))}")
+        raise AblationError(
+            "rows", f"{len(failed)} of {len(planned)} runs failed", f"see {', '.join(map(str, failed))}"
+        )
     return 0
 
 
@@ -144,12 +147,14 @@ def trials(settings: AblationSettings) -> list[Trial]:
             try:
                 found.append(Trial(row, seed, overrides, _settings(overrides)))
             except SettingsError as error:
-                raise SettingsError(f"rows.{row}: {error}") from None
+                raise SettingsError(f"rows.{row}", error) from None
     return found
 
 
 def _settings(overrides: list[str]) -> TrainSettings:
     """What the run will have, so that it is known by its config.yaml."""
+    from train.dqn.beginning import with_shape_of_start  # with PyTorch, for which --help and --cfg do not wait
+
     chosen = Chosen(compose(TrainSettings, "train", overrides), given=tuple(overrides))
     found = with_shape_of_start(chosen).settings
     assert isinstance(found, TrainSettings)

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.mdp import END, Layout, Mdp, legal
+from cards.mdp import END, Mdp, legal
 from command.checks import SettingsError
-from evaluate.pictures import learning_curves, policy_heatmap, value_heatmap
+from evaluate.pictures import draw, learning_curves, make_folder
 from evaluate.solution import Solved, title
 from train.dqn.frozen import holds_table, load_network
 from train.run import checkpoint
@@ -68,7 +68,7 @@ def beside_exact(solved: Solved, source: Path) -> Beside:
 def _check_same(solved: Solved, learned: RunSettings, source: Path) -> None:
     same = learned.game_name == solved.game.name and learned.load_game().options == solved.game.options
     if not same or learned.reward_name(solved.game) != solved.reward:
-        raise SettingsError(f"table: {source} was learned with {learned.game}; give the same game and options")
+        raise SettingsError("table", f"{source} was learned with {learned.game}", "give the same game and options")
 
 
 # ---------------------------------------------------------------------- tables
@@ -197,33 +197,6 @@ def _by_state(solved: Solved, learned: Learned) -> tuple[Numbers, NDArray[np.int
 
 
 # ---------------------------------------------------------------------- pictures
-
-
-def make_folder(name: str | Path) -> Path:
-    """The folder, there to be written to. Raises SettingsError when it cannot be."""
-    folder = Path(name)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
-    return folder
-
-
-def draw(
-    solved: Solved,
-    layout: Layout,
-    values: Numbers,
-    policy: NDArray[np.int64] | None,
-    folder: Path,
-    whose: str,
-) -> None:
-    """A heatmap of the values, and of the policy if there is one."""
-    name = f"{solved.game.name}, {layout.title}"
-    value_heatmap(layout, values, f"{name}: values, {whose}", folder / f"{whose}_values_{layout.name}.png")
-    if policy is not None:
-        actions = [solved.game.action_text(action) for action in range(solved.game.actions)]
-        path = folder / f"{whose}_policy_{layout.name}.png"
-        policy_heatmap(layout, policy, actions, f"{name}: policy, {whose}", path)
 
 
 def _draw_curves(source: Path, columns: tuple[str, ...], name: str, folder: Path) -> None:

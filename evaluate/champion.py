@@ -57,14 +57,14 @@ class ChampionSettings:
 
     def __post_init__(self) -> None:
         if not self.to:
-            raise SettingsError("to: the folder of the file and its card, as in to=tressette/champion")
+            raise SettingsError("to", "the folder of the file and its card, as in to=tressette/champion")
         check_one_of("weights", self.weights, *champion.FORMATS)
         check_range("deals", self.deals, 2, MAX_DEALS)
         check_range("seed", self.seed, 0, MAX_SEED)
         if self.players is not None:
             self.players = [same_spelling(player) for player in self.players]
         if not all(isinstance(run, str) and run for run in self.runs):
-            raise SettingsError(f"run: a run folder or checkpoint, or a list of them, not {self.run!r}")
+            raise SettingsError("run", f"a run folder or checkpoint, or a list of them, not {self.run!r}")
 
     @property
     def runs(self) -> list[Any]:
@@ -140,7 +140,7 @@ def put(settings: ChampionSettings) -> None:
     for run, (trained, _) in zip(settings.runs, kept, strict=True):
         if (differing := changes(champion.shaping(first), champion.shaping(trained))) and len(kept) > 1:
             raise SettingsError(
-                f"run: {run} has another {next(iter(differing))} than {settings.runs[0]}; one file has one"
+                "run", f"{run} has another {next(iter(differing))} than {settings.runs[0]}", "name runs that share it"
             )
     about = {
         "command": settings.command or command_of(first),

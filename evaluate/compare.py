@@ -15,10 +15,7 @@ from typing import Any
 
 from command.checks import MAX_SEED, SettingsError, check_range
 from command.line import run_command, settings_of
-from evaluate.reports import page
 from evaluate.reports.line import runs_of, with_runs
-from evaluate.reports.of_runs import comparison_of
-from evaluate.reports.runs import load_run
 
 EXAMPLE = "python -m evaluate.compare runs/tressette/default runs/tressette/wide"
 _MOST_SAMPLES = 100_000
@@ -36,11 +33,11 @@ class CompareSettings:
     def __post_init__(self) -> None:
         runs = runs_of(self.run)
         if len(runs) < 2:
-            raise SettingsError("run: two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
+            raise SettingsError("run", "two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
         places = [Path(run).resolve() for run in runs]
         for number, place in enumerate(places):
             if place in places[:number]:
-                raise SettingsError(f"run: {runs[number]} is given twice; each run once")
+                raise SettingsError("run", f"{runs[number]} is given twice", "each run once")
         check_range("samples", self.samples, 100, _MOST_SAMPLES)
         check_range("seed", self.seed, 0, MAX_SEED)
 
@@ -60,6 +57,10 @@ def _main(arguments: Sequence[str]) -> int:
     settings = settings_of(CompareSettings, "compare", with_runs(arguments), EXAMPLE, " RUN RUN")
     if settings is None:
         return 0
+    from evaluate.reports import page  # with PyTorch, for which --help and --cfg do not wait
+    from evaluate.reports.of_runs import comparison_of
+    from evaluate.reports.runs import load_run
+
     runs = [load_run(path) for path in runs_of(settings.run)]
     print(page.write(comparison_of(runs, settings.samples, settings.seed), settings.target))
     return 0

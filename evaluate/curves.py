@@ -7,15 +7,14 @@ import csv
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
-
+from cards.errors import InputError
 from command.line import example_text
 from command.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Curve = tuple[list[float], list[float]]
 PANELS = (
@@ -34,9 +33,9 @@ def read_curves(run: Path) -> dict[str, Curve]:
             for row in csv.DictReader(file):
                 _add(curves, row)
     except (ValueError, KeyError, TypeError, csv.Error) as error:
-        raise ValueError(f"{path}: not the metrics of a run ({type(error).__name__}: {error})") from None
+        raise InputError(path, f"not the metrics of a run ({type(error).__name__}: {error})") from None
     if not curves:
-        raise ValueError(f"{path}: holds no rows yet")
+        raise InputError(path, "holds no rows yet")
     return curves
 
 
@@ -51,6 +50,11 @@ def _add(curves: dict[str, Curve], row: dict[str, str]) -> None:
 
 def draw(runs: Sequence[Path], out: Path) -> None:
     """Write a picture with one panel per kind of curve."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
     figure, axes = plt.subplots(1, len(PANELS), figsize=(15, 4.2), layout="constrained")
     with Progress("reading", len(runs), "runs") as progress:
         found = []
@@ -62,7 +66,7 @@ def draw(runs: Sequence[Path], out: Path) -> None:
         for axis, (title, start) in zip(axes, PANELS, strict=True):
             named = {prefix + n.removeprefix(start): c for n, c in curves.items() if n.startswith(start)}
             _panel(axis, title, {name or run.name: curve for name, curve in named.items()})
-    axes[0].yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0))
+    axes[0].yaxis.set_major_formatter(mpl.ticker.PercentFormatter(1.0))
     axes[-1].set_yscale("log")
     figure.savefig(out, dpi=110)
     plt.close(figure)

@@ -11,16 +11,46 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from cards.errors import InputError
 from cards.mdp import NOWHERE, Layout
+from command.checks import SettingsError
 from evaluate.curves import read_curves
+from evaluate.solution import Solved
 
 _LIGHT = 0.55  # cells brighter than this get dark letters
 _ACTION_COLORS = ("#c8553d", "#588b8b", "#ffd5c2", "#2d3047")
 
 
+def make_folder(name: str | Path) -> Path:
+    """The folder, there to be written to. Raises SettingsError when it cannot be."""
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError("folder", f"cannot write to {folder} ({error.strerror})", "choose another") from None
+    return folder
+
+
 def arranged(layout: Layout, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """One number per state as the table of a layout, NaN where it has no state."""
     return np.where(layout.states == NOWHERE, np.nan, numbers[layout.states])
+
+
+def draw(
+    solved: Solved,
+    layout: Layout,
+    values: NDArray[np.float64],
+    policy: NDArray[np.int64] | None,
+    folder: Path,
+    whose: str,
+) -> None:
+    """A heatmap of the values, and of the policy if there is one."""
+    name = f"{solved.game.name}, {layout.title}"
+    value_heatmap(layout, values, f"{name}: values, {whose}", folder / f"{whose}_values_{layout.name}.png")
+    if policy is not None:
+        actions = [solved.game.action_text(action) for action in range(solved.game.actions)]
+        path = folder / f"{whose}_policy_{layout.name}.png"
+        policy_heatmap(layout, policy, actions, f"{name}: policy, {whose}", path)
 
 
 def value_heatmap(layout: Layout, values: NDArray[np.float64], title: str, path: Path) -> None:
@@ -81,7 +111,7 @@ def learning_curves(run: Path, columns: Sequence[str], title: str, path: Path) -
     curves = read_curves(run)
     shown = {name: curves[name] for name in columns if name in curves}
     if not shown:
-        raise ValueError(f"{run}: its metrics.csv holds none of {', '.join(columns)}")
+        raise InputError(run, f"its metrics.csv holds none of {', '.join(columns)}")
     figure = Figure(figsize=(7, 0.6 + 1.9 * len(shown)), layout="constrained")
     for axes, (name, (steps, numbers)) in zip(
         figure.subplots(len(shown), sharex=True, squeeze=False)[:, 0], shown.items(), strict=True

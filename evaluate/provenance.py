@@ -31,7 +31,7 @@ def game_of(path: Path, state: Mapping[str, Any]) -> Game:
     try:
         return load_configured_game(dict(state["settings"]["game"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path}: holds no network that can play ({error})") from None
+        raise CheckpointError(path, f"holds no network that can play ({error})") from None
 
 
 def decisions_of(state: Mapping[str, Any]) -> int:

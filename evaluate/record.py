@@ -11,13 +11,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from command.checks import MAX_DEALS, SettingsError, check_range
 from command.line import run_command, settings_of
 from command.progress import Progress
 from evaluate.tournament.settings import TournamentSettings, pairs_of
-from evaluate.tournament.units import Unit, Worker
+
+if TYPE_CHECKING:
+    from evaluate.tournament.units import Unit, Worker
 
 EXAMPLE = "python -m evaluate.record 'players=[champion,greedy]' deals=10 to=games.jsonl"
 _AT_A_TIME = 16  # deals; what a stop may lose
@@ -40,7 +42,7 @@ class RecordSettings:
     def __post_init__(self) -> None:
         check_range("deals", self.deals, 1, MAX_DEALS)
         if not self.to:
-            raise SettingsError("to: the file to write, as in to=games.jsonl")
+            raise SettingsError("to", "the file to write, as in to=games.jsonl")
         _ = self.tournament
 
     @property
@@ -68,7 +70,9 @@ def _main(arguments: Sequence[str]) -> int:
         return 0
     path, tournament = Path(settings.to), settings.tournament
     if path.exists() and not settings.overwrite:
-        raise SettingsError(f"to: {path} is there; name another file, or say overwrite=true")
+        raise SettingsError("to", f"{path} is there", "name another file, or say overwrite=true")
+    from evaluate.tournament.units import Worker  # with Numba, for which --help and --cfg do not wait
+
     worker = Worker(tournament)
     units = list(_units(settings, tournament, worker))
     for player in tournament.players:
@@ -79,6 +83,8 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def _units(settings: RecordSettings, tournament: TournamentSettings, worker: Worker) -> Iterator[Unit]:
+    from evaluate.tournament.units import Unit
+
     for pair in pairs_of(tournament, worker.game):
         for first in range(0, settings.deals, _AT_A_TIME):
             deals = min(_AT_A_TIME, settings.deals - first)

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cards.errors import InputError
 from cards.game import Game, UnknownGameError, load_game
 from cards.match_records import RecordedMatches
 from cards.records import check_names, field, read_records
@@ -57,7 +58,7 @@ def _result(record: dict[str, Any] | ValueError, matches: RecordedMatches) -> di
 
 def _game(name: object) -> Game:
     if not isinstance(name, str):
-        raise ValueError("game: not a string")
+        raise InputError("game", "not a string")
     return _game_named(name)
 
 
@@ -65,11 +66,11 @@ def _game(name: object) -> Game:
 def _game_named(name: str) -> Game:
     # A record is data from anywhere, so nothing is imported for it but a package that is laid out as a game.
     if not _is_laid_out_as_game(name):
-        raise ValueError(f"game: there is no game {name!r}")
+        raise InputError("game", f"there is no game {name!r}")
     try:
         return load_game(name)
     except UnknownGameError:
-        raise ValueError(f"game: there is no game {name!r}") from None
+        raise InputError("game", f"there is no game {name!r}") from None
 
 
 def _is_laid_out_as_game(name: str) -> bool:

@@ -12,18 +12,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from cards.tables import PolicyFileError
 from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range
 from command.line import run_command, settings_of
 from evaluate import studies
-from evaluate.reports import page
 from evaluate.reports.line import runs_of, telling, with_runs
-from evaluate.reports.of_run import Wanted, report_of
-from evaluate.reports.runs import Run, load_run, same_but_for_the_seed, seeds_beside
+
+if TYPE_CHECKING:
+    from evaluate.reports.runs import Run
 
 _GAMES, _GAMES_OF_STUDY = 1024, 2000
 _MOST_TRICKS = 7
@@ -47,15 +44,15 @@ class ReportSettings:
     def __post_init__(self) -> None:
         if (self.run is None) == (self.study is None):
             known = ", ".join(f"study={name}" for name in known_studies())
-            raise SettingsError(f"run: the folder of a run, as in runs/tressette/default, or instead of one {known}")
+            raise SettingsError("run", f"the folder of a run, as in runs/tressette/default, or instead of one {known}")
         if self.study is not None and self.study not in known_studies():
-            raise SettingsError(f"study: one of {', '.join(known_studies())}, not {self.study!r}")
+            raise SettingsError("study", f"one of {', '.join(known_studies())}, not {self.study!r}")
         if self.games is not None:
             check_range("games", self.games, 2, MAX_DEALS)
         check_range("seed", self.seed, 0, MAX_SEED)
         check_range("tricks", self.tricks, 1, _MOST_TRICKS)
         if self.run is not None and not runs_of(self.run):
-            raise SettingsError("run: the folder of a run, not an empty list")
+            raise SettingsError("run", "the folder of a run, not an empty list")
 
     @property
     def target(self) -> Path:
@@ -86,6 +83,11 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def _of_run(settings: ReportSettings) -> Path:
+    import torch  # for which --help and --cfg do not wait
+
+    from evaluate.reports import page
+    from evaluate.reports.of_run import Wanted, report_of
+
     run, seeds = _runs(settings)
     torch.set_num_threads(1)  # small forward passes: more threads would wait for each other
     wanted = Wanted(settings.games or _GAMES, settings.tricks, settings.seed, settings.measure)
@@ -96,27 +98,33 @@ def _of_run(settings: ReportSettings) -> Path:
 
 def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
     """The run, and those that differ from it in their seed alone. Raises SettingsError where others are named."""
+    from evaluate.reports.runs import load_run, same_but_for_the_seed, seeds_beside
+
     run, *others = (load_run(path) for path in runs_of(settings.run))
     for number, other in enumerate(others):
         if not same_but_for_the_seed(run, other):
             raise SettingsError(
-                f"run: {other.folder} differs from {run.folder} in more than its seed; "
-                f"python -m evaluate.compare {run.folder} {other.folder} shows both"
+                "run",
+                f"{other.folder} differs from {run.folder} in more than its seed",
+                f"python -m evaluate.compare {run.folder} {other.folder} shows both",
             )
         twin = next((each for each in (run, *others[:number]) if each.settings.seed == other.settings.seed), None)
         if twin is not None:
             seed = other.settings.seed
-            raise SettingsError(f"run: {other.folder} has the seed of {twin.folder}, {seed}; leave one out")
+            raise SettingsError("run", f"{other.folder} has the seed of {twin.folder}, {seed}", "leave one out")
     return run, others or (seeds_beside(run) if settings.seeds else [])
 
 
 def _of_study(settings: ReportSettings) -> Path:
+    from cards.tables import PolicyFileError
+    from evaluate.reports import page
+
     study = importlib.import_module(f"evaluate.studies.{settings.study}")
     settings.target.mkdir(parents=True, exist_ok=True)
     try:
         report = study.report(Path(settings.runs), settings.target, settings.games or _GAMES_OF_STUDY, settings.seed)
     except PolicyFileError as error:
-        raise SettingsError(f"runs: {error}") from None
+        raise SettingsError("runs", error) from None
     return page.write(report, settings.target)
 
 

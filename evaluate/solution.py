@@ -1,4 +1,7 @@
-"""A small game solved exactly, and the solution as text."""
+"""A small game solved exactly, and the solution as text.
+
+What solves it is imported when it is asked to: Numba takes a while, for which no --help waits.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +18,9 @@ from cards.game import Game
 from cards.mdp import END, NOWHERE, Layout, Model, reachable
 from command.checks import SettingsError
 from command.game import load_configured_game
-from train.tabular.algorithms import (
-    Solution,
-    evaluate_policy,
-    expected_reward,
-    outcome_probabilities,
-    policy_iteration,
-)
+
+if TYPE_CHECKING:
+    from train.tabular.algorithms import Solution
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,8 @@ class Solved:
     @property
     def expected(self) -> float:
         """What a hand is worth by optimal play, over all deals."""
+        from train.tabular.algorithms import expected_reward
+
         return expected_reward(self.model.mdp, self.solution.values)
 
     def ends(self, state: int) -> bool:
@@ -55,10 +56,12 @@ def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds
 
     `watch` is told the number of each round.
     """
+    from train.tabular.algorithms import outcome_probabilities, policy_iteration
+
     game = load_configured_game(settings)
     reward = str(settings.get("reward", next(iter(game.rewards))))
     if game.model is None:
-        raise SettingsError(f"game: the states of {game.name} cannot be enumerated, so it cannot be solved exactly")
+        raise SettingsError("game", f"the states of {game.name} cannot be enumerated, so it cannot be solved exactly")
     model = game.model(game.options, reward)
     solution = policy_iteration(model.mdp, watch=watch)
     return Solved(game, reward, model, solution, outcome_probabilities(model, solution.policy))
@@ -91,6 +94,8 @@ def _numbers(solved: Solved, state: int) -> list[str]:
 
 def game_text(solved: Solved) -> list[str]:
     """The optimal play in tables, what it is worth, and what fixed policies are worth."""
+    from train.tabular.algorithms import evaluate_policy, expected_reward
+
     model, solution = solved.model, solved.solution
     lines = [title(solved)]
     for layout in model.layouts:

@@ -15,7 +15,6 @@ from command.compose import as_yaml, compose
 from command.game import with_game_options
 from command.line import parse, run_command
 from command.progress import Progress
-from evaluate.against_exact import compare, draw, make_folder
 from evaluate.solution import Solved, advice, game_text, hands_text, solve, write_states
 
 EXAMPLE = "python -m evaluate.solve game=blackjack decks=1 player=[9,7] opponent=10"
@@ -36,7 +35,7 @@ class SolveSettings:
     def __post_init__(self) -> None:
         if (self.player is None) != (self.opponent is None):
             missing = "opponent" if self.opponent is None else "player"
-            raise SettingsError(f"{missing}: missing; give both player and opponent, or neither")
+            raise SettingsError(missing, "missing", "give both player and opponent, or neither")
 
     @property
     def player_cards(self) -> list[str]:
@@ -52,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m evaluate.solve", "solve", arguments, EXAMPLE)
-    settings = compose(SolveSettings, "solve", with_game_options(options.overrides, _DEFAULT_GAME))
+    settings = compose(SolveSettings, "solve", with_game_options(options.overrides, _DEFAULT_GAME, SolveSettings))
     if options.print_config:
         print(as_yaml(settings), end="")
     else:
@@ -67,12 +66,16 @@ def run(settings: SolveSettings) -> None:
     if settings.interactive:
         converse(solved, settings)
     elif settings.table is not None:
+        from evaluate.against_exact import compare  # with PyTorch, which reads what was learned
+
         compare(solved, Path(settings.table), settings.folder)
     elif settings.player is not None:
         state = _located(solved.model, settings.player_cards, str(settings.opponent))
         print("\n".join(hands_text(solved, state)))
     else:
         print("\n".join(game_text(solved)))
+        from evaluate.pictures import draw, make_folder
+
         folder = make_folder(settings.folder or f"runs/{solved.game.name}/exact")
         write_states(solved, folder / "states.csv")
         for layout in solved.model.layouts:
@@ -84,7 +87,7 @@ def _located(model: Model, player: Sequence[str], opponent: str) -> int:
     try:
         return model.locate(player, opponent)
     except (HandEndedError, ValueError) as error:
-        raise SettingsError(f"player, opponent: {error}") from None
+        raise SettingsError("player, opponent", error) from None
 
 
 def converse(solved: Solved, settings: SolveSettings) -> None:

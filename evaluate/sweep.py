@@ -13,10 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from cards.duplicate import Estimate, decimals, share_text
 from command.checks import SettingsError
@@ -26,6 +23,9 @@ from train.run.results import INTERVAL
 from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.tabular import TabularSettings
 from train.sweep import SweepRun, sweep_runs
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 EXAMPLE = "python -m evaluate.sweep learner.lr=1e-3,3e-4 seed=0,1 --sort='greedy win_rate'"
 SORT = "--sort="
@@ -74,6 +74,8 @@ def _main(arguments: Sequence[str]) -> int:
     result_console().print(_table(cells))
     for note in notes:
         result_console().print(note, highlight=False)
+    from rich.console import Console
+
     Console(stderr=True).print(f"written to {path}.md and .csv", highlight=False)
     return 0
 
@@ -138,7 +140,7 @@ def _sort_column(rows: Sequence[Row], column: str | None) -> str | None:
     """The column to sort by: the one named, else the first. Raises SettingsError for one that is not there."""
     columns = _result_columns(rows)
     if column is not None and column not in columns:
-        raise SettingsError(f"--sort: no column {column!r}; there are {', '.join(columns) or 'none yet'}")
+        raise SettingsError("--sort", f"no column {column!r}", f"there are {', '.join(columns) or 'none yet'}")
     return column or next(iter(columns), None)
 
 
@@ -211,6 +213,8 @@ def _markdown(cells: Sequence[Sequence[str]]) -> str:
 
 
 def _table(cells: Sequence[Sequence[str]]) -> Table:
+    from rich.table import Table
+
     table = Table(title=f"{len(cells) - 1} runs")
     for name in cells[0]:
         table.add_column(name, overflow="fold")

@@ -11,17 +11,17 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from cards.game import Game
 from command.checks import SettingsError
 from command.compose import as_yaml, compose
 from command.game import with_game_options
 from command.line import parse, run_command
 from play.language import Language
-from play.opening import open_session
-from play.plain.ending import interrupt_at
-from play.plain.loop import PlainTable
 from play.settings import APP, AUTO, PLAIN, PlaySettings
+
+if TYPE_CHECKING:
+    from cards.game import Game
 
 EXAMPLE = "python -m play game=tressette opponents=champion"
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m play", "play", arguments, EXAMPLE)
-    overrides = with_game_options(options.overrides, "tressette")
+    overrides = with_game_options(options.overrides, "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", overrides)
     if options.print_config:
         print(as_yaml(settings), end="")
@@ -51,7 +51,11 @@ def _main(arguments: Sequence[str]) -> int:
 
         return run_app(settings, given)
     if settings.watch is not None:
-        raise SettingsError("watch: lines of text show no games to look on at; use ui=app in a terminal, or serve=true")
+        raise SettingsError(
+            "watch", "lines of text show no games to look on at", "use ui=app in a terminal, or serve=true"
+        )
+    from play.plain.ending import interrupt_at
+
     try:
         with interrupt_at((signal.SIGTERM, signal.SIGHUP)):  # the game is saved, as at Ctrl-C
             return _sit_down(settings, given)
@@ -62,6 +66,9 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def _sit_down(settings: PlaySettings, given: set[str]) -> int:
+    from play.opening import open_session  # these two bring Numba, for which the application's menu does not wait
+    from play.plain.loop import PlainTable
+
     language = Language(settings.lang)
     for stream in (sys.stdin, sys.stdout):  # a terminal may know fewer letters than are said at the table
         if isinstance(stream, io.TextIOWrapper):

@@ -37,7 +37,7 @@ def adjusted(settings: Mapping[str, Any], choices: Choices, texts: Mapping[str, 
     """What these texts, by the keys of `typed`, mean. Raises SettingsError that names the key."""
     epsilon = _number("epsilon", texts["epsilon"])
     if not texts["limit"].strip().isdecimal() or not LEAST_LIMIT <= int(texts["limit"]) <= MOST_LIMIT:
-        raise SettingsError(f"limit: {LEAST_LIMIT} to {MOST_LIMIT}, not {texts['limit']}")
+        raise SettingsError("limit", f"{LEAST_LIMIT} to {MOST_LIMIT}, not {texts['limit']}")
     chosen = replace(choices, epsilon=epsilon, policy=f"{_POLICY}{int(texts['limit'])}")
     check_fraction("", chosen, "epsilon")
     decks = texts["decks"].strip()
@@ -56,4 +56,4 @@ def _number(key: str, text: str) -> float:
     try:
         return float(text.strip().replace(",", "."))
     except ValueError:
-        raise SettingsError(f"{key}: a number from 0 to 1, not {text.strip() or 'nothing'}") from None
+        raise SettingsError(key, f"a number from 0 to 1, not {text.strip() or 'nothing'}") from None

@@ -52,13 +52,15 @@ class Coach:
             return None
         if self.name == EXACT:
             if self.game.model is None:
-                raise SettingsError(f"hint: {self.game.name} has no exact solution; name a player such as monte_carlo")
+                raise SettingsError(
+                    "hint", f"{self.game.name} has no exact solution", "name a player such as monte_carlo"
+                )
             return Exact(self._settings)
         found = adviser_of(self.game, self._player_of(self.game, self.name))
         if found is not None:
             return found
         known = "exact" if self.game.model is not None else "monte_carlo:samples=400 or search(RUN)"
-        raise SettingsError(f"hint: {self.name} gives no values; name one that does, as {known}")
+        raise SettingsError("hint", f"{self.name} gives no values", f"name one that does, as {known}")
 
     def hint(self, hand: Hand) -> list[Worth]:
         """What each legal action is worth now, the best first; none where nobody knows, or the hand is over."""

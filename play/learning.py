@@ -52,7 +52,7 @@ class Subject:
             return self.optimal
         if policy not in self.model.policies:
             known = ", ".join(self.model.policies)
-            raise SettingsError(f"policy: {self.game.name} has no policy {policy!r}; it has {known}")
+            raise SettingsError("policy", f"{self.game.name} has no policy {policy!r}", f"it has {known}")
         return Exact(self.model, self.model.policies[policy])
 
     def right(self, policy: Policy) -> NDArray[np.bool_]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from cards.champions import CHAMPION
 from cards.game import Game
 from cards.kinds import parse_spec, player_names
-from cards.play import Decisions, Player, named_player
 from command.checks import SettingsError
+
+if TYPE_CHECKING:
+    from cards.play import Player
 
 HUMAN = "human"
 
@@ -21,12 +25,16 @@ def seated_player(game: Game, spec: str) -> Player:
     try:
         named = parse_spec(spec)
         if named is not None and named.name in player_names(game):
+            from cards.play import named_player
+
             return named_player(game, spec)
     except ValueError as error:
-        raise SettingsError(f"players: {str(error).removeprefix('players: ')}") from None
+        raise SettingsError("players", error) from None
     if named is not None and named.argument is None and "/" not in spec and spec != CHAMPION and not _is_there(spec):
         known = ", ".join([*player_names(game), CHAMPION, "search(RUN)", HUMAN])
-        raise SettingsError(f"players: {game.name} has no player {spec!r}; it has {known}, or give a run folder")
+        raise SettingsError(
+            "players", f"{spec}: {game.name} has no such player", f"it has {known}, or give a run folder"
+        )
     import torch
 
     from evaluate.players import load_player
@@ -39,6 +47,8 @@ def seated_player(game: Game, spec: str) -> Player:
 
 def _ask_once(game: Game, player: Player) -> None:
     """What a player needs compiled takes seconds: that is waited for when it sits down, not at its first move."""
+    from cards.play import Decisions
+
     seeds = np.zeros(1, np.uint64)
     states = game.deal(seeds)
     if not game.over(states)[0]:

@@ -17,8 +17,8 @@ def read_hands(path: Path) -> list[Recorded]:
     found: list[Recorded] = []
     for hand in recorded_hands(path):
         if isinstance(hand, Damaged):
-            raise RecordError(f"watch: {path}, line {hand.line}: {hand.error}; mend the line, or take it out")
+            raise RecordError("watch", f"{path}, line {hand.line}: {hand.error}", "mend the line, or take it out")
         found.append(hand)
     if not found:
-        raise RecordError(f"watch: {path}: there is no record in it; record=FILE writes some while you play")
+        raise RecordError("watch", f"{path}: there is no record in it", "record=FILE writes some while you play")
     return found

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cards.errors import InputError
 from cards.game import Game
 from cards.play import Player
 from command.checks import MAX_SEED, SettingsError
@@ -62,7 +63,7 @@ def game_of(path: Path, saved: dict[str, Any]) -> Game:
     try:
         return load_configured_game(saved["game"])
     except SettingsError as error:
-        raise _broken(path, str(error)) from None
+        raise _broken(path, error) from None
 
 
 def restore(path: Path, saved: dict[str, Any], player_of: Callable[[Game, str], Player] = seated_player) -> Table:
@@ -81,7 +82,7 @@ def restore(path: Path, saved: dict[str, Any], player_of: Callable[[Game, str], 
     try:
         _replay(table, saved["hands"])
     except ValueError as error:
-        raise _broken(path, str(error)) from None
+        raise _broken(path, error) from None
     return table
 
 
@@ -95,8 +96,9 @@ def _replay(table: Table, hands: list[list[int]]) -> None:
             table.play(action)
 
 
-def _broken(path: Path, why: str) -> SaveError:
-    return SaveError(f"save: {path}: {why}; nothing was changed: move it away, or give another save=FILE")
+def _broken(path: Path, why: object) -> SaveError:
+    hint = "nothing was changed: move it away, or give another save=FILE"
+    return SaveError("save", InputError(path, why), hint)
 
 
 def _is_whole(value: Any) -> bool:

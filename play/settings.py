@@ -9,7 +9,6 @@ from typing import Any
 
 from cards.game import Game
 from cards.kinds import same_spelling
-from cards.matches import match_rules
 from command.checks import MAX_SEED, SettingsError, check_one_of, check_range, require
 from play.language import LANGUAGES
 from play.players import HUMAN, default_opponent
@@ -51,11 +50,11 @@ class PlaySettings:
         for key in ("record", "save"):
             require(getattr(self, key) != "", key, "a file", "")
         if self.serve and self.ui == PLAIN:
-            raise SettingsError("ui: lines of text are not served; leave ui out, or serve")
+            raise SettingsError("ui", "lines of text are not served", "leave ui out, or serve")
         require(self.watch != "", "watch", f"{AGENTS}, or a file of records", "")
         many = isinstance(self.opponents, list) and self.opponents and all(isinstance(o, str) for o in self.opponents)
         if self.opponents is not None and not isinstance(self.opponents, str) and not many:
-            raise SettingsError(f"opponents: a player, or a list with one for each, not {self.opponents!r}")
+            raise SettingsError("opponents", f"a player, or a list with one for each, not {self.opponents!r}")
 
 
 def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
@@ -66,9 +65,9 @@ def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
     partners = [seat for seat in team if seat != settings.seat]
     others = [seat for seat in range(game.seats) if seat not in team]
     if not others and settings.opponents is not None:
-        raise SettingsError(f"opponents: {game.name} has one seat, and the dealer plays by a rule; leave this out")
+        raise SettingsError("opponents", f"{game.name} has one seat, and the dealer plays by a rule", "leave this out")
     if not partners and settings.partner is not None:
-        raise SettingsError(f"partner: in {game.name} everybody plays alone; leave this out")
+        raise SettingsError("partner", f"in {game.name} everybody plays alone", "leave this out")
     names = _opponents(settings, game, len(others))
     seats = {settings.seat: HUMAN, **dict(zip(others, names, strict=True))}
     players = [name for name in names if name != HUMAN] or [default_opponent(game)]
@@ -94,7 +93,7 @@ def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:
         return [settings.opponents or default_opponent(game)] * number
     if len(settings.opponents) != number:
         raise SettingsError(
-            f"opponents: {len(settings.opponents)}, but there are {number}; give one for all, or {number}"
+            "opponents", f"{len(settings.opponents)}, but there are {number}", f"give one for all, or {number}"
         )
     return settings.opponents
 
@@ -102,10 +101,12 @@ def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:
 def check_match(settings: PlaySettings, game: Game) -> None:
     """Raise SettingsError when the game is not played in matches to that score."""
     if settings.match is not None:
+        from cards.matches import match_rules  # with Numba, for which no menu waits
+
         try:
             match_rules(game, settings.match)
         except ValueError as error:
-            raise SettingsError(f"match: {error}") from None
+            raise SettingsError("match", error) from None
 
 
 def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given: Iterable[str], game: Game) -> None:
@@ -127,4 +128,4 @@ def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given:
 
 def _same(path: Path, key: str, wanted: Any, saved: Any) -> None:
     if wanted != saved:
-        raise SettingsError(f"{key}: {wanted}, but {path} goes on with {saved}; leave {key} out, or give another save")
+        raise SettingsError(key, f"{wanted}, but {path} goes on with {saved}", f"leave {key} out, or give another save")

@@ -163,7 +163,7 @@ def open_watch(settings: PlaySettings, given: set[str]) -> Watch:
     assert settings.watch is not None
     for key in _NOT_WATCHED:
         if key in given:
-            raise SettingsError(f"{key}: nothing is kept of games that you look on at; leave {key} out")
+            raise SettingsError(key, "nothing is kept of games that you look on at", f"leave {key} out")
     if settings.watch != AGENTS:
         return _open_film(Path(settings.watch), settings, given)
     game = load_configured_game(settings.game)
@@ -177,7 +177,7 @@ def open_watch(settings: PlaySettings, given: set[str]) -> Watch:
 def _open_film(path: Path, settings: PlaySettings, given: set[str]) -> Watch:
     for key in sorted(given):
         if key.partition(".")[0] in _NOT_OF_FILES:
-            raise SettingsError(f"{key}: the games of {path} are as they were recorded; leave {key} out")
+            raise SettingsError(key, f"the games of {path} are as they were recorded", f"leave {key} out")
     hands = read_hands(path)
     game = hands[0].hand.game
     coach = Coach(game, settings_of(game), None)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.compiled import njit
+from cards.errors import InputError
 from cards.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
 from cards.multisets import Multisets, draw_until
 from sette_mezzo.cards import (
@@ -164,7 +165,7 @@ def locate(player: Sequence[str], opponent: str) -> int:
     for rank in (*ranks, other):
         copies = ranks.count(rank) + (rank == other)
         if copies > COPIES:
-            raise ValueError(f"{RANK_TEXT[rank]}: {copies} of them, the deck has {COPIES}")
+            raise InputError(RANK_TEXT[rank], f"{copies} of them, the deck has {COPIES}")
     score = sum(int(VALUES[kind_of(rank)]) for rank in ranks)
     if score > MAX_SCORE:
         raise HandEndedError(f"{points_text(score)}: over seven and a half, the game is lost")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cards.errors import InputError
 from cards.records import check_copies, drawn_cards, field
 from sette_mezzo.cards import COPIES, MAX_SCORE, RANK_TEXT, parse_card
 from sette_mezzo.rules import (
@@ -53,14 +54,14 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
     """
     try:
         state = np.array([blank(Options(field(record, "limit")))])
-    except ValueError as error:
-        raise ValueError(str(error).removeprefix("game.")) from None
+    except InputError as error:
+        raise InputError(error.key.removeprefix("game."), error.problem, error.hint) from None
     player, opponent = (drawn_cards(record, name, 1, parse_card) for name in ("player", "opponent"))
     check_copies("player, opponent", [*player, *opponent], COPIES, RANK_TEXT)
     begin(state[0], player[0], opponent[0])
     for number, rank in enumerate(player[1:], start=2):
         if over(state[0]):
-            raise ValueError(f"player: card {number} is drawn after going over seven and a half")
+            raise InputError("player", f"card {number} is drawn after going over seven and a half")
         give_player(state[0], rank)
     _play_opponent(state, opponent)
     return {
@@ -73,9 +74,9 @@ def _play_opponent(state: Any, cards: list[int]) -> None:
     busted = state[0]["score"] > MAX_SCORE
     for number, rank in enumerate(cards[1:], start=2):
         if busted:
-            raise ValueError(f"opponent: card {number} is drawn although the player is over seven and a half")
+            raise InputError("opponent", f"card {number} is drawn although the player is over seven and a half")
         if not opponent_draws(state[0]):
-            raise ValueError(f"opponent: card {number} is drawn although the limit is reached")
+            raise InputError("opponent", f"card {number} is drawn although the limit is reached")
         give_opponent(state[0], rank)
     if not busted and opponent_draws(state[0]):
-        raise ValueError("opponent: the game is not over, the opponent must draw below the limit")
+        raise InputError("opponent", "the game is not over, the opponent must draw below the limit")

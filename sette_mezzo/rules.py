@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cards.batch import Rules
 from cards.bits import bit
 from cards.compiled import njit
+from cards.errors import InputError
 from cards.splitmix import GAMMA, below, mix
 from sette_mezzo.cards import COPIES, FACE, HAND_AFTER, MAX_SCORE, RANKS, VALUES
 from sette_mezzo.observation import observe
@@ -48,7 +49,7 @@ def limit_in_halves(limit: float) -> int:
     """Raises ValueError for what the opponent cannot stop at."""
     number = isinstance(limit, int | float) and not isinstance(limit, bool)
     if not number or not 0.5 <= limit <= 7.5 or 2 * limit != int(2 * limit):
-        raise ValueError(f"game.limit: 0.5 to 7.5 in steps of 0.5, not {limit!r}")
+        raise InputError("game.limit", f"0.5 to 7.5 in steps of 0.5, not {limit!r}")
     return int(2 * limit)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.compiled import njit
+from cards.errors import InputError
 from cards.numbering import Numbering
 from spike.cards import DISCARD, FACES, MATCH, NO_BUY, NO_CARD, VALUES
 from spike.showdown import card_sum
@@ -79,12 +80,12 @@ def text(number: int) -> str:
 def parse(written: str) -> int:
     """The number of a state other than the terminal one. Raises ValueError naming a text that is none."""
     if len(written) != 8 or not written.isdecimal() or not written.isascii():
-        raise ValueError(f"state {written!r}: not eight digits")
+        raise InputError(f"state {written!r}", "not eight digits")
     round_, decision, total, extra = int(written[0]), int(written[1]), int(written[2:4]), int(written[4:6])
     first = round_ == 0 and decision == 1 and extra == 0
     later = 1 <= round_ <= ROUNDS and 1 <= decision <= DECISIONS and extra < FACES
     if not (first or later) or not 1 <= total <= SUMS:
-        raise ValueError(f"state {written}: there is no such round, decision, sum or card")
+        raise InputError(f"state {written}", "there is no such round, decision, sum or card")
     place = total - 1
     if later:
         place = SUMS + ((DECISIONS * (round_ - 1) + decision - 1) * SUMS + total - 1) * FACES + extra
@@ -122,7 +123,9 @@ def numbering(options: Options) -> Numbering:
     Raises ValueError for options under which the legal actions do not follow from the state.
     """
     if options.raise_cap is not None:
-        raise ValueError("game.raise_cap: no numbered state tells how many raises there were; leave it null for tables")
+        raise InputError(
+            "game.raise_cap", "no numbered state tells how many raises there were", "leave it null for tables"
+        )
     legal, initial = _by_decision()
     # As many credits as this many players of the study have.
     players = -(-options.seats * options.credits // PUBLISHED_CREDITS)

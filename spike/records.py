@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.errors import InputError
 from cards.records import field, integer, list_of
 from spike.cards import ACTION_TEXT, ACTIONS, CARDS, MAX_VALUE, MIN_VALUE, VALUES, copies
 from spike.deck import settle
@@ -100,12 +101,12 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
             if not isinstance(hand, dict):
                 raise ValueError("not a JSON object")
             if results and field(hand, "credits") != results[-1]["credits"]:
-                raise ValueError(f"credits: {hand['credits']} after {results[-1]['credits']} in the hand before")
+                raise InputError("credits", f"{hand['credits']} after {results[-1]['credits']} in the hand before")
             results.append(_replay_hand(hand, players))
         except ValueError as error:
-            raise ValueError(f"hand {number}: {error}") from None
+            raise InputError(f"hand {number}", error) from None
     if not results:
-        raise ValueError("hands: none")
+        raise InputError("hands", "none")
     short = [{"winner": result["winner"], "pool": result["pool"]} for result in results]
     return {"credits": results[-1]["credits"], "hands": short}
 
@@ -115,10 +116,10 @@ def _replay_hand(record: dict[str, Any], players: int) -> dict[str, Any]:
     actions = list_of(field(record, "actions"), "actions", None)
     for number, action in enumerate(actions, start=1):
         if over(state[0]):
-            raise ValueError(f"action {number}: the hand is over after {number - 1} of {len(actions)} actions")
+            raise InputError(f"action {number}", f"the hand is over after {number - 1} of {len(actions)} actions")
         _play(state, number, action)
     if not over(state[0]):
-        raise ValueError(f"actions: the hand is not over after {len(actions)}; seat {state[0]['turn']} is to move")
+        raise InputError("actions", f"the hand is not over after {len(actions)}; seat {state[0]['turn']} is to move")
     return {
         "credits": state[0]["credits"][:players].tolist(),
         "winner": int(state[0]["hands_won"].argmax()),
@@ -128,12 +129,12 @@ def _replay_hand(record: dict[str, Any], players: int) -> dict[str, Any]:
 
 def _play(state: NDArray[np.void], number: int, action: object) -> None:
     if not isinstance(action, int) or isinstance(action, bool) or not 0 <= action < ACTIONS:
-        raise ValueError(f"action {number}: {action!r} is not an action from 0 to {ACTIONS - 1}")
+        raise InputError(f"action {number}", f"{action!r} is not an action from 0 to {ACTIONS - 1}")
     mask = int(legal(state[0]))
     if not mask >> action & 1:
         options = ", ".join(f"{a} {text}" for a, text in enumerate(ACTION_TEXT) if mask >> a & 1)
-        raise ValueError(
-            f"action {number}: seat {state[0]['turn']} may not {ACTION_TEXT[action]} ({action}); legal: {options}"
+        raise InputError(
+            f"action {number}", f"seat {state[0]['turn']} may not {ACTION_TEXT[action]} ({action})", f"legal: {options}"
         )
     apply(state[0], action)
 
@@ -171,7 +172,7 @@ def _start(record: dict[str, Any], players: int) -> np.void:
 def _parse_options(chosen: object) -> Options:
     known = ("ante", "bet", "raise_cap", "sabacc_pot", "special_hands")
     if not isinstance(chosen, dict) or not set(chosen) <= set(known):
-        raise ValueError(f"options: an object with some of {', '.join(known)}, not {chosen!r}")
+        raise InputError("options", f"an object with some of {', '.join(known)}, not {chosen!r}")
     # What a seat starts a match with does not matter in a hand; it only has to be more than any ante.
     options = Options(credits=200, **chosen)
     blank(options)
@@ -182,9 +183,9 @@ def _parse_credits(record: dict[str, Any], players: int, options: Options) -> li
     credits = list_of(field(record, "credits"), "credits", players)
     for seat, amount in enumerate(credits):
         if not isinstance(amount, int) or isinstance(amount, bool) or not 0 < amount <= _MAX_CREDITS // players:
-            raise ValueError(f"credits: seat {seat}: {amount!r} is not a number of credits above 0")
+            raise InputError("credits", f"seat {seat}: {amount!r} is not a number of credits above 0")
         if amount % 2 and not options.sabacc_pot:
-            raise ValueError(f"credits: seat {seat} has {amount}, but everything is paid in twos")
+            raise InputError("credits", f"seat {seat} has {amount}, but everything is paid in twos")
     return credits
 
 
@@ -195,11 +196,11 @@ def _parse_deck(record: dict[str, Any]) -> list[int]:
     deck = []
     for position, value in enumerate(list_of(field(record, "deck"), "deck", CARDS), start=1):
         if not isinstance(value, int) or isinstance(value, bool) or value not in first:
-            raise ValueError(f"deck: card {position}: {value!r} is not a value from {MIN_VALUE} to {MAX_VALUE}")
+            raise InputError("deck", f"card {position}: {value!r} is not a value from {MIN_VALUE} to {MAX_VALUE}")
         drawn[value] = drawn.get(value, 0) + 1
         if drawn[value] > copies(value):
             drawings = f"{value} is drawn {drawn[value]} times"
-            raise ValueError(f"deck: card {position}: {drawings}, but there are only {copies(value)} of it")
+            raise InputError("deck", f"card {position}: {drawings}, but there are only {copies(value)} of it")
         deck.append(first[value] + drawn[value] - 1)
     return deck
 
@@ -209,5 +210,5 @@ def _parse_dice(record: dict[str, Any]) -> list[list[int]]:
     for number, dice in enumerate(rolls, start=1):
         for die in list_of(dice, f"dice: roll {number}", 2):
             if not isinstance(die, int) or isinstance(die, bool) or not 1 <= die <= 6:
-                raise ValueError(f"dice: roll {number}: {die!r} is not from 1 to 6")
+                raise InputError("dice", f"roll {number}: {die!r} is not from 1 to 6")
     return rolls

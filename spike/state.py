@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from cards.errors import InputError
 from spike.cards import CARDS
 
 MAX_SEATS = 8
@@ -95,12 +96,12 @@ def blank(options: Options) -> np.void:
     state["bet"] = _even("bet", options.bet, 2, 100)
     state["start_credits"] = _even("credits", options.credits, 4, 2000)
     if options.credits <= options.ante + 1:
-        raise ValueError(f"game.credits: more than the ante of {options.ante} and 1, not {options.credits}")
+        raise InputError("game.credits", f"more than the ante of {options.ante} and 1, not {options.credits}")
     state["hand_limit"] = _integer("hands", options.hands, 1, 255)
     state["raise_cap"] = 0 if options.raise_cap is None else _integer("raise_cap", options.raise_cap, 1, 254)
     for name in ("rotate", "sabacc_pot", "special_hands"):
         if not isinstance(getattr(options, name), bool):
-            raise ValueError(f"game.{name}: true or false, not {getattr(options, name)!r}")
+            raise InputError(f"game.{name}", f"true or false, not {getattr(options, name)!r}")
     state["rotate"] = options.rotate
     state["with_second_pot"] = options.sabacc_pot
     state["special_hands"] = options.special_hands
@@ -109,11 +110,11 @@ def blank(options: Options) -> np.void:
 
 def _integer(name: str, value: Any, low: int, high: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ValueError(f"game.{name}: a whole number from {low} to {high}, not {value!r}")
+        raise InputError(f"game.{name}", f"a whole number from {low} to {high}, not {value!r}")
     return value
 
 
 def _even(name: str, value: Any, low: int, high: int) -> int:
     if _integer(name, value, low, high) % 2:
-        raise ValueError(f"game.{name}: an even number, because everything is paid in twos, not {value}")
+        raise InputError(f"game.{name}", f"an even number, because everything is paid in twos, not {value}")
     return int(value)

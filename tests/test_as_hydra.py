@@ -7,6 +7,7 @@ import yaml
 
 from command.as_hydra import with_values
 from evaluate.tournament.__main__ import main as tournament
+from tests.errors import key_of
 from train.__main__ import main as train
 from train.sweep import main as sweep_task
 
@@ -83,38 +84,38 @@ def test_a_game_of_a_folder_of_the_users_own(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "key"),
     [
-        (["--config-dir", "nowhere", "--cfg"], "--config-dir: there is no folder nowhere"),
+        (["--config-dir", "nowhere", "--cfg"], "--config-dir"),
         (
             ["--config-dir", ".", "hydra.searchpath=[file://x]", "--cfg"],
-            "--config-dir: is given, and so is hydra.search",
+            "--config-dir",
         ),
-        (["--config-name", "mine"], "--config-name: say --config-dir=FOLDER experiment=NAME"),
-        (["-cp", "mine"], "--config-path: say --config-dir"),
-        (["--cfg", "hydra"], "--cfg: job, not 'hydra'"),
-        (["--cfg", "jobs"], "--cfg: job, not 'jobs'"),
-        (["--info", "trees"], "--info: one of all, config"),
-        (["--package", "learner", "--cfg"], "--package: --cfg prints all"),
-        (["hydra.run.dir=x"], "hydra.run.dir: the folder of a run is runs=FOLDER and name=NAME"),
-        (["hydra.sweep.subdir=x"], "hydra.sweep.subdir: the folders of a sweep"),
-        (["hydra/launcher=joblib"], "hydra/launcher: runs go one after another"),
-        (["+hydra.verbose=true"], "hydra.verbose: settings of Hydra itself have no effect here"),
-        (["hydra/sweeper=optuna"], "python -m train.tune"),
-        (["--shell-completion", "install=csh"], "completion: one of bash, zsh, fish, not 'install=csh'"),
+        (["--config-name", "mine"], "--config-name"),
+        (["-cp", "mine"], "--config-path"),
+        (["--cfg", "hydra"], "--cfg"),
+        (["--cfg", "jobs"], "--cfg"),
+        (["--info", "trees"], "--info"),
+        (["--package", "learner", "--cfg"], "--package"),
+        (["hydra.run.dir=x"], "hydra.run.dir"),
+        (["hydra.sweep.subdir=x"], "hydra.sweep.subdir"),
+        (["hydra/launcher=joblib"], "hydra/launcher"),
+        (["+hydra.verbose=true"], "hydra.verbose"),
+        (["hydra/sweeper=optuna"], "hydra/sweeper"),
+        (["--shell-completion", "install=csh"], "completion"),
     ],
 )
 def test_what_means_nothing_here_is_one_line(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert train(arguments) == 2
     line = capsys.readouterr().err
-    assert line.startswith("error: ") and says in line and line.count("\n") == 1
+    assert key_of(line) == key
 
 
 def test_other_commands_have_no_grid(capsys: pytest.CaptureFixture[str]) -> None:
     assert tournament(["-m", "seed=1,2"]) == 2
-    assert "--multirun: is for python -m train" in capsys.readouterr().err
+    assert key_of(capsys.readouterr().err) == "--multirun"
 
 
 def test_a_task_of_a_sweep_keeps_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

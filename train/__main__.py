@@ -7,37 +7,29 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from train.run.signals import hold_usr1
 
 if __name__ == "__main__":
-    hold_usr1()  # before the imports that take seconds
-
-import torch
+    hold_usr1()  # before the imports that take seconds, here and in the functions
 
 from command.checks import SettingsError
 from command.compose import as_yaml
-from command.console import result_console
 from command.line import parse, run_command
-from command.progress import Progress
-from train.dqn.backend import LocalBackend, RolloutBackend
-from train.dqn.beginning import with_shape_of_start
-from train.dqn.frozen import check_players
-from train.dqn.gpu_memory import check_gpu_memory
-from train.dqn.threads import ThreadsBackend
-from train.dqn.trainer import Trainer as DqnTrainer
-from train.multirun import multirun
 from train.run.device import choose_device, gpu_names, other_gpus, this_machine
-from train.run.folder import RunFolder
-from train.run.metrics import logged
-from train.run.runner import Judge, Trainer, run
-from train.settings.algorithms import AnyRunSettings
 from train.settings.batch_q import BatchQSettings
 from train.settings.door import Chosen, at_the_door
 from train.settings.dqn import TrainSettings
 from train.settings.tabular import TabularSettings
-from train.tabular.batch_q_trainer import BatchQTrainer
-from train.tabular.trainer import TabularTrainer
+
+if TYPE_CHECKING:
+    import torch
+
+    from train.dqn.backend import RolloutBackend
+    from train.run.folder import RunFolder
+    from train.run.runner import Judge, Trainer
+    from train.settings.algorithms import AnyRunSettings
 
 log = logging.getLogger("train")
 EXAMPLE = "python -m train game=spike minutes=3 name=short"
@@ -53,12 +45,16 @@ def _main(arguments: Sequence[str]) -> int:
         return examine(arguments[1:])
     options = parse("python -m train", "train", arguments, EXAMPLE, multirun=True)
     if options.multirun:
+        from train.multirun import multirun
+
         return multirun(options.overrides, _print_one_of_many if options.print_config else train)
     chosen = at_the_door(options.overrides, this_machine())
     return _print_settings(chosen) if options.print_config else train(chosen)
 
 
 def _print_settings(chosen: Chosen) -> int:
+    from train.dqn.beginning import with_shape_of_start
+
     chosen = with_shape_of_start(chosen)
     print("".join(f"# {note}\n" for note in chosen.notes) + as_yaml(chosen.settings), end="")
     return 0
@@ -74,6 +70,12 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 
     Raises UserError.
     """
+    from train.dqn.beginning import with_shape_of_start
+    from train.dqn.frozen import check_players
+    from train.run.folder import RunFolder
+    from train.run.metrics import logged
+    from train.run.runner import run
+
     chosen = with_shape_of_start(chosen)
     settings = chosen.settings
     if isinstance(settings, TrainSettings):
@@ -86,12 +88,18 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 
 def examine(arguments: Sequence[str]) -> int:
     """`python -m train doctor`: say what a run would get. Returns 0 if it would start, else 2."""
-    from train import doctor, stages
-
     options = parse("python -m train doctor", "train", arguments, EXAMPLE.replace("train", "train doctor"))
+    from command.console import result_console
+    from command.progress import Progress
+    from train import doctor, stages
+    from train.dqn.beginning import with_shape_of_start
+    from train.dqn.frozen import check_players
+
     settings = with_shape_of_start(at_the_door(options.overrides, this_machine())).settings
     if not isinstance(settings, TrainSettings):
-        raise SettingsError(f"doctor: looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray")
+        raise SettingsError(
+            "doctor", f"looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray"
+        )
     check_players(settings)
     with Progress("measuring", None):
         findings = doctor.examine(settings)
@@ -106,10 +114,18 @@ def examine(arguments: Sequence[str]) -> int:
 def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Trainer]:
     """What learns under these settings, with whatever plays for it until the context ends."""
     if isinstance(settings, BatchQSettings):
+        from train.tabular.batch_q_trainer import BatchQTrainer
+
         yield BatchQTrainer(settings, folder)
     elif isinstance(settings, TabularSettings):
+        from train.tabular.trainer import TabularTrainer
+
         yield TabularTrainer(settings, folder)
     else:
+        import torch
+
+        from train.dqn.trainer import Trainer as DqnTrainer
+
         torch.set_num_threads(settings.learner.threads)
         device = choose_device(settings.device)
         if device.type == "cuda":
@@ -120,6 +136,10 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
 
 def look_at_gpus(settings: TrainSettings, device: torch.device) -> None:
     """Say which of several is used. Raises SettingsError if the run will not fit into it."""
+    import torch
+
+    from train.dqn.gpu_memory import check_gpu_memory
+
     index = device.index or 0
     if line := other_gpus(settings.device, gpu_names(), index):
         log.warning(line)
@@ -129,8 +149,12 @@ def look_at_gpus(settings: TrainSettings, device: torch.device) -> None:
 def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:
     """Rollouts in this process with the learner's device, or Ray's, which need no Ray in this process."""
     if settings.rollout.kind == "local":
+        from train.dqn.backend import LocalBackend
+
         return LocalBackend(settings, device)
     if settings.rollout.kind == "threads" and settings.rollout.nodes == 1:
+        from train.dqn.threads import ThreadsBackend
+
         return ThreadsBackend(settings, device)
     if settings.rollout.kind == "device":
         from train.dqn.device_rollout import DeviceBackend

@@ -76,4 +76,4 @@ def _refuse_launcher(overrides: Sequence[str]) -> None:
     count = len(combinations(rest))
     script = f"sbatch --array=0-{count - 1} slurm/sweep.sh {shlex.join(rest)}"
     here = f"on this machine python -m train --multirun {shlex.join(rest)}"
-    raise SettingsError(f"{others[0].partition('=')[0]}: as jobs of Slurm the same is {script}; {here}")
+    raise SettingsError(others[0].partition("=")[0], f"as jobs of Slurm the same is {script}", here)

@@ -33,7 +33,7 @@ def sweep_runs(overrides: Sequence[str]) -> list[SweepRun]:
     """
     grid = combinations(list(overrides))
     if not grid[0]:
-        raise SettingsError("sweep: no key has several values; say for example learner.lr=1e-3,3e-4 seed=0,1,2,3")
+        raise SettingsError("sweep", "no key has several values", "say for example learner.lr=1e-3,3e-4 seed=0,1,2,3")
     fixed = [override for override in overrides if _key(override) not in grid[0]]
     name = next((override.partition("=")[2] for override in reversed(fixed) if _key(override) == "name"), None)
     runs = []
@@ -41,7 +41,7 @@ def sweep_runs(overrides: Sequence[str]) -> list[SweepRun]:
         named = [f"name='{_run_name(values, name)}'"] if "name" not in values else []
         runs.append(SweepRun(values, [*fixed, *(f"{key}={value}" for key, value in values.items()), *named]))
     if len({run.overrides[-1] for run in runs}) < len(runs) and "name" not in grid[0]:
-        raise SettingsError(f"sweep: two of the {len(runs)} combinations have the same values")
+        raise SettingsError("sweep", f"two of the {len(runs)} combinations have the same values")
     return runs
 
 
@@ -65,10 +65,8 @@ def task_of_array(index: int, count: int, overrides: Sequence[str]) -> SweepRun:
     if not (count == len(runs) and 0 <= index < count):
         sizes = [len({run.values[key] for run in runs}) for key in runs[0].values]
         grid = " x ".join(f"{key}: {size}" for key, size in zip(runs[0].values, sizes, strict=True))
-        raise SettingsError(
-            f"--array: the grid has {prod(sizes)} combinations ({grid}), the array has {count} tasks; "
-            f"submit with --array=0-{len(runs) - 1}"
-        )
+        problem = f"the grid has {prod(sizes)} combinations ({grid}), the array has {count} tasks"
+        raise SettingsError("--array", problem, f"submit with --array=0-{len(runs) - 1}")
     return runs[index]
 
 
@@ -81,7 +79,9 @@ def _main(arguments: Sequence[str]) -> int:
     if asks_for_help(arguments, __doc__, EXAMPLE):
         return 0
     if len(arguments) < 2 or not all(argument.isdecimal() for argument in arguments[:2]):
-        raise SettingsError("say python -m train.sweep INDEX COUNT key=value,value ...")
+        raise SettingsError(
+            "sweep", "INDEX or COUNT is missing", "say python -m train.sweep INDEX COUNT key=value,value ..."
+        )
     index, count, *overrides = arguments
     print("\n".join(task_of_array(int(index), int(count), overrides).overrides))
     return 0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cards.bits import bit
+from cards.errors import InputError
 from cards.records import boolean, field, integer, list_of, parse_at
 from tressette.cards import CARDS, RANKS, SUIT_NAMES, card_text, parse_card
 from tressette.rules import SEATS, STATE, TRICKS, apply, begin, declared_points, legal, points
@@ -35,10 +36,10 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
     plays = list_of(field(record, "plays"), "plays", None)
     for number, text in enumerate(plays, start=1):
         if number > CARDS:
-            raise ValueError(f"plays: {len(plays)} cards played, a hand has {CARDS}")
+            raise InputError("plays", f"{len(plays)} cards played, a hand has {CARDS}")
         _play(state, number, text)
     if len(plays) < CARDS:
-        raise ValueError(f"plays: the hand is not over, {len(plays)} of {CARDS} cards played")
+        raise InputError("plays", f"the hand is not over, {len(plays)} of {CARDS} cards played")
     both = [int(points(state[0], team)) for team in (0, 1)]
     accusi = {"accusi": [int(declared_points(state[0], team)) for team in (0, 1)]} if declares else {}
     return {
@@ -63,7 +64,7 @@ def _hands(record: dict[str, Any]) -> list[int]:
         for text in list_of(cards, f"hands: seat {seat}", TRICKS):
             card = parse_at(f"hands: seat {seat}", parse_card, text)
             if card in owner:
-                raise ValueError(f"hands: {text} is dealt twice, to seat {owner[card]} and seat {seat}")
+                raise InputError("hands", f"{text} is dealt twice, to seat {owner[card]} and seat {seat}")
             owner[card] = seat
             hands[seat] |= int(bit(card))
     return hands
@@ -73,8 +74,8 @@ def _play(state: Any, number: int, text: object) -> None:
     card = parse_at(f"play {number}", parse_card, text)
     seat = int(state[0]["turn"])
     if not int(state[0]["hands"][seat]) >> card & 1:
-        raise ValueError(f"play {number}: seat {seat} does not hold {text}")
+        raise InputError(f"play {number}", f"seat {seat} does not hold {text}")
     if not int(legal(state[0])) >> card & 1:
         led = int(state[0]["trick"][state[0]["leader"]])
-        raise ValueError(f"play {number}: seat {seat} must follow {SUIT_NAMES[led // RANKS]}, played {text}")
+        raise InputError(f"play {number}", f"seat {seat} must follow {SUIT_NAMES[led // RANKS]}, played {text}")
     apply(state[0], card)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cards.batch import Rules
 from cards.bits import bit, has
 from cards.compiled import njit
+from cards.errors import InputError
 from cards.splitmix import GAMMA, below, mix
 from tressette.accusi import accusi_of, accusi_points
 from tressette.cards import CARDS, RANKS, SUIT_MASK, SUITS, THIRDS, THREE, TWO
@@ -77,10 +78,10 @@ def blank(options: Options) -> np.void:
     state = np.zeros(1, STATE)
     for name in ("signals", "accusi"):
         if not isinstance(getattr(options, name), bool):
-            raise ValueError(f"game.{name}: true or false, not {getattr(options, name)!r}")
+            raise InputError(f"game.{name}", f"true or false, not {getattr(options, name)!r}")
     leaders = {"random": LEADER_RANDOM, "four_of_denari": LEADER_FOUR_OF_DENARI}
     if not isinstance(options.first_leader, str) or options.first_leader not in leaders:
-        raise ValueError(f"game.first_leader: {' or '.join(leaders)}, not {options.first_leader!r}")
+        raise InputError("game.first_leader", f"{' or '.join(leaders)}, not {options.first_leader!r}")
     state["with_signals"] = options.signals
     state["with_accusi"] = options.accusi
     state["first_leader"] = leaders[options.first_leader]

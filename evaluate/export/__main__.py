@@ -51,7 +51,7 @@ class ExportSettings:
         check_one_of("input", self.input, PACKED, BITS)
         check_one_of("check", self.check, RANDOM, GAMES)
         if self.to is not None and Path(self.to).suffix in (f".{ONNX}", champion.SUFFIX):
-            raise SettingsError(f"to: a folder, for the file and its card, not {self.to}")
+            raise SettingsError("to", f"a folder, for the file and its card, not {self.to}")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _main(arguments: Sequence[str]) -> int:
         return 0
     keys = [override.partition("=")[0] for override in options.overrides]
     if option := next((key for key in keys if key.startswith("game.")), None):
-        raise SettingsError(f"{option}: a network is exported with the options that it was trained with; leave it out")
+        raise SettingsError(option, "a network is exported with the options that it was trained with", "leave it out")
     done = export(settings, "game" in keys)
     print(f"{done.file} ({done.file.stat().st_size / 1e6:.2f} MB) does what the network does: {done.checked}")
     print(f"its card: {done.file.parent / hub_card.FILE}")
@@ -93,7 +93,9 @@ def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:
         _check_packages()
     source = open_source(settings.run, load_configured_game(settings.game))
     if game_is_named and source.game.name != settings.game["name"]:
-        raise SettingsError(f"game: {settings.run} plays {source.game.name}, not {settings.game['name']}; leave it out")
+        raise SettingsError(
+            "game", f"{settings.run} plays {source.game.name}, not {settings.game['name']}", "leave it out"
+        )
     folder = Path(settings.to) if settings.to else source.beside / settings.format
     hub_card.check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -117,7 +119,7 @@ def _check_packages() -> None:
         import onnxruntime  # noqa: F401
     except ImportError as error:
         raise SettingsError(
-            f"format: onnx needs the package {error.name}; pip install onnx onnxruntime, or say format=safetensors"
+            "format", f"onnx needs the package {error.name}", "pip install onnx onnxruntime, or say format=safetensors"
         ) from None
 
 

@@ -58,13 +58,13 @@ def agreement(networks: list[QNetwork], exported: Values, words: Words, legal: N
         found = exported(words, number)
         error = np.abs(found - wanted)
         if not (error <= TOLERANCE * np.maximum(1, np.abs(wanted))).all():  # also where one is no number
-            raise ExportError(f"format: the exported values are up to {error.max():.1e} from those of the network")
+            raise ExportError("format", f"the exported values are up to {error.max():.1e} from those of the network")
         apart = max(apart, float(error.max()))
         mine, other = _choices(wanted, legal), _choices(found, legal)
         differ = np.flatnonzero(mine != other)
         gap = wanted[differ, mine[differ]] - wanted[differ, other[differ]]
         if (gap > 2 * TOLERANCE * np.maximum(1, np.abs(wanted[differ]).max(1, initial=0))).any():
-            raise ExportError(f"format: what was exported plays otherwise in {differ.size} of {len(words)} decisions")
+            raise ExportError("format", f"what was exported plays otherwise in {differ.size} of {len(words)} decisions")
         same = min(same, len(words) - differ.size)
     return Agreement(len(words), apart, same)
 

@@ -33,7 +33,7 @@ def check_free(folder: Path) -> None:
     """Raise SettingsError where a README.md lies that no export has written."""
     path = folder / FILE
     if path.exists() and _OWN not in path.read_text(errors="replace").partition("\n---\n")[0].splitlines():
-        raise SettingsError(f"to: {path} is not the card of an export, which takes this name; name another folder")
+        raise SettingsError("to", f"{path} is not the card of an export, which takes this name", "name another folder")
 
 
 def front_matter(source: Source, form: str, license_name: str) -> dict[str, Any]:

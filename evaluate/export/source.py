@@ -19,7 +19,8 @@ from evaluate.provenance import command_of, decisions_of, game_of, hours_of, sec
 from train.dqn import champion
 from train.dqn.acting import build_network
 from train.dqn.champion import Champion
-from train.dqn.frozen import TABLES, file_of, holds_table, load_champion, load_network
+from train.dqn.frozen import holds_table, load_champion, load_network
+from train.dqn.named import TABLES, file_of
 from train.dqn.network import QNetwork
 from train.run import checkpoint
 
@@ -70,15 +71,15 @@ def open_source(run: str, game: Game) -> Source:
     try:
         named, path = parse_spec(run), file_of(game, run)
     except ValueError as error:
-        raise SettingsError(f"run: {error}") from None
+        raise SettingsError("run", error) from None
     if named is not None and (named.argument is not None or named.options):
-        raise SettingsError(f"run: {run} is a player with options; name the run or checkpoint of its network alone")
+        raise SettingsError("run", f"{run} is a player with options", "name the run or checkpoint of its network alone")
     if path is None and run == CHAMPION:
-        raise SettingsError(f"run: {game.name} has no champion; name a run folder or a checkpoint")
+        raise SettingsError("run", f"{game.name} has no champion", "name a run folder or a checkpoint")
     if path is None or not path.exists():
-        raise SettingsError(f"run: {run or repr(run)} does not exist; name a run folder, a checkpoint or champion")
+        raise SettingsError("run", f"{run or repr(run)} does not exist", "name a run folder, a checkpoint or champion")
     if path.suffix in TABLES:
-        raise SettingsError(f"run: {path} is a policy in a table; only networks are exported")
+        raise SettingsError("run", f"{path} is a policy in a table; only networks are exported")
     return _of_champion(path, run) if path.suffix == champion.SUFFIX else _of_checkpoint(path)
 
 
@@ -96,7 +97,7 @@ def _of_champion(path: Path, run: str) -> Source:
 def _of_checkpoint(named: Path) -> Source:
     path, state = checkpoint.load_named(named)
     if holds_table(state):
-        raise SettingsError(f"run: {path} is of a run that learned a table; only networks are exported")
+        raise SettingsError("run", f"{path} is of a run that learned a table; only networks are exported")
     game = game_of(path, state)
     _, settings = load_network(game, path, state, _CPU, "run")
     about = {

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-
 from command.as_hydra import with_values
 from command.checks import SettingsError
 
@@ -25,7 +23,7 @@ def with_runs(arguments: Sequence[str]) -> list[str]:
     if not runs:
         return others
     if any(each.startswith("run=") for each in others):
-        raise SettingsError(f"run: given as run= and by itself ({runs[0]}); say it in one way")
+        raise SettingsError("run", f"given as run= and by itself ({runs[0]})", "say it in one way")
     return [f"run={_listed(runs)}", *others]
 
 
@@ -44,13 +42,15 @@ def runs_of(setting: object) -> list[str]:
     found: list[Any] = list(setting) if isinstance(setting, list) else [] if setting is None else [setting]
     for each in found:
         if not isinstance(each, str) or not each.strip():
-            raise SettingsError(f"run: the folder of a run, or a list of them, not {each!r}")
+            raise SettingsError("run", f"the folder of a run, or a list of them, not {each!r}")
     return found
 
 
 @contextmanager
 def telling(what: str) -> Iterator[Callable[[str], None]]:
     """Somewhere to say what is being done: one line that changes on a terminal, a line each elsewhere."""
+    from rich.console import Console  # when there is something to tell
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda text: print(f"{what}: {text}", file=sys.stderr, flush=True)

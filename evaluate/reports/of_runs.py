@@ -44,7 +44,7 @@ def kinds_of(runs: Sequence[Run]) -> list[Kind]:
     games = {run.settings.game_name: run for run in runs}
     if len(games) > 1:
         (first, one), (second, other), *_ = games.items()
-        raise SettingsError(f"run: {one.folder} plays {first}, {other.folder} {second}; compare runs of one game")
+        raise SettingsError("run", f"{one.folder} plays {first}, {other.folder} {second}", "compare runs of one game")
     found: list[list[Run]] = []
     for run in runs:
         alike = next((kind for kind in found if _is_another_seed_of(kind, run)), None)

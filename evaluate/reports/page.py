@@ -33,7 +33,7 @@ def write(report: Report, folder: Path) -> Path:
         _write_whole(folder / MARKDOWN, to_markdown(report))
         _write_whole(folder / PAGE, to_html(report))
     except OSError as error:
-        raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
+        raise SettingsError("folder", f"cannot write to {folder} ({error.strerror})", "choose another") from None
     return folder / PAGE
 
 

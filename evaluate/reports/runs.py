@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 
 from cards.duplicate import Estimate
+from cards.errors import InputError
 from cards.kinds import curve_name
 from command.checks import SettingsError
 from evaluate.curves import Curve, read_curves
@@ -56,7 +57,7 @@ class Run:
         except ValueError as error:
             if "no rows yet" in str(error):
                 return {}
-            raise SettingsError(f"run: {error}") from None
+            raise SettingsError("run", error) from None
 
     @cached_property
     def results(self) -> dict[str, Any]:
@@ -68,7 +69,7 @@ class Run:
             return {}
         except (OSError, ValueError) as error:
             raise SettingsError(
-                f"run: {path} cannot be read ({error}); the run makes it anew when it is gone"
+                "run", f"{path} cannot be read ({error})", "the run makes it anew when it is gone"
             ) from None
         return found if isinstance(found, dict) else {}
 
@@ -138,11 +139,11 @@ def load_run(path: str | Path, key: str = "run") -> Run:
         values = yaml.safe_load(file.read_text())
     except OSError:
         what = "has no config.yaml" if folder.is_dir() else "is no folder"
-        raise SettingsError(f"{key}: {folder} {what}; name the folder of a run, as in runs/tressette/default") from None
+        raise SettingsError(key, f"{folder} {what}", "name the folder of a run, as in runs/tressette/default") from None
     except yaml.YAMLError:
         values = None
     if not isinstance(values, dict):
-        raise SettingsError(f"{key}: {file} holds no settings of a run")
+        raise SettingsError(key, f"{file} holds no settings of a run")
     algo = values.get("algo")
     schema: type[AnyRunSettings] = TrainSettings
     if algo == BATCH_Q_LEARNING:
@@ -152,7 +153,7 @@ def load_run(path: str | Path, key: str = "run") -> Run:
     try:
         return Run(folder, settings_of_checkpoint(schema, values))
     except SettingsError as error:
-        raise SettingsError(f"{key}: {file}: {error}") from None
+        raise SettingsError(key, InputError(file, error)) from None
 
 
 def defaults_of(settings: AnyRunSettings) -> AnyRunSettings | None:

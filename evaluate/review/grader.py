@@ -19,11 +19,13 @@ from command.game import game_defaults
 from evaluate.players import load_player
 from evaluate.review.advisers import THE_ONE, Adviser, Exact, adviser_of, worths_by
 from evaluate.review.grading import Judged, Limits, judged_of, limits_of
+from evaluate.review.settings import AUTO
 from train.dqn import champion
-from train.dqn.frozen import TABLES, file_of, load_learned
+from train.dqn.frozen import load_learned
+from train.dqn.named import TABLES, file_of
 from train.run import checkpoint
 
-AUTO, EXACT, CHEATING, SEARCH = "auto", "exact", "cheating", "search"
+EXACT, CHEATING, SEARCH = "exact", "cheating", "search"
 _SMALL = (EXACT,)
 # In their order: the first that can judge a game with its options does.
 DEFAULTS = {
@@ -83,15 +85,15 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
         adviser = _adviser(game, by, device)
         return Grader(by, adviser, _limits(game, adviser, limits))
     names = _SMALL if game.model is not None else DEFAULTS.get(game.name, ())
-    problem = f"by: nobody here can judge {game.name}; name a player that gives values"
+    problem = SettingsError("by", f"nobody here can judge {game.name}", "name a player that gives values")
     for name in names:
         try:
             adviser = _adviser(game, name, device)
         except UserError as error:
-            problem = str(error)
+            problem = SettingsError.of(error, "by")
         else:
             return Grader(name, adviser, _limits(game, adviser, limits))
-    raise SettingsError(problem)
+    raise problem
 
 
 def _looking_at_all(game: Game, by: str) -> str:
@@ -122,12 +124,14 @@ def _adviser(game: Game, by: str, device: torch.device) -> Adviser:
         game = _as_learned(game, by)
         player = load_player(game, by, device)
     except SettingsError as error:
-        raise SettingsError(f"by: {str(error).removeprefix('players: ')}") from None
+        raise SettingsError("by", error.problem, error.hint) from None
     adviser = adviser_of(game, player)
     if adviser is None and hasattr(player, "values"):
         adviser = _network(game, by, device)
     if adviser is None:
-        raise SettingsError(f"by: {by} gives no values; name exact, champion, search(RUN) or monte_carlo:samples=1000")
+        raise SettingsError(
+            "by", f"{by} gives no values", "name exact, champion, search(RUN) or monte_carlo:samples=1000"
+        )
     if game.name == "tressette" and adviser.unit == "points":
         from evaluate.review.endgame import KnownHands
 
@@ -156,17 +160,17 @@ def _spec(by: str) -> Spec | None:
     try:
         return parse_spec(by)
     except ValueError as error:
-        raise SettingsError(f"by: {error}") from None
+        raise SettingsError("by", error) from None
 
 
 def _solver(game: Game, spec: Spec) -> Adviser:
     if game.model is not None and spec.name == EXACT:
         if spec.options:
-            raise SettingsError(f"by: exact has no options for {game.name}")
+            raise SettingsError("by", f"exact has no options for {game.name}")
         return Exact(game_defaults(game.name) | asdict(game.options))
     if game.name != "tressette":
         there = "an exact solution" if spec.name == EXACT else "a solver of open cards"
-        raise SettingsError(f"by: {game.name} has not {there}; name champion, search(RUN) or monte_carlo")
+        raise SettingsError("by", f"{game.name} has not {there}", "name champion, search(RUN) or monte_carlo")
     from evaluate.review import endgame
 
     try:
@@ -174,7 +178,7 @@ def _solver(game: Game, spec: Spec) -> Adviser:
             return endgame.Endgame(read_options(endgame.ExactOptions, spec))
         return endgame.Cheating(read_options(endgame.CheatingOptions, spec))
     except ValueError as error:
-        raise SettingsError(f"by: {error}") from None
+        raise SettingsError("by", error) from None
 
 
 class _Network:
@@ -202,4 +206,4 @@ def _network(game: Game, by: str, device: torch.device) -> Adviser:
         return _Network(network, "credits", begun, 0.0)
     if game.model is not None:
         return _Network(network, "result", 1.0, 0.0)
-    raise SettingsError(f"by: {path} has learned the reward {reward}, whose values are no {game.unit}")
+    raise SettingsError("by", f"{path} has learned the reward {reward}, whose values are no {game.unit}")

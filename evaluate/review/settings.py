@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from command.checks import MAX_DEALS, SettingsError, check_one_of, check_range, require
-from evaluate.review.grader import AUTO
 
+AUTO = "auto"  # of `by`
 TEXT, JSON, HTML = "text", "json", "html"
 ALL, MISTAKES, SUMMARY = "all", "mistakes", "summary"
 
@@ -29,7 +29,7 @@ class ReviewSettings:
 
     def __post_init__(self) -> None:
         if not self.file:
-            raise SettingsError("file: name the file of records, as in python -m evaluate.review games.jsonl")
+            raise SettingsError("file", "name the file of records, as in python -m evaluate.review games.jsonl")
         check_one_of("format", self.format, TEXT, JSON, HTML)
         check_one_of("show", self.show, ALL, MISTAKES, SUMMARY)
         if self.hands is not None:

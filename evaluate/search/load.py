@@ -30,10 +30,10 @@ def load_search(game: Game, path: Path, options: Mapping[str, str], device: torc
         return SpikeSearch(game, load_learned(game, str(path), device)[1], few)
     chosen = read_options(SearchOptions, spec)
     if game.name != "tressette":
-        raise SettingsError(f"players: search plays tressette and spike, not {game.name}")
+        raise SettingsError("players", f"search plays tressette and spike, not {game.name}")
     path, network, settings = load_learned(game, str(path), device)
     reward = settings.reward_name(game)
     if reward not in _REWARDS:
         known = " or ".join(_REWARDS)
-        raise SettingsError(f"players: {path} has learned the reward {reward}; search needs a network of {known}")
+        raise SettingsError("players", f"{path} has learned the reward {reward}", f"search needs a network of {known}")
     return SearchPlayer(game, network, chosen, device, counts_wins=_REWARDS[reward])

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from cards.bits import lowest
+from cards.errors import InputError
 from cards.game import Game, States
 from cards.play import Actions, Decisions
 from evaluate.search.choice import keep_better_half, resample
@@ -54,18 +55,18 @@ class SearchOptions:
         for name in ("samples", "draws"):
             text = getattr(self, name)
             if text != AUTO and not (text.isdecimal() and 1 <= int(text) <= _MOST):
-                raise ValueError(f"{name} is a whole number from 1 to {_MOST}, or auto, not {text}")
+                raise InputError(name, f"a whole number from 1 to {_MOST}, or auto, not {text}")
         if not 1 <= self.stages <= _MOST_STAGES:
-            raise ValueError(f"stages is a whole number from 1 to {_MOST_STAGES}, not {self.stages}")
+            raise InputError("stages", f"a whole number from 1 to {_MOST_STAGES}, not {self.stages}")
         if self.prior < 0:
-            raise ValueError(f"prior is a number of samples, 0 or more, not {self.prior:g}")
+            raise InputError("prior", f"a number of samples, 0 or more, not {self.prior:g}")
         for name in ("temperature", "partner_temperature"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is a number greater than 0, not {getattr(self, name):g}")
+                raise InputError(name, f"a number greater than 0, not {getattr(self, name):g}")
         if not 0 <= self.tricks <= TRICKS:
-            raise ValueError(f"tricks is how many last tricks are solved, 0 to {TRICKS}, not {self.tricks}")
+            raise InputError("tricks", f"how many last tricks are solved, 0 to {TRICKS}, not {self.tricks}")
         if not _LEAST_SLACK <= self.slack <= 1:
-            raise ValueError(f"slack is a probability of at least {_LEAST_SLACK:g}, not {self.slack:g}")
+            raise InputError("slack", f"a probability of at least {_LEAST_SLACK:g}, not {self.slack:g}")
 
     def budget(self, device: torch.device) -> tuple[int, int]:
         """The numbers of samples and draws that are meant on this device."""

@@ -55,7 +55,9 @@ class Bench:
         for file in (policy_path(self.runs / run, LAST), self.runs / run / METRICS):
             if not file.exists():
                 command = f"python -m train algo=batch_q_learning game=spike experiment={run}"
-                raise SettingsError(f"runs: {file} is missing; run {command} first, or name the folder with runs=...")
+                raise SettingsError(
+                    "runs", f"{file} is missing", f"run {command} first, or name the folder with runs=..."
+                )
 
     def available(self) -> list[str]:
         """The runs of the study that are finished, those without folding too."""

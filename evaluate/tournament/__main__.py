@@ -9,30 +9,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from datetime import datetime
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-from rich.console import Console
-
-from cards.game import Game
-from command import __version__
-from command.console import result_console
 from command.line import run_command, settings_of
-from command.progress import Progress
-from evaluate.tournament import report
-from evaluate.tournament.crews import Alone, Crew, Growing, OnRay, Processes
-from evaluate.tournament.journal import Journal, about_of
-from evaluate.tournament.report import Pairing
-from evaluate.tournament.schedule import Plan, Schedule
-from evaluate.tournament.settings import AUTO, RAY, TournamentSettings, pairs_of
-from evaluate.tournament.units import Worker
-from train.dqn.frozen import file_of, fingerprint
-from train.run import resources
-from train.run.device import choose_device
+from evaluate.tournament.settings import TournamentSettings
 
 EXAMPLE = "python -m evaluate.tournament 'players=[champion,greedy,random]' deals=1024 seed=7"
 
@@ -47,100 +27,10 @@ def _main(arguments: Sequence[str]) -> int:
     settings = settings_of(TournamentSettings, "tournament", arguments, EXAMPLE)
     if settings is None:
         return 0
+    from evaluate.tournament.run import run  # with Numba, for which --help and --cfg do not wait
+
     run(settings)
     return 0
-
-
-def run(settings: TournamentSettings) -> list[Pairing]:
-    """Play what is not yet in the folder, write it there as it comes, and print the tables."""
-    worker = Worker(settings)
-    game = worker.game
-    pairs = pairs_of(settings, game)
-    for player in settings.players:
-        worker.load(player)  # what cannot play is said at once
-    now = datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = Path(settings.folder) if settings.folder else Path("tournaments") / game.name / now
-    if settings.batch_deals is None:  # a search player that joins others does not change how many they played at a time
-        settings = replace(settings, batch_deals=about_of(folder).get("batch_deals"))
-    plan = Plan(settings.most_deals, settings.batch_for(game), settings.half_width, settings.records)
-    schedule = Schedule(pairs, plan)
-    decides = about(settings, game)
-    journal = Journal(folder, decides)
-    console = Console(stderr=True)
-    try:
-        for played in journal.played:
-            if schedule.known(played.unit):
-                schedule.add(played)
-        crew = crew_for(settings, worker, decides["players"], schedule)
-        try:
-            play(schedule, crew, journal, partial(_write, folder, settings, game, schedule))
-        finally:
-            crew.close()
-    except KeyboardInterrupt:
-        console.print(f"stopped: the same command with folder={folder} goes on", highlight=False)
-        raise
-    finally:
-        journal.close()
-    results = _write(folder, settings, game, schedule)
-    screen = result_console()
-    for table in report.tables(results):
-        screen.print(table)
-    console.print(f"written to {folder}", highlight=False)
-    return results.pairings
-
-
-def about(settings: TournamentSettings, game: Game) -> dict[str, Any]:
-    """What decides the results, as `Journal` keeps it; how many deals are played decides only how many there are."""
-    players = {player: fingerprint(game, player) for player in settings.players}
-    return {
-        "busso": __version__,
-        "game": {"name": game.name, **asdict(game.options)},
-        "match": settings.match,
-        "seating": settings.seating,
-        "seed": settings.seed,
-        "batch_deals": settings.batch_for(game),
-        "device": choose_device(settings.device).type if any(players.values()) else "cpu",
-        "players": players,
-    }
-
-
-def crew_for(settings: TournamentSettings, worker: Worker, files: Mapping[str, str], schedule: Schedule) -> Crew:
-    """Who plays: by `processes`, which does not change the results."""
-    cpus = max(1, resources.cpus() // settings.threads)
-    if settings.processes == RAY:
-        return OnRay(settings, files)
-    if settings.processes != AUTO:
-        count = int(settings.processes)
-        return Alone(worker) if count == 1 else Processes(settings, files, count)
-    on_gpu = choose_device(settings.device).type == "cuda" and any(
-        file_of(worker.game, player) for player in settings.players
-    )
-    if cpus == 1 or on_gpu:  # one process fills a GPU as well as several, each of which takes memory there
-        return Alone(worker)
-    return Growing(worker, partial(Processes, settings, files, cpus), schedule.seconds_left)
-
-
-def play(schedule: Schedule, crew: Crew, journal: Journal, settled: Callable[[], object]) -> None:
-    """Play until every pair has been played enough; `settled` is called after each."""
-    with Progress("playing", schedule.total, "deals", schedule.deals) as progress:
-        while not schedule.done:
-            while crew.free() and (unit := schedule.next()) is not None:
-                crew.submit(unit)
-            for played in crew.ready():
-                journal.add(played)
-                if schedule.add(played):
-                    settled()
-            pairs = f"of which {schedule.settled} of {len(schedule.states)} pairs are done"
-            note = f"({pairs})" if len(schedule.states) > 1 else ""
-            progress.update(schedule.deals, note, schedule.total)
-
-
-def _write(folder: Path, settings: TournamentSettings, game: Game, schedule: Schedule) -> report.Results:
-    results = report.results_of(game, settings, list(schedule.states.values()))
-    report.write(folder, results)
-    if settings.records:
-        report.write_records(folder, list(schedule.states.values()))
-    return results
 
 
 if __name__ == "__main__":

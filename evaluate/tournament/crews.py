@@ -123,8 +123,9 @@ class Processes:
         code = process.exitcode
         how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
         return CrewLostError(
-            f"processes: a process that plays {how}; the same command with folder= goes on, with fewer processes if "
-            "memory was short"
+            "processes",
+            f"a process that plays {how}",
+            "the same command with folder= goes on, with fewer processes if memory was short",
         )
 
     def close(self) -> None:
@@ -177,7 +178,7 @@ class OnRay:
 
     def __init__(self, settings: TournamentSettings, files: Mapping[str, str]) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise SettingsError("processes: ray is not installed; say how many processes of this machine")
+            raise SettingsError("processes", "ray is not installed", "say how many processes of this machine")
         from train.dqn.cluster.units import RayUnits
 
         self._units = RayUnits(partial(Answering, settings, files), "processes=ray", "a number of processes")

@@ -38,9 +38,9 @@ class Journal:
             self._lock = FileLock(folder / LOCK, timeout=0)
             self._lock.acquire()
         except Timeout:
-            raise SettingsError(f"folder: another tournament is being played in {folder}; choose another") from None
+            raise SettingsError("folder", f"another tournament is being played in {folder}", "choose another") from None
         except OSError as error:
-            raise SettingsError(f"folder: cannot write to {folder} ({error.strerror}); choose another") from None
+            raise SettingsError("folder", f"cannot write to {folder} ({error.strerror})", "choose another") from None
         try:
             self._check(about)
             self.played = list(self._read())
@@ -71,8 +71,9 @@ class Journal:
                 _check_players(self.folder, before[key], now[key])
             elif before.get(key) != now[key]:
                 raise SettingsError(
-                    f"{key}: the games in {self.folder} were played with {_text(before.get(key))}, "
-                    f"not {_text(now[key])}; choose another folder"
+                    key,
+                    f"the games in {self.folder} were played with {_text(before.get(key))}, not {_text(now[key])}",
+                    "choose another folder",
                 )
         temporary = path.with_suffix(".tmp")
         temporary.write_text(json.dumps(now | {"players": players}, indent=2) + "\n")
@@ -102,7 +103,7 @@ def about_of(folder: Path) -> dict[str, Any]:
     except ValueError:
         about = None
     if not isinstance(about, dict) or not isinstance(about.get("players", {}), dict):
-        raise SettingsError(f"folder: {path} is damaged; choose another folder")
+        raise SettingsError("folder", f"{path} is damaged", "choose another folder")
     return about
 
 
@@ -110,7 +111,7 @@ def _check_players(folder: Path, before: Mapping[str, str], now: Mapping[str, st
     for name, file in now.items():
         if before.get(name, file) != file:
             raise SettingsError(
-                f"players: the file of {name} has changed since it played in {folder}; choose another folder"
+                "players", f"the file of {name} has changed since it played in {folder}", "choose another folder"
             )
 
 

@@ -7,9 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
-
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from cards.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
 from cards.game import Game
@@ -17,6 +15,9 @@ from evaluate.tournament.ratings import Rating, Ratings, rate
 from evaluate.tournament.schedule import PairState
 from evaluate.tournament.settings import Pair, TournamentSettings
 from evaluate.tournament.units import Spent
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,12 @@ def tables(results: Results) -> list[Table]:
     return [*found, _players_table(results, ratings)] if ratings is not None else found
 
 
+def _table(title: str, caption: str) -> Table:
+    from rich.table import Table  # at the end, so that nothing before it waits
+
+    return Table(title=title, caption=caption)
+
+
 def _pairs_table(results: Results) -> Table:
     game, settings, rows = results.game, results.settings, results.pairings
     alone = settings.seating == ONE_AGAINST_MANY
@@ -148,7 +155,7 @@ def _pairs_table(results: Results) -> Table:
     what, whats = _what_is_played(settings)
     to = "" if settings.match is None else f", matches to {settings.match}"
     title = f"{game.name}{to}, {played} duplicate deals a pair, 95% intervals over deals"
-    table = Table(title=title, caption=meaning_of_won(game, settings.seating))
+    table = _table(title=title, caption=meaning_of_won(game, settings.seating))
     one, many = ("one", "against, in all other seats") if alone else ("first", "second")
     for column in (one, many):
         table.add_column(column, overflow="fold")
@@ -179,7 +186,7 @@ def _matrix(results: Results, ratings: Ratings) -> Table:
     a, b = ratings.misfit_pair
     misfit = f"what the ratings expect differs from the results most for {a} against {b}: by {ratings.misfit:.1%}"
     whats = _what_is_played(results.settings)[1]
-    table = Table(title=f"% of {whats} won by the row against the column, 95% intervals", caption=misfit)
+    table = _table(title=f"% of {whats} won by the row against the column, 95% intervals", caption=misfit)
     table.add_column("")
     table.add_column("", overflow="fold")
     names = [row.player for row in ratings.rows]
@@ -206,7 +213,7 @@ def _players_table(results: Results, ratings: Ratings) -> Table:
     caption = (
         f"Elo: {zero}; 400 more are odds of 10 to 1. A decision: one with a choice; time of the clock, and of CPUs"
     )
-    table = Table(title="players", caption=caption)
+    table = _table(title="players", caption=caption)
     table.add_column("")
     table.add_column("player", overflow="fold")
     for column in ("Elo, 95% interval", "won", "ms a decision", "ms of CPU", "decisions", "forced"):

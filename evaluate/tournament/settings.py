@@ -9,7 +9,6 @@ from typing import Any
 from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
 from cards.game import Game
 from cards.kinds import parse_spec, same_spelling
-from cards.matches import match_rules
 from command.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_one_of, check_range, require
 from evaluate.players import KINDS
 
@@ -95,13 +94,15 @@ def pairs_of(settings: TournamentSettings, game: Game) -> list[Pair]:
     Raises SettingsError for a seating or a match that the game does not have.
     """
     if settings.match is not None:
+        from cards.matches import match_rules  # with Numba, for which no settings wait
+
         try:
             match_rules(game, settings.match)
         except ValueError as error:
-            raise SettingsError(f"match: {error}; null plays single games") from None
+            raise SettingsError("match", error, "null plays single games") from None
     try:
         seatings(game, settings.seating)
     except ValueError as error:
-        raise SettingsError(f"seating: {error}") from None
+        raise SettingsError.of(error, "seating") from None
     both_ways = settings.seating == ONE_AGAINST_MANY
     return list((permutations if both_ways else combinations)(settings.players, 2))

@@ -6,10 +6,10 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from cards.duplicate import Duel, Outcome, Plays, duel_of
@@ -20,12 +20,16 @@ from cards.play import Actions, Decisions, Player, play
 from cards.splitmix import stream
 from command.checks import SettingsError
 from command.game import load_configured_game
-from evaluate.players import load_player
+from evaluate.players import load_player, player_without_file
 from evaluate.tournament.settings import Pair, TournamentSettings
-from train.dqn.frozen import fingerprint
+from train.dqn.named import fingerprint
 from train.run.device import choose_device
 
+if TYPE_CHECKING:
+    import torch
+
 STREAM, WARM_UP = "tournament", "warm-up"
+_ALWAYS_THERE = ("auto", "cpu")  # values of `device` that cannot be refused
 
 
 @dataclass(frozen=True)
@@ -90,27 +94,37 @@ class Timed:
 class Worker:
     """Plays units. Each player is loaded once, when it is first needed, and plays a game before it is timed.
 
-    `files` are fingerprints by player, see `train.dqn.frozen.fingerprint`: a run that is still being trained may have
+    `files` are fingerprints by player, see `train.dqn.named.fingerprint`: a run that is still being trained may have
     another best network by the time that a process loads it.
     """
 
     def __init__(self, settings: TournamentSettings, files: Mapping[str, str] | None = None) -> None:
         self._files = files or {}
-        torch.set_num_threads(settings.threads)
         self._settings = settings
         self.game = load_configured_game(settings.game)
-        self._device = choose_device(settings.device)
+        if settings.device not in _ALWAYS_THERE:
+            _ = self._device  # one that is not there is said at once, whoever plays
         self._players: dict[str, Player] = {}
         self._warmed: set[str] = set()
+
+    @cached_property
+    def _device(self) -> torch.device:
+        """Where networks play. PyTorch is imported for it, so tournaments of rule players never ask."""
+        import torch
+
+        torch.set_num_threads(self._settings.threads)
+        return choose_device(self._settings.device)
 
     def load(self, name: str) -> Player:
         """The player of that name. Raises SettingsError and CheckpointError as `load_player`, and for another file."""
         if name not in self._players:
-            self._players[name] = load_player(self.game, name, self._device)
+            player = player_without_file(self.game, name)
+            self._players[name] = load_player(self.game, name, self._device) if player is None else player
             if name in self._files and fingerprint(self.game, name) != self._files[name]:
                 raise SettingsError(
-                    f"players: the file of {name} has changed since the tournament began; name a checkpoint file, or "
-                    "wait for the end of its training"
+                    "players",
+                    f"the file of {name} has changed since the tournament began",
+                    "name a checkpoint file, or wait for the end of its training",
                 )
         return self._players[name]
 

@@ -1,8 +1,11 @@
-"""The application: which screen is shown, what all of them share, and that no table is left unsaved."""
+"""The application: which screen is shown, what all of them share, and that no table is left unsaved.
+
+The menu comes first and waits for no more than it shows: tables, and Numba with them, are imported when one is opened.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App
@@ -11,16 +14,14 @@ from textual.screen import Screen
 
 from play.app.help import MENU, TABLE, WATCH, HelpScreen
 from play.app.menu import MenuScreen
-from play.app.opening import OpeningScreen
-from play.app.screens import screen_for
-from play.app.table import TableScreen
 from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH, TooSmall
-from play.app.watch import Watching
-from play.app.watch_screen import watch_screen
 from play.language import Language
-from play.session import Session
 from play.settings import PlaySettings
-from play.watching import Watch, open_watch
+
+if TYPE_CHECKING:
+    from play.app.table import TableScreen
+    from play.session import Session
+    from play.watching import Watch
 
 _LEAVING_KEYS = ("ctrl+q", "ctrl+c")
 
@@ -59,10 +60,16 @@ class TableApp(App[int]):
 
     def open_table(self, settings: PlaySettings, given: set[str]) -> None:
         """Open a table in the background, and sit down at it; what is wrong with it is said in the menu."""
+        from play.app.opening import OpeningScreen
+
         self.push_screen(OpeningScreen(settings, given, self.language), self._sit_down)
 
     def _sit_down(self, found: Session | str | None) -> None:
+        from play.session import Session
+
         if isinstance(found, Session):
+            from play.app.screens import screen_for
+
             self.table = screen_for(found.table.game)(found, self.language, self.settings.pace)
             self.push_screen(self.table, self._stood_up)
         elif found is not None:
@@ -70,10 +77,17 @@ class TableApp(App[int]):
 
     def open_watch(self, settings: PlaySettings, given: set[str]) -> None:
         """Look on at games, as `settings.watch` says; what is wrong with it is said in the menu."""
+        from play.app.opening import OpeningScreen
+        from play.watching import open_watch
+
         self.push_screen(OpeningScreen(settings, given, self.language, open_watch), self._look_on)
 
     def _look_on(self, found: Watch | str | None) -> None:
+        from play.watching import Watch
+
         if isinstance(found, Watch):
+            from play.app.watch_screen import watch_screen
+
             watch = found
             self.table = watch_screen(watch, self.language)
             self.push_screen(self.table, lambda words: self._stood_up(words) if watch.left else self._look_on(watch))
@@ -104,9 +118,11 @@ class TableApp(App[int]):
 
     def action_help(self) -> None:
         """How it is played, and with which keys."""
-        if isinstance(self.screen, TableScreen):
-            where = WATCH if isinstance(self.screen, Watching) else TABLE
-            self.push_screen(HelpScreen(self.language, where, self.screen.table.game.name))
+        if self.table is not None and self.screen is self.table:
+            from play.app.watch import Watching
+
+            where = WATCH if isinstance(self.table, Watching) else TABLE
+            self.push_screen(HelpScreen(self.language, where, self.table.table.game.name))
         elif self.screen is self.menu:
             self.push_screen(HelpScreen(self.language, MENU))
 

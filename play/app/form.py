@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -14,8 +14,10 @@ from textual.widgets.option_list import Option
 
 from command.checks import SettingsError
 from play.app.chooser import ChooserScreen
-from play.choices import Choices, Row
 from play.language import Language
+
+if TYPE_CHECKING:
+    from play.choices import Choices, Row
 
 _NAMES_WIDTH = 20
 

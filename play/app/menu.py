@@ -22,13 +22,13 @@ from play.app.form import Form
 from play.app.help import rules
 from play.app.keys import Key, KeyBar
 from play.app.saves import SavesList
-from play.choices import Choices
 from play.language import LANGUAGES, Language
-from play.saved import SavedTable, saved_tables
 from play.settings import PlaySettings
 
 if TYPE_CHECKING:
     from play.app.application import TableApp
+    from play.choices import Choices
+    from play.saved import SavedTable
 
 GAMES = ("tressette", "spike", "blackjack", "sette_mezzo")
 _SAVED, _FILE = "saved", "file"  # entries of the list beside the games
@@ -109,6 +109,8 @@ class MenuScreen(Screen[None]):
 
     def _load(self) -> None:
         """In a thread: the games, which takes a moment each."""
+        from play.choices import Choices
+
         for name in sorted(GAMES, key=lambda name: name != self._entry):
             choices = Choices(name)
             if self._settings.record is not None:
@@ -121,6 +123,8 @@ class MenuScreen(Screen[None]):
             self._show_entry()
 
     def _look_for_saves(self) -> None:
+        from play.saved import saved_tables
+
         tables = saved_tables()
         self.app.call_from_thread(self._found, tables)
 

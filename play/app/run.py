@@ -23,7 +23,7 @@ _SECONDS_WITHOUT_TERMINAL = 5.0  # at the most, until the end
 def run_app(settings: PlaySettings, given: set[str]) -> int:
     """Run it to its end; the exit code. Raises UserError without a terminal; a table that is open is saved."""
     if not is_served() and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UserError("ui: app needs a terminal for input and output; use ui=plain for pipes")
+        raise UserError("ui", "app needs a terminal for input and output", "use ui=plain for pipes")
     app = TableApp(settings, given=given if given - _HOW else set())
     code = asyncio.run(_run(app))
     for line in app.last_words:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from play.language import Language
 from play.players import HUMAN
-from play.saved import SavedTable
+
+if TYPE_CHECKING:
+    from play.saved import SavedTable
 
 
 class SavesList(OptionList):

@@ -80,7 +80,7 @@ def _listen(port: int) -> socket.socket:
         listening.listen()
     except OSError as error:
         listening.close()
-        raise UserError(f"port: {port} on {HOST}: {error.strerror}; give another, or port=0 for any") from None
+        raise UserError("port", f"{port} on {HOST}: {error.strerror}", "give another, or port=0 for any") from None
     return listening
 
 

@@ -272,11 +272,11 @@ def test_an_engines_states_are_those_of_the_process() -> None:
 @pytest.mark.parametrize(
     ("player", "opponent", "error"),
     [
-        (["A"], "2", "begins with two cards"),
-        (["A", "1"], "2", "'1' is not a card"),
-        (["A", "2"], "X", "'X' is not a card"),
-        (["2"] * 4, "2", "2: 5 of them, the shoe has 4"),
-        (["10", "A", "2"], "2", "card 3 is drawn at 21"),
+        (["A"], "2", "two cards"),
+        (["A", "1"], "2", "'1'"),
+        (["A", "2"], "X", "'X'"),
+        (["2"] * 4, "2", "5 of them"),
+        (["10", "A", "2"], "2", "card 3"),
     ],
 )
 def test_impossible_cards(player: list[str], opponent: str, error: str) -> None:

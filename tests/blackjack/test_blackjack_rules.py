@@ -11,9 +11,11 @@ from blackjack.observation import DEALER, OWN_CARDS, SOFT, SUM, WIDTHS
 from blackjack.rules import HIT, STAND, apply, begin, dealer_draws, give_dealer, give_player, legal, over, take
 from blackjack.rules import result as result_of
 from cards.bits import unpack
+from cards.errors import InputError
 from cards.game import load_game
 from cards.play import RandomPlayer, play
 from cards.splitmix import stream
+from tests.errors import error_about
 
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -215,21 +217,21 @@ def test_hands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "error"),
+    ("options", "key"),
     [
-        ({"decks": 0}, "game.decks: infinite or 1 to 8, not 0"),
-        ({"decks": 9}, "game.decks: infinite or 1 to 8, not 9"),
-        ({"decks": "two"}, "game.decks: infinite or 1 to 8, not 'two'"),
-        ({"decks": True}, "game.decks: infinite or 1 to 8, not True"),
-        ({"soft_17": True}, "game.soft_17: stand or hit, not True"),
-        ({"ties": "win"}, "game.ties: lose or push, not 'win'"),
-        ({"discount": 1.1}, "game.discount: 0 to 1, not 1.1"),
-        ({"discount": "much"}, "game.discount: 0 to 1, not 'much'"),
-        ({"deck": 1}, "game.deck: blackjack has no such option"),
+        ({"decks": 0}, "game.decks"),
+        ({"decks": 9}, "game.decks"),
+        ({"decks": "two"}, "game.decks"),
+        ({"decks": True}, "game.decks"),
+        ({"soft_17": True}, "game.soft_17"),
+        ({"ties": "win"}, "game.ties"),
+        ({"discount": 1.1}, "game.discount"),
+        ({"discount": "much"}, "game.discount"),
+        ({"deck": 1}, "game.deck"),
     ],
 )
-def test_bad_options(options: dict[str, Any], error: str) -> None:
-    with pytest.raises(ValueError, match=error):
+def test_bad_options(options: dict[str, Any], key: str) -> None:
+    with error_about(InputError, key):
         load_game("blackjack", options)
 
 
@@ -244,24 +246,24 @@ GOOD = {
 
 
 @pytest.mark.parametrize(
-    ("change", "error"),
+    ("change", "key", "says"),
     [
-        ({"decks": 12}, "decks: infinite or 1 to 8"),
-        ({"player": ["9"]}, "player: 1 cards, a hand begins with 2"),
-        ({"player": ["9", "1"]}, "player: card 2: '1' is not a card"),
-        ({"player": ["9", "2", "K", "5"]}, "player: card 4 is drawn at 21"),
-        ({"player": ["A", "K", "5"]}, "player: card 3 is drawn at 21"),
-        ({"player": ["A", "K"]}, "dealer: card 3 is drawn although the deal has decided the game"),
-        ({"player": ["9", "5"]}, "dealer: card 3 is drawn at 16 against 14 of the player"),
-        ({"player": ["9", "5", "K"]}, "dealer: card 3 is drawn at 16 against 24 of the player"),
-        ({"dealer": ["6", "Q"]}, "dealer: the game is not over, the dealer must draw at 16"),
-        ({"player": ["2"] * 5}, "player, dealer: 2 is drawn 5 times of 4"),
-        ({"dealer": 5}, "dealer: not a list"),
+        ({"decks": 12}, "decks", "infinite or 1 to 8"),
+        ({"player": ["9"]}, "player", "1 cards, a hand begins with 2"),
+        ({"player": ["9", "1"]}, "player: card 2", "'1'"),
+        ({"player": ["9", "2", "K", "5"]}, "player", "card 4 is drawn at 21"),
+        ({"player": ["A", "K", "5"]}, "player", "card 3 is drawn at 21"),
+        ({"player": ["A", "K"]}, "dealer", "card 3 is drawn although the deal has decided the game"),
+        ({"player": ["9", "5"]}, "dealer", "card 3 is drawn at 16 against 14 of the player"),
+        ({"player": ["9", "5", "K"]}, "dealer", "card 3 is drawn at 16 against 24 of the player"),
+        ({"dealer": ["6", "Q"]}, "dealer", "the game is not over, the dealer must draw at 16"),
+        ({"player": ["2"] * 5}, "player, dealer", "2 is drawn 5 times of 4"),
+        ({"dealer": 5}, "dealer", "not a list"),
     ],
 )
-def test_bad_records(change: dict[str, Any], error: str) -> None:
+def test_bad_records(change: dict[str, Any], key: str, says: str) -> None:
     assert GAME.replay(GOOD) == {"sums": [18, 21], "result": -1}
-    with pytest.raises(ValueError, match=f"^{error}"):
+    with error_about(InputError, key, says):
         GAME.replay(GOOD | change)
 
 

@@ -139,7 +139,7 @@ def illegal_action_is_reported(game: Game) -> None:
     try:
         games.check()
     except ValueError as error:
-        assert f"seat {before['turn'][1]} may not play action {game.actions}" in str(error), error
+        assert f"action {game.actions}: seat {before['turn'][1]} " in str(error), error
     else:
         raise AssertionError("an illegal action went unnoticed")
     assert same(on_host(games.states), before), "games went on after an illegal action"

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from cards.errors import InputError
 from cards.records import field, integer, list_of, read_records
+from tests.errors import error_about
 
 
 def read_one(tmp_path: Path, line: bytes) -> object:
@@ -50,13 +52,13 @@ def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
 
 
 def test_missing_field() -> None:
-    with pytest.raises(ValueError, match="leader: missing"):
+    with error_about(InputError, "leader", "missing"):
         field({}, "leader")
 
 
 @pytest.mark.parametrize("value", [True, False, 1.0, "1", None, [1], -1, 4, 10**30])
 def test_not_an_integer_within_bounds(value: object) -> None:
-    with pytest.raises(ValueError, match=r"leader: .* is not an integer from 0 to 3"):
+    with error_about(InputError, "leader"):
         integer({"leader": value}, "leader", 0, 3)
 
 
@@ -68,7 +70,7 @@ def test_integers_within_bounds(value: int) -> None:
 def test_lists() -> None:
     assert list_of([1, 2], "hands", 2) == [1, 2]
     assert list_of([1, 2], "hands", None) == [1, 2]
-    with pytest.raises(ValueError, match="hands: not a list"):
+    with error_about(InputError, "hands"):
         list_of({"0": 1}, "hands", None)
-    with pytest.raises(ValueError, match="hands: 2 entries where 3 belong"):
+    with error_about(InputError, "hands", "2 entries"):
         list_of([1, 2], "hands", 3)

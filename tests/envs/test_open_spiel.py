@@ -5,7 +5,9 @@ import pyspiel
 import pytest
 
 from cards.bits import unpack
+from cards.errors import InputError
 from envs import open_spiel
+from tests.errors import error_about
 from tressette import GAME
 from tressette.cards import CARDS, parse_card
 from tressette.records import replay
@@ -69,5 +71,5 @@ def test_a_copy_is_played_by_itself() -> None:
 
 
 def test_a_bad_option_is_named() -> None:
-    with pytest.raises(ValueError, match=r"^first_leader: "):
+    with error_about(InputError, "first_leader"):
         open_spiel.TressetteGame({"first_leader": "me"})

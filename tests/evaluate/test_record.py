@@ -9,10 +9,10 @@ import pytest
 
 from cards.game import load_game
 from cards.play import Decisions, named_player
-from evaluate import record
 from evaluate.record import main
 from evaluate.recorded import Recorded, recorded_hands
 from evaluate.replay import replay_file
+from evaluate.tournament.units import Worker
 
 
 def recorded(path: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def test_what_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path = tmp_path / "games.jsonl"
     path.write_text("mine\n")
     assert main([f"to={path}", "players=[greedy,random]"]) == 2
-    assert "name another file, or say overwrite=true" in capsys.readouterr().err and path.read_text() == "mine\n"
+    assert "overwrite=true" in capsys.readouterr().err and path.read_text() == "mine\n"
     assert len(recorded(path, "players=[greedy,random]", "deals=1", "overwrite=true")) == 2
     path.unlink()
     assert main([f"to={path}", "players=[greedy,nobody]"]) == 2 and not path.exists()
@@ -61,7 +61,7 @@ def test_what_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_ctrl_c_leaves_the_games_so_far(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play, units = record.Worker.play, []
+    play, units = Worker.play, []
 
     def interrupted(worker: Any, unit: Any) -> Any:
         units.append(unit)
@@ -69,7 +69,7 @@ def test_ctrl_c_leaves_the_games_so_far(
             raise KeyboardInterrupt
         return play(worker, unit)
 
-    monkeypatch.setattr(record.Worker, "play", interrupted)
+    monkeypatch.setattr(Worker, "play", interrupted)
     path = tmp_path / "games.jsonl"
     assert main([f"to={path}", "players=[greedy,random]", "deals=50"]) == 130
     assert len(path.read_text().splitlines()) == 64 and "stopped: 64 records are in" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from evaluate.reports.line import with_runs
 from evaluate.reports.of_runs import kinds_of
 from evaluate.reports.runs import Run, load_run, same_but_for_the_seed, seeds_beside
 from evaluate.reports.seeds import band, by_minutes
+from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns, small
 from train.__main__ import main as train
 
@@ -74,23 +75,23 @@ def test_runs_that_are_no_seeds_of_one_are_refused(runs: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "key"),
     [
-        ([], "run: the folder of a run"),
-        (["runs/nowhere"], "run: runs/nowhere is no folder"),
-        (["."], "run: . has no config.yaml"),
-        (["study=spike", "run=x"], "instead of one study=spike"),
-        (["runs/x", "games=1"], "games: 2 to"),
-        (["runs/x", "tricks=9"], "tricks: 1 to 7"),
-        (["runs/x", "run=y"], "given as run= and by itself"),
+        ([], "run"),
+        (["runs/nowhere"], "run"),
+        (["."], "run"),
+        (["study=spike", "run=x"], "run"),
+        (["runs/x", "games=1"], "games"),
+        (["runs/x", "tricks=9"], "tricks"),
+        (["runs/x", "run=y"], "run"),
     ],
 )
 def test_what_cannot_be_reported_is_one_line(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert report(arguments) == 2
     error = capsys.readouterr().err
-    assert message in error and error.startswith("error: ") and error.count("\n") == 1
+    assert key_of(error) == key
 
 
 def test_a_run_that_has_just_begun(runs: Path, tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_a_seed_counts_once(runs: Path, tmp_path: Path, capsys: pytest.CaptureFi
     shutil.copytree(runs / "two", tmp_path / "two_again")
     assert [other.name for other in seeds_beside(load_run(tmp_path / "one"))] == ["two"]
     assert report([str(tmp_path / name) for name in ("one", "two", "two_again")]) == 2
-    assert "two_again has the seed of" in capsys.readouterr().err
+    assert "two_again" in (line := capsys.readouterr().err) and key_of(line) == "run"
 
 
 def test_runs_of_one_name_stay_apart(runs: Path, tmp_path: Path) -> None:
@@ -184,19 +185,19 @@ def test_a_run_whose_results_are_of_no_games(runs: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "says"),
     [
-        (["one"], "two folders of runs or more"),
-        (["one", "one"], "is given twice"),
-        (["one", "nowhere"], "is no folder"),
+        (["one"], "two folders"),
+        (["one", "one"], "twice"),
+        (["one", "nowhere"], "nowhere"),
     ],
 )
 def test_what_cannot_be_compared_is_one_line(
-    runs: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    runs: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare([str(runs / name) for name in arguments]) == 2
     error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
+    assert key_of(error) == "run" and says in error
 
 
 def test_runs_by_themselves_become_a_setting() -> None:
@@ -207,7 +208,7 @@ def test_runs_by_themselves_become_a_setting() -> None:
     ]
     flags = ["--cfg", "job", "runs/a", "-cd", "mine", "--resolve"]  # whose values are no runs
     assert with_runs(flags) == ['run=["runs/a"]', "--cfg=job", "--config-dir=mine", "--resolve"]
-    with pytest.raises(SettingsError, match="say it in one way"):
+    with error_about(SettingsError, "run", hint="one way"):
         with_runs(["a", "run=b"])
 
 

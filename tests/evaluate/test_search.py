@@ -19,6 +19,7 @@ from evaluate.players import load_player
 from evaluate.search.choice import keep_better_half, resample
 from evaluate.search.player import SearchOptions, SearchPlayer
 from evaluate.search.simulator import Simulator
+from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME, names, table
@@ -220,27 +221,26 @@ def test_a_run_is_searched_with(runs: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "spec, words",
     [
-        ("search({runs}/points):samples=0", "samples is a whole number from 1 to 1000000, or auto, not 0"),
-        ("search({runs}/points):draws=-1", "draws is a whole number"),
-        ("search({runs}/points):samples=many", "samples is a whole number from 1 to 1000000, or auto, not many"),
-        ("search({runs}/points):budget=3", "no option 'budget'; it has samples, draws"),
-        ("search({runs}/points):slack=0", "slack is a probability of at least 1e-06, not 0"),
-        ("search({runs}/points):temperature=0", "temperature is a number greater than 0"),
-        ("search({runs}/points):prior=-1", "prior is a number of samples"),
-        ("search({runs}/points):tricks=11", "tricks is how many last tricks are solved, 0 to 10"),
-        ("search({runs}/points):stages=0", "stages is a whole number from 1"),
-        ("search({runs}/study)", "has learned the reward study"),
-        ("search", "search needs a run"),
+        ("search({runs}/points):samples=0", "samples: "),
+        ("search({runs}/points):draws=-1", "draws: "),
+        ("search({runs}/points):samples=many", "samples: "),
+        ("search({runs}/points):budget=3", "'budget'"),
+        ("search({runs}/points):slack=0", "slack: "),
+        ("search({runs}/points):temperature=0", "temperature: "),
+        ("search({runs}/points):prior=-1", "prior: "),
+        ("search({runs}/points):tricks=11", "tricks: "),
+        ("search({runs}/points):stages=0", "stages: "),
+        ("search({runs}/study)", "reward study"),
+        ("search", "search"),
     ],
 )
 def test_what_cannot_be_searched_with_is_one_line(runs: Path, spec: str, words: str) -> None:
-    with pytest.raises(SettingsError, match=words) as caught:
+    with error_about(SettingsError, "players", words):
         load_player(GAME, spec.format(runs=runs), CPU)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_run_of_another_game_or_none(runs: Path) -> None:
-    with pytest.raises(SettingsError, match="search plays tressette and spike, not blackjack"):
+    with error_about(SettingsError, "players", "blackjack"):
         load_player(load_game("blackjack"), f"search({runs / 'points'})", CPU)
     with pytest.raises(Exception, match="nowhere"):
         load_player(GAME, "search(nowhere)", CPU)

@@ -12,7 +12,8 @@ from matplotlib.image import imread
 from cards.mdp import NOWHERE, Layout
 from command.game import with_game_options
 from evaluate.pictures import arranged, learning_curves, policy_heatmap, value_heatmap
-from evaluate.solve import main
+from evaluate.solve import SolveSettings, main
+from tests.errors import key_of
 from train.__main__ import main as train
 from train.run import checkpoint
 
@@ -182,7 +183,7 @@ def test_tables_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture) -
     run = tmp_path / "blackjack" / "default"
     for more in (["game=sette_mezzo"], ["game=blackjack", "decks=1"], ["game=blackjack", "ties=push"]):
         assert main([*more, f"table={run}"]) == 2
-        assert "was learned with" in capsys.readouterr().err
+        assert key_of(capsys.readouterr().err) == "table"
     path = checkpoint.listed(run / "checkpoints")[0]
     path.write_bytes(path.read_bytes()[:-4] + b"oops")
     assert main(["game=blackjack", f"table={path}"]) == 2
@@ -190,29 +191,29 @@ def test_tables_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error"),
+    ("arguments", "key"),
     [
-        (["limit=8"], "game.limit: 0.5 to 7.5 in steps of 0.5, not 8"),
-        (["limit=0"], "game.limit: 0.5 to 7.5"),
-        (["game.limit=x"], "game.limit: 0.5 to 7.5"),
-        (["reward=money"], "game.reward: one of value, study, not 'money'"),
-        (["player=8", "opponent=2"], "player, opponent: '8' is not a card"),
-        (["player=2"], "opponent: missing; give both"),
-        (["opponent=2"], "player: missing; give both"),
-        (["player=[F,F,F,F]", "opponent=F"], "player, opponent: F: 5 of them, the deck has 4"),
-        (["player=[7,7]", "opponent=F"], "player, opponent: 14: over seven and a half, the game is lost"),
-        (["game=blackjack", "player=7", "opponent=2"], "player, opponent: a hand of Blackjack begins with two cards"),
+        (["limit=8"], "game.limit"),
+        (["limit=0"], "game.limit"),
+        (["game.limit=x"], "game.limit"),
+        (["reward=money"], "game.reward"),
+        (["player=8", "opponent=2"], "player, opponent"),
+        (["player=2"], "opponent"),
+        (["opponent=2"], "player"),
+        (["player=[F,F,F,F]", "opponent=F"], "player, opponent"),
+        (["player=[7,7]", "opponent=F"], "player, opponent"),
+        (["game=blackjack", "player=7", "opponent=2"], "player, opponent"),
         (["game=blackjack", "limit=5"], "limit"),
-        (["game=tressette"], "game: the states of tressette cannot be enumerated"),
-        (["game=chess"], "chess"),
-        (["table=nowhere"], "nowhere: cannot be read"),
+        (["game=tressette"], "game"),
+        (["game=chess"], "game.name"),
+        (["table=nowhere"], "nowhere"),
         (["plyer=2"], "plyer"),
     ],
 )
-def test_errors(arguments: list[str], error: str, capsys: pytest.CaptureFixture) -> None:
+def test_errors(arguments: list[str], key: str, capsys: pytest.CaptureFixture) -> None:
     assert main(arguments) == 2
     said = capsys.readouterr().err
-    assert said.startswith("error: ") and error in said and said.count("\n") == 1
+    assert key_of(said) == key
 
 
 def test_settings_can_be_printed(capsys: pytest.CaptureFixture) -> None:
@@ -221,9 +222,9 @@ def test_settings_can_be_printed(capsys: pytest.CaptureFixture) -> None:
 
 
 def test_options_of_the_game_need_no_prefix() -> None:
-    prefixed = with_game_options(["limit=5", "reward=study", "player=2"], "sette_mezzo")
+    prefixed = with_game_options(["limit=5", "reward=study", "player=2"], "sette_mezzo", SolveSettings)
     assert prefixed == ["game.limit=5", "game.reward=study", "player=2"]
-    of_blackjack = with_game_options(["game=blackjack", "decks=2", "limit=5"], "sette_mezzo")
+    of_blackjack = with_game_options(["game=blackjack", "decks=2", "limit=5"], "sette_mezzo", SolveSettings)
     assert of_blackjack == ["game=blackjack", "game.decks=2", "limit=5"]
 
 

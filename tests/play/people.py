@@ -37,7 +37,7 @@ class Person(io.TextIOBase):
 
 def sit_down(*overrides: str) -> Session:
     """The session that `python -m play` would open."""
-    chosen = with_game_options(overrides, "tressette")
+    chosen = with_game_options(overrides, "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
     return open_session(settings, {override.partition("=")[0] for override in chosen})
 

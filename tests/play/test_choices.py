@@ -12,6 +12,7 @@ from play.app.menu import GAMES
 from play.choices import APART, Choices, offered_players
 from play.language import texts_of
 from play.settings import PlaySettings, seats_of
+from tests.errors import error_about
 
 
 def settings_of(choices: Choices) -> PlaySettings:
@@ -73,22 +74,21 @@ def test_fewer_seats_take_away_what_was_chosen_for_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "says"),
+    ("key", "text", "named"),
     [
-        ("game.credits", "3", "game.credits: a whole number from 4 to 2000, not 3"),
-        ("game.credits", "[", "game.credits: a number or a word, not '['"),
-        ("game.credits", " ", "credits: type something"),
+        ("game.credits", "3", "game.credits"),
+        ("game.credits", "[", "game.credits"),
+        ("game.credits", " ", "credits"),
         ("game.min_seats", "5", "game.min_seats"),
-        ("seed", "-1", "seed: a whole number"),
-        ("seed", "²", "seed: a whole number"),
-        ("opponents", "", "opponents: type something"),
+        ("seed", "-1", "seed"),
+        ("seed", "²", "seed"),
+        ("opponents", "", "opponents"),
     ],
 )
-def test_what_cannot_be_is_one_line_and_changes_nothing(key: str, text: str, says: str) -> None:
+def test_what_cannot_be_is_one_line_and_changes_nothing(key: str, text: str, named: str) -> None:
     choices = Choices("spike")
-    with pytest.raises(SettingsError) as refused:
+    with error_about(SettingsError, named):
         choices.choose(key, text)
-    assert str(refused.value).startswith(says) and "\n" not in str(refused.value)
     assert choices.overrides() == ["game=spike"] and choices.rows() == Choices("spike").rows()
 
 

@@ -19,6 +19,7 @@ from play.language import Language, texts_of
 from play.plain.ending import interrupt_at
 from play.plain.loop import WORDS, PlainTable
 from play.session import Session
+from tests.errors import key_of
 from tests.limits import seconds, until
 from tests.play.people import ROOT, choice, command, lines, sit_down, start, steady, talk
 
@@ -249,27 +250,27 @@ def test_a_review_lays_all_hands_open() -> None:
 
 
 ERRORS = {
-    ("opponents=gredy",): "tressette has no player 'gredy'",
-    ("partner=monte_carlo:depth=2",): "has no option 'depth'",
+    ("opponents=gredy",): "players",
+    ("partner=monte_carlo:depth=2",): "players",
     ("game=chess",): "game",
-    ("match=12",): "match: tressette is played to one of 11, 21, 31, 41, not 12",
-    ("game=spike", "match=21"): "match: spike is not played in matches to a score",
-    ("game=blackjack", "opponents=random"): "opponents: blackjack has one seat",
-    ("game=spike", "partner=random"): "partner: in spike everybody plays alone",
-    ("opponents=[greedy]",): "opponents: 1, but there are 2",
-    ("opponents=3",): "opponents: a player",
-    ("seat=4",): "seat: 0 to 3, not 4",
-    ("game=spike", "seats=4", "min_seats=2", "seat=2"): "seat: 0 to 1, not 2",
-    ("games=0",): "games: 1 to 1000000, not 0",
-    ("seed=-1",): "seed: 0 to",
-    ("lang=fr",): "lang: one of en, it, not 'fr'",
-    ("ui=teletype",): "ui: one of auto, app, plain, not 'teletype'",
-    ("hint=greedy",): "hint: greedy gives no values",
+    ("match=12",): "match",
+    ("game=spike", "match=21"): "match",
+    ("game=blackjack", "opponents=random"): "opponents",
+    ("game=spike", "partner=random"): "partner",
+    ("opponents=[greedy]",): "opponents",
+    ("opponents=3",): "opponents",
+    ("seat=4",): "seat",
+    ("game=spike", "seats=4", "min_seats=2", "seat=2"): "seat",
+    ("games=0",): "games",
+    ("seed=-1",): "seed",
+    ("lang=fr",): "lang",
+    ("ui=teletype",): "ui",
+    ("hint=greedy",): "hint",
     ("volume=3",): "volume",
-    ("game.limit=3",): "limit",
-    ("record=/",): "error: /: ",
-    ("save=/",): "error: /: ",
-    ("opponents=runs/nowhere",): "runs/nowhere",
+    ("game.limit=3",): "game.limit",
+    ("record=/",): "/",
+    ("save=/",): "/",
+    ("opponents=runs/nowhere",): "players",
 }
 
 
@@ -278,8 +279,7 @@ def test_an_error_is_one_clear_line(arguments: tuple[str, ...], capsys: pytest.C
     from play.__main__ import main
 
     assert main(arguments) == 2
-    said = capsys.readouterr()
-    assert said.err.startswith("error: ") and said.err.count("\n") == 1 and ERRORS[arguments] in said.err
+    assert key_of(capsys.readouterr().err) == ERRORS[arguments]
 
 
 def test_the_first_line_waits_for_nothing_slow(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cards.errors import InputError
 from cards.game import Game, load_game
 from cards.play import Decisions, RandomPlayer, play
 from spike import GAME
@@ -241,23 +242,21 @@ def test_number_of_players_is_drawn_for_each_game() -> None:
 
 
 def bad(options: dict[str, Any]) -> str:
-    with pytest.raises(ValueError) as error:
+    """The option that is named."""
+    with pytest.raises(InputError) as error:
         GAME.configure(options)
-    return str(error.value)
+    return error.value.key.removeprefix("game.")
 
 
 def test_bad_options_are_named() -> None:
-    assert bad({"seats": 9}) == "game.seats: a whole number from 2 to 8, not 9"
-    assert bad({"seats": 10**30}).startswith("game.seats: a whole number from 2 to 8, not 1000")
-    assert bad({"seats": 2.5}) == "game.seats: a whole number from 2 to 8, not 2.5"
-    assert bad({"seats": 1}) == "game.seats: a whole number from 2 to 8, not 1"
-    assert bad({"seats": 4, "min_seats": 5}) == "game.min_seats: a whole number from 2 to 4, not 5"
-    assert bad({"credits": 51}) == "game.credits: an even number, because everything is paid in twos, not 51"
-    assert bad({"bet": 3}) == "game.bet: an even number, because everything is paid in twos, not 3"
-    assert bad({"rotate": 1}) == "game.rotate: true or false, not 1"
-    assert bad({"ante": 60}) == "game.credits: more than the ante of 60 and 1, not 50"
-    assert bad({"hands": 0}).startswith("game.hands")
-    assert bad({"chairs": 3}).startswith("game.chairs: spike has no such option")
+    for seats in (9, 10**30, 2.5, 1):
+        assert bad({"seats": seats}) == "seats"
+    assert bad({"seats": 4, "min_seats": 5}) == "min_seats"
+    assert bad({"credits": 51}) == "credits" and bad({"ante": 60}) == "credits"
+    assert bad({"bet": 3}) == "bet"
+    assert bad({"rotate": 1}) == "rotate"
+    assert bad({"hands": 0}) == "hands"
+    assert bad({"chairs": 3}) == "chairs"
 
 
 def configured(seats: int) -> Game:

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cards.duplicate import duel
+from cards.errors import InputError
 from cards.game import Game, States, load_game
 from cards.play import Decisions, named_player, play
 from cards.splitmix import stream
@@ -16,6 +17,7 @@ from spike.players import cautious
 from spike.rules import apply
 from spike.search import MonteCarlo, draw_unseen, unseen
 from spike.state import OVER
+from tests.errors import error_about
 from tests.spike.hidden import reshuffle_hidden
 
 TWO = load_game("spike")
@@ -117,14 +119,13 @@ def test_what_it_cannot_see_does_not_matter(game: Game) -> None:
 @pytest.mark.parametrize(
     "spec, words",
     [
-        ("monte_carlo:samples=0", "samples is a whole number from 1 to 1000000, not 0"),
-        ("monte_carlo:samples=1.5", "samples is a whole number"),
+        ("monte_carlo:samples=0", "samples: "),
+        ("monte_carlo:samples=1.5", "samples: "),
     ],
 )
 def test_bad_options_are_one_line(spec: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words) as caught:
+    with error_about(InputError, spec, words):
         named_player(TWO, spec)
-    assert "\n" not in str(caught.value)
 
 
 def test_it_beats_cautious() -> None:

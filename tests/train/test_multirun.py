@@ -35,15 +35,15 @@ def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(capsys: pytest.
     def train(chosen: Chosen) -> int:
         begun.append(chosen.settings.seed)
         if chosen.settings.seed == 1:
-            raise RunInUseError("runs/x: another process is using this run")
+            raise RunInUseError("runs/x", "another process is using this run")
         if chosen.settings.seed == 2:
-            raise SettingsError("the run diverged")
+            raise SettingsError("runs/y", "the run diverged")
         return 0
 
     assert multirun(["seed=1,2,3"], train) == 2
     said = capsys.readouterr().err
     assert begun == [1, 2, 3] and "1 of 3 runs are complete; 1 are of another process" in said
-    assert "error: the run diverged" in said
+    assert "error: runs/y: " in said
     assert multirun(["seed=3", "hydra/launcher=basic"], train) == 0 and begun[-1] == 3  # no grid: one run
 
 

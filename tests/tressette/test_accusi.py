@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cards.bits import unpack
+from cards.errors import InputError
 from cards.game import States, load_game
+from tests.errors import error_about
 from tests.tressette.hidden import declared
 from tests.tressette.reference import ACCUSI, DECK, accusi
 from tests.tressette.table import CROSSED, CROSSED_PLAYS, mask, play, table
@@ -108,7 +110,7 @@ def test_without_the_option_nothing_is_declared() -> None:
 
 @pytest.mark.parametrize("value", [1, "yes", None])
 def test_a_bad_option(value: Any) -> None:
-    with pytest.raises(ValueError, match=f"^game.accusi: true or false, not {value!r}$"):
+    with error_about(InputError, "game.accusi"):
         load_game("tressette", {"accusi": value})
 
 

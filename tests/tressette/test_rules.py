@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from cards.errors import InputError
 from cards.game import load_game
 from cards.splitmix import stream
+from tests.errors import error_about
 from tests.tressette.table import A_SUIT_EACH, CROSSED, CROSSED_PLAYS, GAME, SIGNALLING, mask, names, play, table
 from tressette.cards import SUIT_TEXT
 from tressette.rules import BUSSO, SILENT, STRISCIO, VOLO, points
@@ -116,15 +118,15 @@ def test_a_whole_hand() -> None:
 
 def test_after_the_hand_nobody_may_play() -> None:
     states = play(table(CROSSED), CROSSED_PLAYS)
-    with pytest.raises(ValueError, match="the game is over"):
+    with error_about(InputError, "tressette", "over"):
         GAME.apply(states, np.zeros(1, np.uint8))
 
 
 def test_an_illegal_card_is_named_with_seat_and_legal_cards() -> None:
     states = table(["4C", "3C 5C AD", "", ""], plays="4C")
-    with pytest.raises(ValueError, match="seat 1 may not play AD; legal: 5C 3C"):
+    with error_about(InputError, "AD", "seat 1", hint="legal: 5C 3C"):
         GAME.apply(states, np.array([7], np.uint8))
-    with pytest.raises(ValueError, match="seat 1 may not play action 40"):
+    with error_about(InputError, "action 40", "seat 1"):
         GAME.apply(states, np.array([40], np.uint8))
 
 
@@ -149,16 +151,16 @@ def test_options_change_no_card() -> None:
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "options, key",
     [
-        ({"signal": True}, "game.signal: tressette has no such option; it has accusi, first_leader, signals"),
-        ({"signals": "yes"}, "game.signals: true or false, not 'yes'"),
-        ({"first_leader": ["me"]}, r"game.first_leader: random or four_of_denari, not \['me'\]"),
-        ({"first_leader": "me"}, "game.first_leader: random or four_of_denari, not 'me'"),
+        ({"signal": True}, "game.signal"),
+        ({"signals": "yes"}, "game.signals"),
+        ({"first_leader": ["me"]}, "game.first_leader"),
+        ({"first_leader": "me"}, "game.first_leader"),
     ],
 )
-def test_bad_options(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_bad_options(options: dict[str, object], key: str) -> None:
+    with error_about(InputError, key):
         load_game("tressette", options)
 
 

@@ -32,7 +32,7 @@ class BackendLostError(UserError):
 
     def hopeless(self) -> BackendLostError:
         """The same for a run whose starts get nowhere: a job script does not start it again."""
-        error = BackendLostError(f"{self}; but this start got nowhere, nor would the next")
+        error = BackendLostError(self.key, self, "but this start got nowhere, nor would the next")
         error.exit_code = 1
         return error
 

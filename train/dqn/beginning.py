@@ -8,8 +8,9 @@ import torch
 
 from command.checks import SettingsError
 from train.dqn import champion
-from train.dqn.frozen import file_of, holds_table, load_champion, load_network
+from train.dqn.frozen import holds_table, load_champion, load_network
 from train.dqn.league import Weights
+from train.dqn.named import file_of
 from train.run import checkpoint
 from train.settings.door import Chosen, settings_of_run
 from train.settings.dqn import TrainSettings
@@ -34,7 +35,7 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
         own, theirs = getattr(settings.network, name), getattr(shape, name)
         if f"network.{name}" in given and own != theirs:
             raise SettingsError(
-                f"{KEY}: the network of {settings.network.start} has network.{name}={theirs}, not {own}; leave that out"
+                KEY, f"the network of {settings.network.start} has network.{name}={theirs}, not {own}", "leave that out"
             )
     network = replace(settings.network, **{name: getattr(shape, name) for name in _SHAPE})
     explore = settings.exploration
@@ -63,16 +64,16 @@ def _read(settings: TrainSettings) -> tuple[Weights, NetworkSettings]:
     game, text, cpu = settings.load_game(), settings.network.start or "", torch.device("cpu")
     path = file_of(game, text)
     if path is None:
-        raise SettingsError(f"{KEY}: {text} does not exist; name a run folder, a checkpoint or champion, or say null")
+        raise SettingsError(KEY, f"{text} does not exist", "name a run folder, a checkpoint or champion, or say null")
     if path.suffix == champion.SUFFIX:
         load_champion(game, path, cpu, KEY)
         found = champion.read(path)
         if len(found.networks) != 1:
-            raise SettingsError(f"{KEY}: {path} holds {len(found.networks)} networks; name one of their runs")
+            raise SettingsError(KEY, f"{path} holds {len(found.networks)} networks", "name one of their runs")
         return found.networks[0], _whole(found.settings)
     path, state = checkpoint.load_named(path)
     if holds_table(state):
-        raise SettingsError(f"{KEY}: {path} holds a table, not a network; say null")
+        raise SettingsError(KEY, f"{path} holds a table, not a network", "say null")
     _, trained = load_network(game, path, state, cpu, KEY)
     return state["acting"], _whole(trained)
 

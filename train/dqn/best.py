@@ -65,7 +65,7 @@ def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device
         return
     found = checkpoint.load_best(folder.checkpoints)
     if found is None:
-        raise checkpoint.CheckpointError(f"{folder.path}: holds no checkpoint")
+        raise checkpoint.CheckpointError(folder.path, "holds no checkpoint")
     for problem in found.problems.values():
         log.warning("%s; %s is shown", problem, found.path)
     deals = settings.evaluation.final_deals

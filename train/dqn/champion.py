@@ -77,26 +77,25 @@ def read(path: Path) -> Champion:
             header = json.loads((file.metadata() or {})[_KEY])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
         if header["format"] != _FORMAT:
-            raise CheckpointError(
-                f"{path}: its format is {header['format']}, of a newer busso; this one reads {_FORMAT}"
-            )
+            problem = f"its format is {header['format']}, of a newer busso; this one reads {_FORMAT}"
+            raise CheckpointError(path, problem)
         if header.pop("sha256") != _digest(header, tensors):
-            raise CheckpointError(f"{path}: damaged (its checksum does not match)")
+            raise CheckpointError(path, "damaged (its checksum does not match)")
         settings = settings_of_checkpoint(
             TrainSettings, header["settings"] | {"behaviour": _SELF_PLAY, "device": "cpu"}
         )
         networks = _by_network(tensors)
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise CheckpointError(path, f"cannot be read ({error.strerror or error})") from None
     except SafetensorError as error:
-        raise CheckpointError(f"{path}: damaged, or not in the format safetensors ({_line(error)})") from None
+        raise CheckpointError(path, f"damaged, or not in the format safetensors ({_line(error)})") from None
     except (KeyError, TypeError, ValueError, SettingsError) as error:
         if isinstance(error, CheckpointError):
             raise
-        raise CheckpointError(f"{path}: holds no network of busso ({_line(error)})") from None
+        raise CheckpointError(path, f"holds no network of busso ({_line(error)})") from None
     bad = not_finite(networks)
     if not networks or bad is not None:
-        raise CheckpointError(f"{path}: {bad} is not finite" if bad else f"{path}: holds no weights")
+        raise CheckpointError(path, f"{bad} is not finite" if bad else "holds no weights")
     return Champion(settings, networks, header["about"], header["version"])
 
 

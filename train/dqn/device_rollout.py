@@ -35,8 +35,9 @@ class DeviceWorker:
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         if device.type != "cuda" and not SIMULATED:
             raise SettingsError(
-                "rollout: kind=device plays on the learner's GPU, and the learner is on a CPU; "
-                "say rollout=threads, or device=cuda where there is one"
+                "rollout",
+                "kind=device plays on the learner's GPU, and the learner is on a CPU",
+                "say rollout=threads, or device=cuda where there is one",
             )
         self._settings = settings
         self._game = settings.load_game()
@@ -126,14 +127,12 @@ def on_the_device(games: int) -> Iterator[None]:
     try:
         yield
     except NoDeviceError as error:
-        raise SettingsError(f"rollout: kind=device: {error}; rollout=threads plays on the CPUs") from None
+        raise SettingsError("rollout", f"kind=device: {error}", "rollout=threads plays on the CPUs") from None
     except Exception as error:
         if "out of memory" not in str(error).lower().replace("_", " "):  # PyTorch's words, or Numba's
             raise
-        raise SettingsError(
-            f"rollout.games: {games:,} games at a time do not fit on the GPU beside what is there; lower it, or "
-            "replay.capacity"
-        ) from error
+        problem = f"{games:,} games at a time do not fit on the GPU beside what is there"
+        raise SettingsError("rollout.games", problem, "lower it, or replay.capacity") from error
 
 
 class DeviceBackend(LocalBackend):

@@ -47,8 +47,9 @@ class Watch:
             good = checkpoint.listed(self._checkpoints)[:1]
             last = f"the last good checkpoint is {good[0]}" if good else "no checkpoint was written before"
             self._error = DivergedError(
-                f"{self._checkpoints.parent}: the run diverged ({problem}); {last}; "
-                f"what usually helps, in a run with another name=...: {_HELPS}"
+                self._checkpoints.parent,
+                f"the run diverged ({problem}); {last}",
+                f"what usually helps, in a run with another name=...: {_HELPS}",
             )
         if self._error:
             raise self._error

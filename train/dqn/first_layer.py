@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,10 +18,11 @@ from cards.game import Game
 from cards.play import Actions, Decisions, RandomPlayer, play
 from cards.splitmix import stream
 from command.checks import SettingsError
-from train.dqn.learner import Learner
-from train.dqn.mixed import MixedNetwork
 from train.dqn.network import FORWARD_ROWS, QNetwork
 from train.settings.dqn import TrainSettings
+
+if TYPE_CHECKING:
+    from train.dqn.learner import Learner
 
 log = logging.getLogger("train")
 
@@ -52,7 +53,7 @@ def named(setting: str, device: torch.device) -> bool | None:
     """Whether `network.first_layer` says to gather; None where a measurement shall say. Raises SettingsError."""
     if device.type != "cpu":
         if setting == "gather":
-            raise SettingsError("network.first_layer: gather is for CPUs; say auto or unpack")
+            raise SettingsError("network.first_layer", "gather is for CPUs", "say auto or unpack")
         return False
     return None if setting == "auto" else setting == "gather"
 
@@ -92,6 +93,8 @@ class FirstLayer:
 
 def for_learning(game: Game, network: QNetwork, dtype: torch.dtype, rows: int) -> Comparison:
     """Both kernels in an update of so many rows."""
+    from train.dqn.mixed import MixedNetwork  # with it comes all that learns, for which players do not wait
+
     words = _observations(game, rows)
 
     def passes(gathers: bool) -> Callable[[], object]:

@@ -6,7 +6,6 @@ newest of its tables; `champion` the network that travels with the game.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,14 +15,15 @@ import torch
 
 from cards import champions
 from cards.champions import CHAMPION
+from cards.errors import InputError
 from cards.game import Game
-from cards.kinds import parse_spec, player_names
 from cards.play import Player, named_player
 from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from command.checks import SettingsError
 from train.dqn import champion
 from train.dqn.acting import acting_network
 from train.dqn.mixture import MixturePlayer
+from train.dqn.named import TABLES, file_in, file_of, fingerprint, needs_file
 from train.dqn.network import NetworkPlayer
 from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
@@ -33,7 +33,6 @@ from train.settings.saved import other_keys, settings_of_checkpoint
 
 log = logging.getLogger("evaluate")
 
-TABLES = (".json", ".npz")
 FrozenNetwork = NetworkPlayer | MixturePlayer
 OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # a player by a checkpoint of tabular learning
 
@@ -47,16 +46,8 @@ def player_of(game: Game, text: str, device: torch.device, key: str) -> Player:
         try:
             return named_player(game, text)
         except ValueError as error:
-            raise SettingsError(f"{key}: {error}") from None
+            raise SettingsError(key, error) from None
     return load_frozen(game, text, device, key)
-
-
-def needs_file(game: Game, text: str) -> bool:
-    """Whether a player is made of a file: all but those that the game has by name."""
-    if text in player_names(game):
-        return False
-    named = parse_spec(text)
-    return named is None or named.argument is not None or named.name == CHAMPION
 
 
 def load_frozen(
@@ -65,7 +56,7 @@ def load_frozen(
     """The player of a file; `of_table` makes one of a checkpoint of tabular learning. Raises as `player_of`."""
     path = file_of(game, text)
     if path is None:
-        raise SettingsError(f"{key}: {_missing(game, text)}")
+        raise _missing(game, text, key)
     if path.suffix in TABLES:
         return _table_player(game, path, key)
     if path.suffix == champion.SUFFIX:
@@ -74,7 +65,7 @@ def load_frozen(
     if not holds_table(state):
         return load_network(game, path, state, device, key)[0]
     if of_table is None:
-        raise SettingsError(f"{key}: {path} holds a table of {game.name}, which plays in tournaments alone")
+        raise SettingsError(key, f"{path} holds a table of {game.name}, which plays in tournaments alone")
     return of_table(game, path, state)
 
 
@@ -84,7 +75,7 @@ def load_learned(
     """The network, or mixture of them, of a run, a checkpoint or a champion, its file and its settings."""
     path = file_of(game, text)
     if path is None and text == CHAMPION:
-        raise SettingsError(f"{key}: {_missing(game, text)}")
+        raise _missing(game, text, key)
     path = path or Path(text)
     if path.suffix == champion.SUFFIX:
         return path, *load_champion(game, path, device, key)
@@ -104,7 +95,7 @@ def load_network(
         weights = state["acting"]
         older, rows = "inputs" not in state["settings"]["network"], len(weights["input.weight"])
     except (KeyError, TypeError, SettingsError) as error:
-        raise CheckpointError(f"{path}: holds no network that can play ({error})") from None
+        raise CheckpointError(path, f"holds no network that can play ({error})") from None
     if keys := other_keys(TrainSettings, state["settings"]):
         log.info("%s: %s", path, keys)
     check_game(game, settings, path, key)
@@ -116,7 +107,7 @@ def load_network(
 def _inputs_of_older(game: Game, settings: TrainSettings, rows: int, path: Path) -> int:
     """Of a version that had no such setting: a row of the first layer for each bit, which is where it was then."""
     if any(getattr(settings.load_game().options, name) for name in game.additions):
-        raise CheckpointError(f"{path}: learned with other observations, by an older version of busso; train it anew")
+        raise CheckpointError(path, "learned with other observations, by an older version of busso", "train it anew")
     return min(game.bits, rows)
 
 
@@ -140,49 +131,19 @@ def _network_player(
         network.load_state_dict(weights)
     except (RuntimeError, AttributeError, TypeError) as error:
         reason = str(error).splitlines()[-1].strip()
-        raise CheckpointError(f"{path}: its weights do not fit the network of its settings ({reason})") from None
+        raise CheckpointError(path, f"its weights do not fit the network of its settings ({reason})") from None
     return NetworkPlayer(network)
 
 
 def check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
     """Raise SettingsError naming `key` when a run was for another game, or other options of it."""
     if settings.game_name != game.name:
-        raise SettingsError(f"{key}: {path} plays {settings.game_name}, not {game.name}; say game={settings.game_name}")
+        raise SettingsError(
+            key, f"{path} plays {settings.game_name}, not {game.name}", f"say game={settings.game_name}"
+        )
     trained = settings.load_game().options
     if not game.suits_players_of(trained):
-        raise SettingsError(f"{key}: {path} was trained with {trained}, not {game.options}; give the same game options")
-
-
-def file_of(game: Game, text: str) -> Path | None:
-    """The file or run folder that a player is loaded from; None for one that needs none, or is not there.
-
-    Of a folder with policies in tables it is the newest of these, of one with a champion the champion.
-    """
-    named = parse_spec(text)
-    if named is not None and named.argument is not None:
-        text = named.argument
-    if text == CHAMPION:
-        return champions.champion_file(game.name)
-    path = Path(text)
-    tables = sorted(path.glob("policies/*.npz"), key=lambda table: (len(table.name), table.name))
-    if tables:
-        return tables[-1]
-    if (path / champions.FILE).is_file():
-        return path / champions.FILE
-    return path if text and (path.exists() or path.suffix in TABLES) else None
-
-
-def fingerprint(game: Game, text: str) -> str:
-    """What tells a player from another that has the same name: the sha256 of its file; "" for one without.
-
-    Raises CheckpointError when no checkpoint of its run is whole.
-    """
-    path = file_of(game, text) if needs_file(game, text) else None
-    return "" if path is None else hashlib.sha256(_file_in(path).read_bytes()).hexdigest()
-
-
-def _file_in(path: Path) -> Path:
-    return checkpoint.load_named(path)[0] if path.is_dir() else path
+        raise SettingsError(key, f"{path} was trained with {trained}, not {game.options}", "give the same game options")
 
 
 def holds_table(state: Mapping[str, Any]) -> bool:
@@ -194,16 +155,18 @@ def _table_player(game: Game, path: Path, key: str) -> TablePlayer:
     try:
         return TablePlayer(numbering_of(game).number, load_policy(path, game))
     except PolicyFileError as error:
-        raise CheckpointError(str(error)) from None
+        raise CheckpointError.of(error, str(path)) from None
     except ValueError as error:
-        raise SettingsError(f"{key}: {path}: {error}") from None
+        raise SettingsError(key, InputError(path, error)) from None
 
 
-def _missing(game: Game, text: str) -> str:
+def _missing(game: Game, text: str, key: str) -> SettingsError:
     if text == CHAMPION:
         where = champions.champion_folder(game.name)
-        return f"{game.name} has no champion; python -m evaluate.champion run=RUN to={where} makes one of a run"
-    return f"{text or repr(text)} does not exist; train it first, or name a run folder or a checkpoint"
+        hint = f"python -m evaluate.champion run=RUN to={where} makes one of a run"
+        return SettingsError(key, f"{game.name} has no champion", hint)
+    hint = "train it first, or name a run folder or a checkpoint"
+    return SettingsError(key, f"{text or repr(text)} does not exist", hint)
 
 
 def files_of_training(settings: TrainSettings) -> dict[str, str]:
@@ -227,9 +190,9 @@ def check_players(settings: TrainSettings) -> None:
             load_frozen(game, name, cpu, key)
             path = file_of(game, name)
             assert path is not None
-            file = _file_in(path).resolve()
+            file = file_in(path).resolve()
             if settings.folder.resolve() in file.parents:
-                raise SettingsError(f"{key}: {name} is the run itself; a network learns against itself as `network`")
+                raise SettingsError(key, f"{name} is the run itself", "a network learns against itself as `network`")
             if file in called:
-                raise SettingsError(f"{key}: {called[file]} and {name} are the same player; each once")
+                raise SettingsError(key, f"{called[file]} and {name} are the same player", "each once")
             called[file] = name

@@ -10,7 +10,7 @@ from command.checks import SettingsError
 def learner_format(setting: str, device: torch.device) -> torch.dtype:
     """What `learner.precision` means for the learner on this device. Raises SettingsError for what it has not."""
     if setting == "float16" and device.type == "cpu":
-        raise SettingsError("learner.precision: float16 needs a CUDA device; say auto, float32 or bfloat16")
+        raise SettingsError("learner.precision", "float16 needs a CUDA device", "say auto, float32 or bfloat16")
     dtype: torch.dtype = fastest_format(device) if setting == "auto" else getattr(torch, setting)
     return dtype
 

@@ -68,7 +68,7 @@ def _write(path: Path, rest: Any, columns: dict[Place, Columns]) -> None:
     except (OSError, RuntimeError) as error:
         # torch reports a failed write as a RuntimeError of its own.
         raise CheckpointError(
-            f"{path}: could not be written ({error}); free some space or choose runs=FOLDER"
+            path, f"could not be written ({error})", "free some space or choose runs=FOLDER"
         ) from error
 
 
@@ -93,7 +93,7 @@ def load(path: Path, to_go_on: bool = False) -> dict[str, Any]:
             magic = _checked(path, file)
             return _loaded(path, file, magic, to_go_on)
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise CheckpointError(path, f"cannot be read ({error.strerror or error})") from None
 
 
 def _checked(path: Path, file: BufferedReader) -> bytes:
@@ -101,9 +101,9 @@ def _checked(path: Path, file: BufferedReader) -> bytes:
     header = file.read(_HEADER)
     magic = header[: len(MAGIC)]
     if magic not in (MAGIC, MAGIC_2, MAGIC_1):
-        raise CheckpointError(f"{path}: not a checkpoint of busso")
+        raise CheckpointError(path, "not a checkpoint of busso")
     if hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n" != header[len(MAGIC) :]:
-        raise CheckpointError(f"{path}: damaged (its checksum does not match)")
+        raise CheckpointError(path, "damaged (its checksum does not match)")
     file.seek(_HEADER)
     return magic
 
@@ -118,15 +118,15 @@ def _loaded(path: Path, file: BufferedReader, magic: bytes, to_go_on: bool) -> d
         raise
     except Exception as error:  # whatever a file with a right checksum and a wrong content makes torch raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CheckpointError(f"{path}: cannot be loaded ({reason})") from None
+        raise CheckpointError(path, f"cannot be loaded ({reason})") from None
     if not isinstance(state, dict):
-        raise CheckpointError(f"{path}: holds no training state")
+        raise CheckpointError(path, "holds no training state")
     for each in columns.values():
         if to_go_on and isinstance(each, StoredSegments):
             _check_segments(path, each)
     bad = not_finite({key: state.get(key) for key in _PLAYING})
     if bad is not None:
-        raise CheckpointError(f"{path}: {bad} is not finite (the run had diverged)")
+        raise CheckpointError(path, f"{bad} is not finite (the run had diverged)")
     if "settings" in state:
         state["settings"] = renewed(state["settings"])
     return state
@@ -136,7 +136,7 @@ def _check_segments(path: Path, columns: StoredSegments) -> None:
     try:
         columns.check()
     except (ValueError, OSError) as error:
-        raise CheckpointError(f"{path}: damaged ({error})") from None
+        raise CheckpointError(path, f"damaged ({error})") from None
 
 
 def _stored_columns(file: IO[bytes], beside: Path) -> dict[Place, Columns]:
@@ -192,7 +192,7 @@ def load_newest(folder: Path, first: Path | None = None, to_go_on: bool = True) 
                 problems[path] = str(error)
     if problems:
         text = "; ".join(problems.values())
-        raise CheckpointError(f"no checkpoint in {folder} can be used: {text}; restore one, or start with name=...")
+        raise CheckpointError(folder, f"no checkpoint there can be used: {text}", "restore one, or start with name=...")
     return None
 
 
@@ -210,7 +210,7 @@ def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
         return path, load(path)
     found = load_best(path / "checkpoints")
     if found is None:
-        raise CheckpointError(f"{path}: holds no checkpoint; train it first")
+        raise CheckpointError(path, "holds no checkpoint", "train it first")
     for problem in found.problems.values():
         logging.getLogger("train").warning("%s; %s is used", problem, found.path)
     return found.path, found.state

@@ -1,4 +1,7 @@
-"""Which device to compute on."""
+"""Which device to compute on.
+
+PyTorch is imported when one is asked for: tournaments of rule players need none.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,15 @@ import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from command.checks import SettingsError
 from train.run import resources
-from train.settings.door import Machine
+
+if TYPE_CHECKING:
+    import torch
+
+    from train.settings.door import Machine
 
 log = logging.getLogger("train")
 
@@ -21,6 +27,10 @@ _DRIVER = Path("/proc/driver/nvidia/version")  # there where a driver is loaded,
 
 def this_machine() -> Machine:
     """What this process may train on."""
+    import torch
+
+    from train.settings.door import Machine
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an old driver; `choose_device` says so
         return Machine(torch.cuda.is_available(), resources.cpus())
@@ -31,6 +41,8 @@ def choose_device(setting: str) -> torch.device:
 
     Raises SettingsError for a device that is not there, or not usable.
     """
+    import torch
+
     if setting == "auto":
         device = torch.device("cuda")
         problem = _problem(device)
@@ -40,17 +52,19 @@ def choose_device(setting: str) -> torch.device:
     try:
         device = torch.device(setting)
     except RuntimeError:
-        raise SettingsError(f"device: auto, cpu, cuda or cuda:N, not {setting!r}") from None
+        raise SettingsError("device", f"auto, cpu, cuda or cuda:N, not {setting!r}") from None
     if device.type not in ("cpu", "cuda"):
-        raise SettingsError(f"device: auto, cpu, cuda or cuda:N, not {setting!r}")
+        raise SettingsError("device", f"auto, cpu, cuda or cuda:N, not {setting!r}")
     problem = _problem(device) if device.type == "cuda" else None
     if problem:
-        raise SettingsError(f"device: PyTorch sees no {setting} it can use ({problem}); say device=cpu")
+        raise SettingsError("device", f"PyTorch sees no {setting} it can use ({problem})", "say device=cpu")
     return _prepared(device) if device.type == "cuda" else device
 
 
 def _prepared(device: torch.device) -> torch.device:
     """The GPU, as the one of this thread: graphs and events ask for the current one, whatever their tensors are on."""
+    import torch
+
     torch.cuda.set_device(device.index or 0)
     # Sums over thousands of rows stay in float32, as on a CPU.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
@@ -60,6 +74,8 @@ def _prepared(device: torch.device) -> torch.device:
 
 def _problem(device: torch.device) -> str | None:
     """Why a CUDA device cannot be computed on; None if it can."""
+    import torch
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an old driver, in four lines
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -77,6 +93,8 @@ def _problem(device: torch.device) -> str | None:
 
 def _refusal(device: torch.device) -> str | None:
     """What the device says to an addition: another job may have it for itself, or it is too old for this PyTorch."""
+    import torch
+
     try:
         torch.ones(1, device=device).add(1).cpu()
     except RuntimeError as error:
@@ -104,4 +122,6 @@ def other_gpus(setting: str, names: Sequence[str], index: int) -> str:
 
 def gpu_names() -> list[str]:
     """What PyTorch calls the GPUs that it sees, in its order."""
+    import torch
+
     return [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())]

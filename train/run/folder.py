@@ -47,11 +47,11 @@ class RunFolder:
             self._lock.acquire()
         except Timeout:
             raise RunInUseError(
-                f"{self.path}: another process is using this run; wait for it, or choose another with name=..."
+                self.path, "another process is using this run", "wait for it, or choose another with name=..."
             ) from None
         except OSError as error:
             raise SettingsError(
-                f"runs: cannot use {self.path} ({error.strerror}); choose another with runs=..."
+                "runs", f"cannot use {self.path} ({error.strerror})", "choose another with runs=..."
             ) from None
         return self
 
@@ -80,9 +80,8 @@ class RunFolder:
             load_state_dict(found.state)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise checkpoint.CheckpointError(
-                f"{found.path}: does not fit this run ({reason}); start another with name=..."
-            ) from None
+            problem = f"does not fit this run ({reason})"
+            raise checkpoint.CheckpointError(found.path, problem, "start another with name=...") from None
         return found.path
 
     def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> None:
@@ -113,7 +112,7 @@ class RunFolder:
         """Raises SettingsError for a run that was started with other values."""
         before = found.state.get("settings")
         if not isinstance(before, dict):
-            raise checkpoint.CheckpointError(f"{found.path}: holds no settings")
+            raise checkpoint.CheckpointError(found.path, "holds no settings")
         changed = {
             key: values
             for key, values in changes(self._with_rules(before), asdict(self._settings)).items()
@@ -126,8 +125,9 @@ class RunFolder:
             former = " ".join(_override(name, value) for name, (value, _) in changed.items())
             more = f" (and {len(changed) - 1} more: {', '.join(list(changed)[1:])})" if len(changed) > 1 else ""
             raise SettingsError(
-                f"{key}: the run in {self.path} was started with {old!r}, not {new!r}{more}; "
-                f"start another with name=..., or go on with {former}"
+                key,
+                f"the run in {self.path} was started with {old!r}, not {new!r}{more}",
+                f"start another with name=..., or go on with {former}",
             )
 
     def _with_rules(self, before: dict[str, Any]) -> dict[str, Any]:

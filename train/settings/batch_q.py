@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cards.tables import numbering_of
 from command.checks import MAX_DEALS, SettingsError, check_fraction, check_range, require
 from train.settings.run import RunSettings, check_opponent
 
@@ -47,9 +46,11 @@ class BatchQSettings(RunSettings):
         require(0 < self.step_size <= 1, "step_size", "more than 0, at most 1", self.step_size)
         game = self.load_game()
         try:
+            from cards.tables import numbering_of
+
             numbering_of(game)
         except ValueError as error:
-            raise SettingsError(f"algo: {error}") from None
+            raise SettingsError("algo", error) from None
         for opponent in self.evaluation.opponents:
             check_opponent(game, opponent)
         actions = all(0 <= action < game.actions for action in self.unexplored)

@@ -57,7 +57,7 @@ def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
     settings, recipe = (settings, ()) if _names_a_recipe(given) else _with_gpu_recipe(overrides, settings, machine)
     settings = _against(overrides, settings)
     if f"experiment={FINISH}" in overrides and settings.network.start is None:
-        raise SettingsError(f"network.start: experiment={FINISH} goes on with a network; say network.start=RUN")
+        raise SettingsError("network.start", f"experiment={FINISH} goes on with a network", "say network.start=RUN")
     rollout, why = _rollout(settings, machine)
     return Chosen(replace(settings, rollout=rollout), (*recipe, *why), tuple(given))
 
@@ -70,14 +70,12 @@ def _against(overrides: Sequence[str], settings: TrainSettings) -> TrainSettings
     against_one = f"experiment={BEST_RESPONSE}" in overrides
     if settings.opponent is None:
         if against_one:
-            raise SettingsError(f"opponent: experiment={BEST_RESPONSE} learns against one player; say opponent=PLAYER")
+            raise SettingsError("opponent", f"experiment={BEST_RESPONSE} needs one player", "say opponent=PLAYER")
         return settings
     given = {each.lstrip("+~").partition("=")[0].partition("@")[0] for each in overrides}
     if any(key.partition("[")[0].partition(".")[0] == "behaviour" for key in given):
-        raise SettingsError(
-            f"behaviour: says who sits where, and so does opponent={settings.opponent}, which sits in all seats of the "
-            "other sides; leave one out"
-        )
+        other = f"opponent={settings.opponent}, which sits in all seats of the other sides"
+        raise SettingsError("behaviour", f"says who sits where, and so does {other}", "leave one out")
     if "evaluation.opponents" in given or ("experiment" in given and not against_one):
         return settings
     best_by = settings.evaluation.best_by if "evaluation.best_by" in given else "result"
@@ -174,7 +172,7 @@ def _kind(rollout: RolloutSettings, on_gpu: bool) -> tuple[str, str]:
     of_ray += ["rollout.dashboard"] if rollout.dashboard else []
     if of_ray and rollout.blocks:
         raise SettingsError(
-            f"{of_ray[0]}: is of Ray, rollout.blocks of threads; leave one out, or say rollout=ray or rollout=threads"
+            of_ray[0], "is of Ray, rollout.blocks of threads", "leave one out, or say rollout=ray or rollout=threads"
         )
     if of_ray or rollout.blocks:
         return ("ray", f"{of_ray[0]} is given") if of_ray else ("threads", "rollout.blocks is given")

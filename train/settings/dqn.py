@@ -121,7 +121,7 @@ class EvaluationSettings:
         if against and opponent not in self.opponents:
             known = ", ".join(self.opponents) or "none"
             raise SettingsError(
-                f"evaluation.best_by: {opponent!r} is not one of evaluation.opponents ({known}); add it there"
+                "evaluation.best_by", f"{opponent!r} is not one of evaluation.opponents ({known})", "add it there"
             )
 
     @property
@@ -180,7 +180,7 @@ class TrainSettings(RunSettings):
     def _check_no_league(self) -> None:
         if self.opponent is None and any(LEAGUE in phase.mix for phase in self.behaviour):
             raise SettingsError(
-                "behaviour.mix: rollout=device has no league, one network alone plays there; say rollout=threads"
+                "behaviour.mix", "rollout=device has no league, one network alone plays there", "say rollout=threads"
             )
 
     @property

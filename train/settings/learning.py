@@ -44,11 +44,11 @@ class NetworkSettings:
         if not self.symmetric:
             return
         if game.symmetry is None:
-            raise SettingsError(f"network.symmetric: {game.name} has no parts that are alike; say false")
+            raise SettingsError("network.symmetric", f"{game.name} has no parts that are alike", "say false")
         try:
             game.symmetry.first(inputs)
         except ValueError as error:
-            raise SettingsError(f"network.inputs: {error}; say null, or network.symmetric=false") from None
+            raise SettingsError("network.inputs", error, "say null, or network.symmetric=false") from None
 
 
 @dataclass

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cards.champions import CHAMPION
+from cards.errors import InputError
 from cards.game import Game
 from cards.kinds import options_of_player, parse_spec, player_names
 from command.checks import SettingsError, require
@@ -26,9 +27,9 @@ def check_player(game: Game, key: str, text: str) -> None:
         if text == CHAMPION or (text and parse_spec(text) is None):
             return
         options_of_player(game, text)
-    except ValueError as error:
+    except InputError as error:
         more = "" if is_known(game, text) else f", {CHAMPION}, or give a run folder or a checkpoint file"
-        raise SettingsError(f"{key}: {error}{more}") from None
+        raise SettingsError(key, error.about, error.hint + more) from None
 
 
 def is_known(game: Game, text: str) -> bool:
@@ -53,9 +54,9 @@ def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
 def check_sides(game: Game, key: str, rollout: str) -> None:
     """Raise SettingsError naming `key`, which puts players on sides, where there is one, or rollouts know of none."""
     if len(game.teams) < 2:
-        raise SettingsError(f"{key}: {game.name} has one side, so nobody sits against it; leave it out")
+        raise SettingsError(key, f"{game.name} has one side, so nobody sits against it", "leave it out")
     if rollout == "device":
-        raise SettingsError(f"{key}: rollout=device learns from all seats, not from one side; say rollout=threads")
+        raise SettingsError(key, "rollout=device learns from all seats, not from one side", "say rollout=threads")
 
 
 def check_policies(game: Game, players: Sequence[str]) -> None:
@@ -63,7 +64,5 @@ def check_policies(game: Game, players: Sequence[str]) -> None:
     policies = ["random", *game.policies]
     for player in players:
         if player not in policies:
-            raise SettingsError(
-                f"behaviour.mix: rollout=device plays {', '.join(policies)} beside the network, and not {player}; say "
-                "rollout=threads"
-            )
+            problem = f"rollout=device plays {', '.join(policies)} beside the network, and not {player}"
+            raise SettingsError("behaviour.mix", problem, "say rollout=threads")

@@ -84,4 +84,4 @@ def check_opponent(game: Game, spec: str) -> None:
     try:
         options_of_player(game, spec)
     except ValueError as error:
-        raise SettingsError(f"evaluation.opponents: {error}") from None
+        raise SettingsError("evaluation.opponents", error) from None

@@ -38,13 +38,13 @@ class TabularSettings(RunSettings):
         require(0.5 < self.step_power <= 1, "step_power", "more than 0.5, at most 1", self.step_power)
         evaluates = self.algo != "q_learning"
         if evaluates and self.policy is None:
-            raise SettingsError(f"policy: {self.algo} evaluates a policy; name one, as in policy=hit_below_14")
+            raise SettingsError("policy", f"{self.algo} evaluates a policy", "name one, as in policy=hit_below_14")
         if not evaluates and self.policy is not None:
-            raise SettingsError(f"policy: q_learning finds its own, so {self.policy!r} has no effect; say policy=null")
+            raise SettingsError("policy", f"q_learning finds its own, not {self.policy!r}", "say policy=null")
         game = self.load_game()
         if game.model is None:
             raise SettingsError(
-                f"algo: {self.algo} needs a game whose states can be enumerated, {game.name} is none{_other(game)}"
+                "algo", f"{self.algo} needs a game whose states can be enumerated, {game.name} is none{_other(game)}"
             )
 
 

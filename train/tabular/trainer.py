@@ -75,7 +75,7 @@ def exact_for(settings: TabularSettings, model: Model) -> Exact:
         return Exact(model)
     if settings.policy not in model.policies:
         known = ", ".join(model.policies)
-        raise SettingsError(f"policy: {settings.game_name} has no policy {settings.policy!r}; it has {known}")
+        raise SettingsError("policy", f"{settings.game_name} has no policy {settings.policy!r}", f"it has {known}")
     return Exact(model, model.policies[settings.policy])
 
 
@@ -93,14 +93,14 @@ def table_of(path: Path, state: dict[str, Any]) -> Table:
         settings = settings_of_checkpoint(TabularSettings, state["settings"])
         table = Table(settings, state["values"].numpy(), state["visits"].numpy())
     except Exception as error:  # whatever settings and tables of something else make OmegaConf and torch raise
-        raise CheckpointError(f"{path}: holds no learned table ({str(error).splitlines()[0]})") from None
+        raise CheckpointError(path, f"holds no learned table ({str(error).splitlines()[0]})") from None
     if keys := other_keys(TabularSettings, state["settings"]):
         log.info("%s: %s", path, keys)
     model = load_model(settings)
     width = 1 if settings.policy else model.mdp.probability.shape[1]
     for name, array in (("values", table.values), ("visits", table.visits)):
         if array.shape != (model.states, width) or not np.isfinite(array).all():
-            raise CheckpointError(f"{path}: its {name} are not those of {settings.game_name}; train it again")
+            raise CheckpointError(path, f"its {name} are not those of {settings.game_name}", "train it again")
     return table
 
 

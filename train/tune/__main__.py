@@ -23,9 +23,6 @@ if __name__ == "__main__":
 from command.checks import SettingsError
 from command.compose import as_yaml
 from command.line import parse, run_command
-from train.dqn.divergence import DivergedError
-from train.dqn.frozen import check_players
-from train.run.folder import RunInUseError
 from train.settings.dqn import TrainSettings
 from train.tune.settings import Search, search_of
 
@@ -46,13 +43,15 @@ def main(arguments: Sequence[str]) -> int:
 def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m train.tune", "tune", arguments, EXAMPLE, multirun=True, explanation=__doc__)
     if find_spec("optuna") is None:
-        raise SettingsError("tune: needs Optuna, which is not installed: pip install 'busso[tune]'")
+        raise SettingsError("tune", "needs Optuna, which is not installed", "pip install 'busso[tune]'")
     search = search_of(options.overrides)
     if options.print_config:
         found = "".join(f"# searched: {key}={dimension}\n" for key, dimension in search.dimensions.items())
         print(found + as_yaml(search.settings) + as_yaml(search.base), end="")
         return 0
     if isinstance(search.base, TrainSettings):
+        from train.dqn.frozen import check_players  # with PyTorch, for which --help does not wait
+
         check_players(search.base)
     return _tune(search)
 
@@ -73,6 +72,9 @@ def _tune(search: Search) -> int:
 
 def _run_trials(study: Study, stop: StopRequest) -> int:
     """Trials until there are enough, or a signal comes; returns the exit code."""
+    from train.dqn.divergence import DivergedError
+    from train.run.folder import RunInUseError
+
     busy: set[int] = set()
     failures = 0
     while stop.signal is None and (trial := study.next_trial(busy)) is not None:
@@ -90,7 +92,7 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
             print(f"trial {trial.number + 1}: {error}", file=sys.stderr)
             failures += 1
             if failures >= FAILURES:
-                raise SettingsError(f"tune: {failures} trials in a row failed, the last one: {error}") from None
+                raise SettingsError("tune", f"{failures} trials in a row failed, the last one: {error}") from None
             continue
         if code:
             return code

@@ -88,7 +88,7 @@ def search_of(overrides: Sequence[str]) -> Search:
     rest = [each for each in overrides if _key(each) not in OWN]
     for override in rest:
         if _key(override) in _TAKEN:
-            raise SettingsError(f"{_key(override)}: follows from study=; leave it out")
+            raise SettingsError(_key(override), "follows from study=", "leave it out")
     settings = compose(TuneSettings, "tune", own)
     dimensions = search_space(rest)
     given = [each for each in rest if each.partition("=")[0] not in dimensions]
@@ -96,16 +96,15 @@ def search_of(overrides: Sequence[str]) -> Search:
     chosen = at_the_door([*given, named], this_machine())
     if not dimensions:
         if not isinstance(chosen.settings, TrainSettings):
-            raise SettingsError(
-                f"space: is for algo=dqn; say what to search of {chosen.settings.algo}, for example "
-                f"{'step_size' if hasattr(chosen.settings, 'step_size') else 'seed'}=0.1,0.3"
-            )
+            key = "step_size" if hasattr(chosen.settings, "step_size") else "seed"
+            hint = f"say what to search of {chosen.settings.algo}, for example {key}=0.1,0.3"
+            raise SettingsError("space", "is for algo=dqn", hint)
         # What the command line fixes is not searched.
         fixed = {_key(each) for each in given}
         dimensions = search_space([f"{key}={text}" for key, text in settings.space.items() if key not in fixed])
     for key in (each.lstrip("+~") for each in dimensions):
         if key in _NOT_SEARCHED or (key.startswith(_NOT_SEARCHED_GROUPS) and key != _SEARCHED_ALL_THE_SAME):
-            raise SettingsError(f"{key}: decides how trials are measured, so all have the same; a study=... for each")
+            raise SettingsError(key, "decides how trials are measured, so all have the same", "a study=... for each")
     require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)
     given = [*_pace(given, chosen.settings), *given]
     return Search(settings, dimensions, given, at_the_door([*given, named], this_machine()))

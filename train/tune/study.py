@@ -150,10 +150,8 @@ class Study:
             with self._lock:
                 yield
         except Timeout:
-            raise SettingsError(
-                f"{self._folder}: another process has been choosing its trial for {LOCK_SECONDS:.0f} s; "
-                "if there is none, delete .lock there"
-            ) from None
+            problem = f"another process has been choosing its trial for {LOCK_SECONDS:.0f} s"
+            raise SettingsError(self._folder, problem, "if there is none, delete .lock there") from None
 
     def _begin(self) -> None:
         """Keep what is searched, or compare it with what was when the study was begun."""
@@ -169,10 +167,10 @@ class Study:
         other = f"the study in {self._folder} was begun with"
         if before["space"] != space:
             keys = sorted(key for key in before["space"].keys() | space if before["space"].get(key) != space.get(key))
-            raise SettingsError(f"{keys[0]}: {other} another space to search; start another with study=...")
+            raise SettingsError(keys[0], f"{other} another space to search", "start another with study=...")
         for key, (old, new) in changes(before["settings"], settings).items():
             if key not in _CHANGEABLE and not key.startswith(_CHANGEABLE_GROUPS):
-                raise SettingsError(f"{key}: {other} {old!r}, not {new!r}; start another with study=...")
+                raise SettingsError(key, f"{other} {old!r}, not {new!r}", "start another with study=...")
 
     def _try_as_it_is(self, once: bool = False) -> None:
         """Begin with the settings as they are, so that a trial is known to be better than no search."""

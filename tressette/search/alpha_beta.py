@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cards.batch import at
 from cards.bits import bit, lowest, popcount
 from cards.compiled import c_function, njit
+from cards.errors import InputError
 from cards.game import Game
 from cards.kinds import check_samples
 from cards.play import Actions, Decisions
@@ -48,7 +49,7 @@ class Options:
     def __post_init__(self) -> None:
         check_samples(self.samples)
         if self.ms < 0:
-            raise ValueError(f"ms is the time for a decision, above 0, or 0 to go by samples, not {self.ms:g}")
+            raise InputError("ms", f"the time for a decision, above 0, or 0 to go by samples, not {self.ms:g}")
         check_tricks(self.tricks)
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cards.batch import at
 from cards.compiled import njit
+from cards.errors import InputError
 from cards.game import Games, States
 from tressette.cards import CARDS
 from tressette.players import greedy
@@ -17,7 +18,7 @@ from tressette.search.double_dummy import Table, card_values, points_near
 def check_tricks(tricks: int) -> None:
     """Raise ValueError for an option `tricks` that is no number of tricks to solve."""
     if not 1 <= tricks <= TRICKS:
-        raise ValueError(f"tricks is how many last tricks are solved, 1 to {TRICKS}, not {tricks}")
+        raise InputError("tricks", f"how many last tricks are solved, 1 to {TRICKS}, not {tricks}")
 
 
 @njit

@@ -23,6 +23,7 @@ from evaluate.recorded import Recorded, recorded_hands
 from evaluate.review import __main__ as review
 from evaluate.review.grader import grader_of
 from evaluate.solution import solve
+from tests.errors import error_about, key_of
 from tests.spike import hidden as spike_hidden
 from tests.tressette.hidden import reshuffle_hidden
 from train.tabular.algorithms import evaluate_policy
@@ -132,19 +133,18 @@ def test_cheating_alone_sees_hidden_cards(tressette: Path) -> None:
 @pytest.mark.parametrize(
     ("game", "by", "why"),
     [
-        ("spike", "exact", "by: spike has not an exact solution"),
-        ("blackjack", "cheating", "by: blackjack has not a solver of open cards"),
-        ("blackjack", "exact:tricks=3", "by: exact has no options for blackjack"),
-        ("tressette", "exact:tricks=11", "by: .*1 to 10, not 11"),
-        ("tressette", "greedy", "by: greedy gives no values"),
-        ("tressette", "nobody", "by: tressette has no player 'nobody'"),
-        ("tressette", "exact:tricks", "by: .*options are written key=value"),
+        ("spike", "exact", "exact solution"),
+        ("blackjack", "cheating", "open cards"),
+        ("blackjack", "exact:tricks=3", "no options"),
+        ("tressette", "exact:tricks=11", "tricks: "),
+        ("tressette", "greedy", "greedy"),
+        ("tressette", "nobody", "nobody"),
+        ("tressette", "exact:tricks", "'tricks' is not key=value"),
     ],
 )
 def test_who_cannot_grade_is_one_line(game: str, by: str, why: str) -> None:
-    with pytest.raises(SettingsError, match=why) as caught:
+    with error_about(SettingsError, "by", why):
         grader_of(load_game(game), by, CPU, None)
-    assert "\n" not in str(caught.value)
 
 
 def test_rules_that_the_champion_does_not_know_have_another_grader() -> None:
@@ -162,7 +162,7 @@ def test_a_file_with_damaged_lines(capsys: pytest.CaptureFixture[str], tmp_path:
     lines = GOLDEN.read_text().splitlines()
     path = written(tmp_path / "games.jsonl", lines[0], lines[3], "{", json.dumps(record_of("blackjack", 3)))
     assert review.main([str(path), "by=monte_carlo:samples=5"]) == 2  # blackjack has no such player
-    assert capsys.readouterr().err.startswith("error: by: ")
+    assert key_of(capsys.readouterr().err) == "by"
     written(path, lines[0], lines[3], "{", lines[1])
     assert review.main([str(path), "by=monte_carlo:samples=5"]) == 1
     out, err = capsys.readouterr()
@@ -271,13 +271,9 @@ def test_a_review_never_replaces_its_records(
 ) -> None:
     before = tressette.read_text()
     monkeypatch.setattr(review, "_review", None)  # all of it is said before anything is graded
-    for to, why in (
-        (tressette, "is the file of records itself"),
-        (tressette.parent, "is a folder"),
-        (tressette.parent / "none" / "x", "is no folder"),
-    ):
+    for to in (tressette, tressette.parent, tressette.parent / "none" / "x"):
         assert review.main([str(tressette), f"to={to}"]) == 2
-        assert why in capsys.readouterr().err and tressette.read_text() == before
+        assert key_of(capsys.readouterr().err) == "to" and tressette.read_text() == before
 
 
 def test_a_review_goes_through_links_and_pipes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -308,7 +304,8 @@ def test_values_of_flags_are_no_files(capsys: pytest.CaptureFixture[str], tresse
 
 def test_a_seat_that_nobody_had_is_named(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
     assert review.main([str(tressette), "seats=6"]) == 2
-    assert "seats: nobody sat in [6]; seats are 0 to 3" in capsys.readouterr().err
+    line = capsys.readouterr().err
+    assert key_of(line) == "seats" and "0 to 3" in line
 
 
 def test_a_search_grades_the_cards_that_its_stages_would_drop(tressette: Path) -> None:

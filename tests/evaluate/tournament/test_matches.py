@@ -11,6 +11,7 @@ from cards.play import named_player
 from cards.splitmix import stream
 from evaluate.replay import replay_file
 from evaluate.tournament.__main__ import main
+from tests.errors import key_of
 from tests.train.runs import small
 from train.__main__ import main as train
 
@@ -77,4 +78,4 @@ def test_a_folder_is_of_matches_to_one_score(tmp_path: Path, capsys: pytest.Capt
     assert main(arguments) == 0
     assert "% of matches won by the row" in " ".join(capsys.readouterr().out.split())
     assert main([*arguments, "match=11"]) == 2
-    assert f"match: the games in {tmp_path} were played with 21, not 11" in capsys.readouterr().err
+    assert key_of(capsys.readouterr().err) == "match"

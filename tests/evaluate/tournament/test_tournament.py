@@ -19,6 +19,7 @@ from evaluate.players import load_player
 from evaluate.replay import replay_file
 from evaluate.tournament.__main__ import main
 from tests.chips import Chip
+from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
 from train.dqn.network import NetworkPlayer
 from train.run import checkpoint
@@ -142,30 +143,30 @@ def test_games_all_won_leave_an_interval(tmp_path: Path, capsys: pytest.CaptureF
 
 
 BAD = {
-    "seating=one_against_many": "seating: one_against_many needs seats that each play for themselves, and tressette is",
-    "seating=round": "seating: one of alternate, one_against_many, not 'round'",
-    "players=[greedy]": "players: at least two",
-    "players=[greedy,greedy]": "players: each once",
-    "players=[greedy,gredy]": "no player 'gredy'",
-    "players=[greedy,runs/none]": "runs/none does not exist",
-    "deals=0": "deals: 2 to",
+    "seating=one_against_many": "seating",
+    "seating=round": "seating",
+    "players=[greedy]": "players",
+    "players=[greedy,greedy]": "players",
+    "players=[greedy,gredy]": "players",
+    "players=[greedy,runs/none]": "players",
+    "deals=0": "deals",
     "deals=x": "deals",
-    "seed=-1": "seed: 0 to",
+    "seed=-1": "seed",
     "dels=5": "dels",
     "device=tpu": "device",
-    "folder=/proc/x": "folder: cannot write",
-    "until=0": "until: more than 0% and less than 50%, as in 0.5%, not '0'",
-    "until=60%": "until: more than 0% and less than 50%",
-    "until=soon": "until: more than 0% and less than 50%, as in 0.5%, not 'soon'",
-    "until=nan": "until: more than 0%",
-    "batch_deals=1": "batch_deals: 2 to",
-    "anchor=greedi": "anchor: one of greedy, random, not 'greedi'",
-    "processes=0": "processes: auto, ray, or 1 to",
-    "processes=all": "processes: auto, ray, or 1 to 1024, not 'all'",
-    "players=[greedy:samples=5,random]": "players: greedy:samples=5: greedy has no options",
-    "players=[greedy,monte_carlo:sample=5]": "players: monte_carlo:sample=5: monte_carlo has no option 'sample'; it",
-    "players=[greedy,seek(runs/x):samples=5]": "players: tressette has no player 'seek(runs/x):samples=5'; it has",
-    "players=[monte_carlo:samples=5,monte_carlo:samples=5]": "players: each once",
+    "folder=/proc/x": "folder",
+    "until=0": "until",
+    "until=60%": "until",
+    "until=soon": "until",
+    "until=nan": "until",
+    "batch_deals=1": "batch_deals",
+    "anchor=greedi": "anchor",
+    "processes=0": "processes",
+    "processes=all": "processes",
+    "players=[greedy:samples=5,random]": "players",
+    "players=[greedy,monte_carlo:sample=5]": "players",
+    "players=[greedy,seek(runs/x):samples=5]": "players",
+    "players=[monte_carlo:samples=5,monte_carlo:samples=5]": "players",
 }
 
 
@@ -173,7 +174,7 @@ BAD = {
 def test_bad_setting_is_one_line(override: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([f"folder={tmp_path}", "deals=4", override]) == 2
     captured = capsys.readouterr()
-    assert BAD[override] in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+    assert key_of(captured.err) == BAD[override] and captured.out == ""
 
 
 def test_ratings_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -249,7 +250,7 @@ def test_a_network_plays_on_every_chip_whatever_it_was_trained_in(runs: Path, tm
 def test_a_diverged_network_does_not_play(runs: Path, tmp_path: Path) -> None:
     state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
     bad = {name: torch.full_like(tensor, torch.nan) for name, tensor in state["acting"].items()}
-    with pytest.raises(CheckpointError, match="is not finite"):
+    with error_about(CheckpointError, tmp_path / "bad.pt", "not finite"):
         load_player(GAME, changed(runs, tmp_path / "bad.pt", acting=bad), CPU)
 
 
@@ -261,9 +262,9 @@ def test_damaged_best_falls_back_and_says_so(runs: Path, tmp_path: Path, caplog:
     assert "best.pt: not a checkpoint" in caplog.text and "is used" in caplog.text
     for path in checkpoint.listed(run / "checkpoints"):
         path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(CheckpointError, match="can be used"):
+    with error_about(CheckpointError, run / "checkpoints", hint="restore one"):
         load_player(GAME, str(run), CPU)
-    with pytest.raises(CheckpointError, match="holds no checkpoint"):
+    with error_about(CheckpointError, tmp_path, hint="train it first"):
         load_player(GAME, str(tmp_path), CPU)
 
 
@@ -277,9 +278,9 @@ def changed(runs: Path, path: Path, **changes: object) -> str:
 def test_network_of_another_shape_or_game_is_refused(runs: Path, tmp_path: Path) -> None:
     state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
     wide = state["settings"] | {"network": {"hidden": [64], "dueling": False}}
-    with pytest.raises(CheckpointError, match="do not fit the network"):
+    with error_about(CheckpointError, tmp_path / "a.pt"):
         load_player(GAME, changed(runs, tmp_path / "a.pt", settings=wide), CPU)
-    with pytest.raises(CheckpointError, match="no network that can play"):
+    with error_about(CheckpointError, tmp_path / "b.pt"):
         load_player(GAME, changed(runs, tmp_path / "b.pt", settings=3), CPU)
-    with pytest.raises(SettingsError, match="was trained with"):
+    with error_about(SettingsError, "players", hint="same game options"):
         load_player(GAME.configure({"signals": True}), str(runs / "tressette" / "small"), CPU)

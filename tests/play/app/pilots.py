@@ -20,7 +20,7 @@ SMALL, LARGE = (80, 24), (200, 60)
 
 def application(*overrides: str) -> TableApp:
     """What `python -m play ui=app` would run, without waiting between replies."""
-    chosen = with_game_options(["pace=0", *overrides], "tressette")
+    chosen = with_game_options(["pace=0", *overrides], "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
     return TableApp(settings, {override.partition("=")[0] for override in overrides})
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from kuhn_poker.rules import ACTION_TEXT, CARD_TEXT, Options, apply, begin, blank, over, returns
 
+from cards.errors import InputError
 from cards.records import field, list_of, parse_at, parse_rank
 
 
@@ -29,19 +30,19 @@ def replay(record: dict[str, Any]) -> dict[str, Any]:
     """
     try:
         state = np.array([blank(Options(field(record, "bet")))])
-    except ValueError as error:
-        raise ValueError(str(error).removeprefix("game.")) from None
+    except InputError as error:
+        raise InputError(error.key.removeprefix("game."), error.problem, error.hint) from None
     cards = [parse_at("cards", _card, text) for text in list_of(field(record, "cards"), "cards", 2)]
     if cards[0] == cards[1]:
-        raise ValueError(f"cards: there is one {CARD_TEXT[cards[0]]} in the deck")
+        raise InputError("cards", f"there is one {CARD_TEXT[cards[0]]} in the deck")
     begin(state[0], *cards)
     for number, text in enumerate(list_of(field(record, "plays"), "plays", None), start=1):
         action = parse_at(f"play {number}", _action, text)
         if over(state[0]):
-            raise ValueError(f"play {number}: the game is over")
+            raise InputError(f"play {number}", "the game is over")
         apply(state[0], action)
     if not over(state[0]):
-        raise ValueError(f"plays: the game is not over, seat {state[0]['turn']} is to move")
+        raise InputError("plays", f"the game is not over, seat {state[0]['turn']} is to move")
     chips = np.zeros(2, np.float32)
     returns(state[0], chips)
     return {"chips": chips.tolist()}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cards.batch import Rules
 from cards.bits import bit
 from cards.compiled import njit
+from cards.errors import InputError
 from cards.splitmix import GAMMA, below, mix
 
 CARD_TEXT = "JQK"
@@ -47,7 +48,7 @@ class Options:
 def blank(options: Options) -> np.void:
     """A state that holds the options and nothing else. Raises ValueError for a bad option."""
     if not isinstance(options.bet, int) or isinstance(options.bet, bool) or not 1 <= options.bet <= MAX_BET:
-        raise ValueError(f"game.bet: 1 to {MAX_BET}, not {options.bet!r}")
+        raise InputError("game.bet", f"1 to {MAX_BET}, not {options.bet!r}")
     state = np.zeros(1, STATE)
     state["bet"] = options.bet
     return state[0]

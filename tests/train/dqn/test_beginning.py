@@ -8,6 +8,7 @@ import torch
 
 from command.checks import SettingsError
 from command.compose import as_yaml
+from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings
 from train.dqn.beginning import weights_to_begin_with, with_shape_of_start
@@ -56,7 +57,7 @@ def test_it_goes_on_where_the_first_is_gone(first: Path, tmp_path: Path) -> None
     shutil.rmtree(source)
     chosen = with_shape_of_start(Chosen(settings(tmp_path, f"network.start={source}"))).settings
     assert isinstance(chosen, TrainSettings) and chosen.network.hidden == [24]
-    with pytest.raises(SettingsError, match="does not exist"):
+    with error_about(SettingsError, "network.start", hint="champion"):
         with_shape_of_start(Chosen(settings(tmp_path, f"network.start={source}", "name=other")))
 
 
@@ -70,15 +71,14 @@ def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("given", "says", "hint"),
     [
-        (["network.start=nowhere"], "network.start: nowhere does not exist; name a run folder"),
-        (["game=spike", "network.start={first}"], "network.start: .* plays tressette, not spike"),
-        (["network.start={first}", "network.hidden=[32]"], r"has network.hidden=\[24\], not \[32\]; leave that out"),
+        (["network.start=nowhere"], "nowhere", "run folder"),
+        (["game=spike", "network.start={first}"], "tressette, not spike", "game=tressette"),
+        (["network.start={first}", "network.hidden=[32]"], "network.hidden=[24]", "leave that out"),
     ],
 )
-def test_what_is_refused(given: list[str], says: str, first: Path, tmp_path: Path) -> None:
+def test_what_is_refused(given: list[str], says: str, hint: str, first: Path, tmp_path: Path) -> None:
     given = [each.format(first=first) for each in given]
-    with pytest.raises(SettingsError, match=says) as caught:
+    with error_about(SettingsError, "network.start", says, hint):
         with_shape_of_start(Chosen(settings(tmp_path, *given), given=tuple(given)))
-    assert "\n" not in str(caught.value)

@@ -13,6 +13,7 @@ from numba import types
 
 from cards.gpu import NoDeviceError
 from command.checks import SettingsError
+from tests.errors import error_about
 from tests.limits import seconds
 from tests.ptx import CHIPS, array, compiled, needs_compiler
 from tests.train.dqn.device_rollouts import VARIANTS, compare, compare_duels
@@ -57,24 +58,20 @@ def test_without_a_gpu_a_run_says_so_in_one_line(tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    ("error", "key", "hint"),
     [
-        (
-            torch.cuda.OutOfMemoryError("CUDA out of memory. Tried 2 GiB"),
-            "rollout.games: 7 games at a time",
-        ),
-        (RuntimeError("[CUresult.CUDA_ERROR_OUT_OF_MEMORY] Call to cuMemAlloc"), "rollout.games: 7 games at a time"),
-        (NoDeviceError("games on the GPU need numba-cuda"), "rollout=threads plays on the CPUs"),
+        (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried 2 GiB"), "rollout.games", "lower it"),
+        (RuntimeError("[CUresult.CUDA_ERROR_OUT_OF_MEMORY] Call to cuMemAlloc"), "rollout.games", "lower it"),
+        (NoDeviceError("games on the GPU need numba-cuda"), "rollout", "rollout=threads"),
     ],
 )
-def test_what_a_gpu_lacks_is_one_line(error: Exception, says: str) -> None:
-    with pytest.raises(SettingsError, match=says) as caught, on_the_device(7):
+def test_what_a_gpu_lacks_is_one_line(error: Exception, key: str, hint: str) -> None:
+    with error_about(SettingsError, key, hint=hint), on_the_device(7):
         raise error
-    assert "\n" not in str(caught.value)
 
 
 def test_other_errors_stay_what_they_are() -> None:
-    with pytest.raises(ValueError, match="seat 1 may not play"), on_the_device(7):
+    with pytest.raises(ValueError, match="seat 1"), on_the_device(7):
         raise ValueError("seat 1 may not play")
 
 

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from command.checks import SettingsError
+from tests.errors import key_of
 from tests.limits import seconds
 from tests.train.runs import equal, settings, small
 from tests.train.warm import train
@@ -160,7 +161,7 @@ class Deserted(LocalBackend):
         super().publish(version, weights)
         if version > 50:
             self.gone = True
-            raise BackendLostError("all gone")
+            raise BackendLostError("rollout", "all gone")
 
 
 @pytest.mark.parametrize("stopping", [False, True])
@@ -185,14 +186,14 @@ def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_
     """The checkpoint of the first start remembers it: the second is the last that a job script is asked for."""
 
     def lost(*_: Any) -> str:
-        raise BackendLostError("all gone")
+        raise BackendLostError("rollout", "all gone")
 
     with monkeypatch.context() as patch:
         patch.setattr(LocalBackend, "describe", lost)
         codes = [main(small(tmp_path, "episodes=64")) for _ in range(2)]
     errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
     assert codes == [75, 1]
-    assert errors == ["error: all gone", "error: all gone; but this start got nowhere, nor would the next"]
+    assert [key_of(f"{line}\n") for line in errors] == ["rollout", "rollout"] and "this start got nowhere" in errors[1]
     assert main(small(tmp_path, "episodes=64")) == 0 and state_of(tmp_path)["counters"]["idle_starts"] == 0
 
 
@@ -200,7 +201,7 @@ def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypa
     """Where nothing was learned yet, other settings may have it."""
 
     def refused(*_: Any) -> str:
-        raise SettingsError("rollout.workers: too many")
+        raise SettingsError("rollout.workers", "too many")
 
     with monkeypatch.context() as patch:
         patch.setattr(LocalBackend, "describe", refused)

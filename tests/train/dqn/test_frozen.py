@@ -13,6 +13,7 @@ import torch
 from cards import champions
 from cards.play import PolicyPlayer
 from command.checks import SettingsError
+from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
@@ -72,10 +73,10 @@ def test_who_learned_without_accusi_sits_where_seats_declare(frozen: Path) -> No
     seen = [game.observe(dealt) for game, dealt in zip((GAME, with_accusi), states, strict=True)]
     assert np.array_equal(players[0].values(seen[0]), players[1].values(seen[1]))
     declaring = state | {"settings": state["settings"] | {"game": state["settings"]["game"] | {"accusi": True}}}
-    with pytest.raises(SettingsError, match=r"accusi=True.*give the same game options"):
+    with error_about(SettingsError, "players", "accusi=True", hint="same game options"):
         load_network(GAME, path, declaring, CPU)
     del declaring["settings"]["network"]["inputs"]
-    with pytest.raises(CheckpointError, match="other observations, by an older version"):
+    with error_about(CheckpointError, path, "older version", hint="train it anew"):
         load_network(with_accusi, path, declaring, CPU)
 
 
@@ -114,25 +115,18 @@ def test_who_cannot_play_is_one_line_before_anything_starts(
     best = frozen / "checkpoints" / "best.pt"
     damaged = tmp_path / "damaged.pt"
     damaged.write_bytes(best.read_bytes()[:-1])
-    for given, error, says in (
-        (
-            f"evaluation.opponents=[{tmp_path}/nothing]",
-            SettingsError,
-            "evaluation.opponents: .*/nothing does not",
-        ),
-        (mix(network=0.5, **{f"{tmp_path}/x.pt": 0.5}), SettingsError, "behaviour.mix: .*/x.pt does not exist"),
-        (f"opponent={tmp_path}/x", SettingsError, "opponent: .*/x does not exist"),
-        (f"evaluation.opponents=[{frozen},{best}]", SettingsError, "evaluation.opponents: .* are the same player"),
-        (f"evaluation.opponents=[{damaged}]", CheckpointError, "damaged"),
-        (
-            "evaluation.opponents=[champion]",
-            SettingsError,
-            "evaluation.opponents: .* has no champion; ",
-        ),
+    opponents = "evaluation.opponents"
+    for given, error, key, hint in (
+        (f"evaluation.opponents=[{tmp_path}/nothing]", SettingsError, opponents, "train it first"),
+        (mix(network=0.5, **{f"{tmp_path}/x.pt": 0.5}), SettingsError, "behaviour.mix", "train it first"),
+        (f"opponent={tmp_path}/x", SettingsError, "opponent", "train it first"),
+        (f"evaluation.opponents=[{frozen},{best}]", SettingsError, opponents, "each once"),
+        (f"evaluation.opponents=[{damaged}]", CheckpointError, damaged, ""),
+        ("evaluation.opponents=[champion]", SettingsError, opponents, "python -m evaluate.champion"),
     ):
-        with pytest.raises(error, match=says):
+        with error_about(error, key, hint=hint):
             check_players(settings(tmp_path, given))
-    with pytest.raises(SettingsError, match="plays tressette, not spike; say game=tressette"):
+    with error_about(SettingsError, opponents, hint="game=tressette"):
         check_players(settings(tmp_path, "game=spike", f"evaluation.opponents=[{frozen}]"))
     assert main([*own, f"evaluation.opponents=[{tmp_path}/nothing]"]) == 2
     assert not (tmp_path / "tressette").exists()
@@ -141,23 +135,27 @@ def test_who_cannot_play_is_one_line_before_anything_starts(
 def test_a_run_is_not_its_own_opponent(frozen: Path) -> None:
     runs = frozen.parent.parent
     for name in (str(frozen), f"{frozen}/checkpoints/best.pt"):
-        for given in (f"evaluation.opponents=[{name}]", mix(network=0.5, **{name: 0.5})):
-            with pytest.raises(SettingsError, match="is the run itself; a network learns against itself as `network`"):
+        own = {
+            "evaluation.opponents": f"evaluation.opponents=[{name}]",
+            "behaviour.mix": mix(network=0.5, **{name: 0.5}),
+        }
+        for key, given in own.items():
+            with error_about(SettingsError, key, name, hint="`network`"):
                 check_players(settings(runs, given))
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("given", "key", "hint"),
     [
-        ("evaluation.opponents=[runs/x,runs/x/]", "evaluation.opponents: each player once"),
-        ("evaluation.opponents=[./runs//x,runs/x]", "evaluation.opponents: each player once"),
-        (mix(**{"runs/x": 0.5, "runs/x/": 0.5}), "behaviour.mix: each player once"),
-        ("evaluation.opponents=[nobody]", "has no player 'nobody'; it has random, .*, champion, or give a run folder"),
-        (mix(**{"search(runs/x)": 1.0}), "behaviour"),
+        ("evaluation.opponents=[runs/x,runs/x/]", "evaluation.opponents", ""),
+        ("evaluation.opponents=[./runs//x,runs/x]", "evaluation.opponents", ""),
+        (mix(**{"runs/x": 0.5, "runs/x/": 0.5}), "behaviour.mix", ""),
+        ("evaluation.opponents=[nobody]", "evaluation.opponents", "champion, or give a run folder"),
+        (mix(**{"search(runs/x)": 1.0}), "behaviour.mix", ""),
     ],
 )
-def test_spellings(tmp_path: Path, given: str, says: str) -> None:
-    with pytest.raises(SettingsError, match=says):
+def test_spellings(tmp_path: Path, given: str, key: str, hint: str) -> None:
+    with error_about(SettingsError, key, hint=hint):
         settings(tmp_path, given)
 
 
@@ -166,9 +164,9 @@ def test_games_on_a_gpu_know_policies_alone(tmp_path: Path) -> None:
     from train.settings.algorithms import settings_of
 
     for player in ("runs/x", "champion", "monte_carlo:samples=1"):
-        with pytest.raises(SettingsError, match=f"behaviour.mix: rollout=device .*, and not {player}; say "):
+        with error_about(SettingsError, "behaviour.mix", player, hint="rollout=threads"):
             settings_of([*on_device, mix(network=0.5, **{player: 0.5})])
-    with pytest.raises(SettingsError, match="opponent: rollout=device learns from all seats"):
+    with error_about(SettingsError, "opponent", hint="rollout=threads"):
         settings_of([*on_device, "opponent=greedy"])
 
 

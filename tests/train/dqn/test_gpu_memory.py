@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from command.checks import SettingsError
+from tests.errors import error_about
 from tests.train.runs import settings
 from train.__main__ import look_at_gpus
 from train.dqn.gpu_memory import GB, block_bytes, buffer_bytes, check_gpu_memory
@@ -21,9 +22,7 @@ def buffer(tmp_path: Path, capacity: int, *overrides: str) -> TrainSettings:
 
 def test_a_buffer_that_is_too_large_is_told_what_would_fit(tmp_path: Path) -> None:
     large = buffer(tmp_path, 600_000_000)
-    with pytest.raises(
-        SettingsError, match=r"^replay\.capacity: 600,000,000 transitions take .*cuda:0 has 48\.0 GB"
-    ) as caught:
+    with error_about(SettingsError, "replay.capacity", "48.0 GB", hint="replay.capacity=") as caught:
         check_gpu_memory(large, 48 * GB, "cuda:0")
     says = str(caught.value)
     fits = int(says.rpartition("replay.capacity=")[2])
@@ -41,9 +40,9 @@ def test_priorities_take_room_too(tmp_path: Path) -> None:
 def test_blocks_that_are_too_large(tmp_path: Path) -> None:
     chosen = buffer(tmp_path, 1000, "rollout.blocks=60")
     assert 60 * block_bytes(chosen.load_game(), chosen) > 4 * GB
-    with pytest.raises(SettingsError, match=r"^rollout\.games or rollout\.blocks: .*GB free; lower it"):
+    with error_about(SettingsError, "rollout.games or rollout.blocks", hint="lower it"):
         check_gpu_memory(chosen, 4 * GB, "cuda:1")
-    with pytest.raises(SettingsError, match=r"^learner\.batch_size: "):
+    with error_about(SettingsError, "learner.batch_size"):
         check_gpu_memory(settings(tmp_path, "learner.batch_size=1000000"), 2 * GB, "cuda:1")
 
 
@@ -55,6 +54,6 @@ def test_gpus_of_different_kinds_are_named(
     assert other_gpus("auto", ["H100", "T4"], 0) == says
     monkeypatch.setattr("train.__main__.gpu_names", lambda: ["H100", "T4"])
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (GB, 2 * GB))
-    with pytest.raises(SettingsError, match=r"cuda:0 has 1\.0 GB free"):
+    with pytest.raises(SettingsError, match="cuda:0"):
         look_at_gpus(settings(tmp_path, "device=auto"), torch.device("cuda"))
     assert says in caplog.text

@@ -10,6 +10,7 @@ import torch
 
 from command.checks import SettingsError
 from spike.cards import FOLD, MATCH, RAISE
+from tests.errors import error_about
 from tests.train.dqn.test_loop import run
 from tests.train.runs import equal, settings
 from train.dqn.league import KEPT, League, Score, score, shares, superfluous
@@ -151,5 +152,5 @@ def test_a_member_is_the_network_of_its_time(tmp_path: Path) -> None:
 
 
 def test_no_league_on_the_device(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"behaviour\.mix: rollout=device has no league.*say rollout=threads"):
+    with error_about(SettingsError, "behaviour.mix", hint="rollout=threads"):
         settings(tmp_path, MIX, "rollout=device")

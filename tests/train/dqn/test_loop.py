@@ -283,7 +283,7 @@ def test_curves_are_on_disk_even_if_the_checkpoint_is_not(tmp_path: Path, monkey
     monkeypatch.setattr("train.run.metrics.Metrics.close", lambda metrics: closed.append(True))
 
     def fail(*_: Any) -> None:
-        raise checkpoint.CheckpointError("disk full")
+        raise checkpoint.CheckpointError("x.pt", "disk full")
 
     monkeypatch.setattr("train.run.checkpoint.BackgroundWriter.save", fail)
     with pytest.raises(checkpoint.CheckpointError, match="disk full"):

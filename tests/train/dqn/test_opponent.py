@@ -11,6 +11,7 @@ from cards.game import load_game
 from cards.play import named_player, play
 from cards.splitmix import stream
 from command.checks import SettingsError
+from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import settings, small
 from train.dqn.evaluator import Evaluator, evaluation_seating
@@ -129,27 +130,26 @@ def test_it_is_measured_by_what_it_wins_of_that_player() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("given", "key"),
     [
-        (["game=spike", "experiment=best_response"], "opponent: experiment=best_response .*; say opponent=PLAYER"),
+        (["game=spike", "experiment=best_response"], "opponent"),
         (
             ["game=spike", "opponent=cautious", "behaviour=[{until: null, mix: {network: 1.0}}]"],
-            "behaviour: says who sits where, and so does opponent=cautious",
+            "behaviour",
         ),
-        (["game=blackjack", "opponent=random"], "opponent: blackjack has one side"),
-        (["game=spike", "opponent=greedy"], "opponent: spike has no player 'greedy'"),
+        (["game=blackjack", "opponent=random"], "opponent"),
+        (["game=spike", "opponent=greedy"], "opponent"),
         (
             ["game=blackjack", "behaviour=[{until: null, each: side, mix: {network: 1.0}}]"],
-            "behaviour.each: blackjack has one side",
+            "behaviour.each",
         ),
-        (["experiment=finish"], "network.start: experiment=finish goes on with a network; say network.start=RUN"),
-        (["behaviour=[{until: null, each: team, mix: {network: 1.0}}]"], "behaviour.each: one of seat, side, not"),
+        (["experiment=finish"], "network.start"),
+        (["behaviour=[{until: null, each: team, mix: {network: 1.0}}]"], "behaviour.each"),
     ],
 )
-def test_what_is_refused(given: list[str], says: str) -> None:
-    with pytest.raises(SettingsError, match=says) as caught:
+def test_what_is_refused(given: list[str], key: str) -> None:
+    with error_about(SettingsError, key):
         door(*given)
-    assert "\n" not in str(caught.value)
 
 
 def test_it_sits_alone_in_evaluations_of_many_seats(tmp_path: Path) -> None:

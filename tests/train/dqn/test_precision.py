@@ -10,6 +10,7 @@ from torch import nn
 from cards.bits import unpack
 from command.checks import SettingsError
 from tests.chips import Chip, emulated_chip
+from tests.errors import error_about
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.acting import acting_network, build_network
@@ -51,7 +52,7 @@ def test_the_learner_takes_what_it_is_told_if_the_device_has_it() -> None:
     for name in ("float32", "bfloat16"):
         assert learner_format(name, CPU) == getattr(torch, name)
     assert learner_format("float16", CUDA) == torch.float16
-    with pytest.raises(SettingsError, match="float16 needs a CUDA device"):
+    with error_about(SettingsError, "learner.precision", hint="bfloat16"):
         learner_format("float16", CPU)
 
 

@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.errors import error_about
 from tests.train.processes import until
 from tests.train.rows import rows
 from tests.train.runs import equal, save_format_1, save_format_2, whole
@@ -83,7 +84,7 @@ def test_truncated(tmp_path: Path, size: int | str) -> None:
     data = path.read_bytes()
     size = size if isinstance(size, int) else parts(data)[size]
     path.write_bytes(data[:size])
-    with pytest.raises(CheckpointError, match=f"{path.name}: (damaged|not a checkpoint)"):
+    with error_about(CheckpointError, path):
         checkpoint.load(path)
 
 
@@ -93,7 +94,7 @@ def test_one_flipped_bit(tmp_path: Path, share: float | str) -> None:
     data = bytearray(path.read_bytes())
     data[int(share * len(data)) if isinstance(share, float) else parts(bytes(data))[share]] ^= 4
     path.write_bytes(data)
-    with pytest.raises(CheckpointError, match=r"damaged|not a checkpoint"):
+    with error_about(CheckpointError, path):
         checkpoint.load(path)
 
 
@@ -126,7 +127,7 @@ def test_format_1_is_read_and_damage_noticed(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    with pytest.raises(CheckpointError, match="damaged"):
+    with error_about(CheckpointError, path, "damaged"):
         checkpoint.load(path)
 
 
@@ -138,7 +139,7 @@ def test_format_2_is_read_and_damage_noticed(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    with pytest.raises(CheckpointError, match="damaged"):
+    with error_about(CheckpointError, path, "damaged"):
         checkpoint.load(path)
 
 
@@ -163,7 +164,7 @@ def test_columns_that_cannot_be(tmp_path: Path, line: bytes) -> None:
     data = line + b"\n" + body.getvalue()
     path = tmp_path / "odd.pt"
     path.write_bytes(b"busso-checkpoint 2 " + hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
-    with pytest.raises(CheckpointError, match="cannot be loaded"):
+    with error_about(CheckpointError, path, "cannot be loaded"):
         checkpoint.load(path)
 
 
@@ -197,7 +198,7 @@ def test_newest_good_one_is_used(tmp_path: Path) -> None:
 
 def test_all_damaged_is_an_error_not_a_new_start(tmp_path: Path) -> None:
     saved(tmp_path).write_bytes(b"x")
-    with pytest.raises(CheckpointError, match=r"no checkpoint in .* can be used"):
+    with error_about(CheckpointError, tmp_path, hint="name="):
         checkpoint.load_newest(tmp_path)
     assert checkpoint.load_newest(tmp_path / "empty") is None
 
@@ -223,9 +224,30 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(CheckpointError, match="No space left"):
+    with error_about(CheckpointError, path, "No space left", hint="runs=FOLDER"):
         checkpoint.save(path, STATE)
     assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_file_and_then_its_name_are_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All bytes before the file gets its name, and the name before `save` returns: a power cut costs neither."""
+    done: list[tuple[str, int, int]] = []
+    sync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        sync(descriptor)
+        found = os.fstat(descriptor)
+        done.append(("on disk", found.st_ino, found.st_size))
+
+    def renamed(path: Path, target: Path) -> Path:
+        done.append(("renamed", path.stat().st_ino, path.stat().st_size))
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    file, folder = saved(tmp_path).stat(), tmp_path.stat()
+    assert done[:2] == [("on disk", file.st_ino, file.st_size), ("renamed", file.st_ino, file.st_size)]
+    assert [(what, number) for what, number, _ in done[2:]] == [("on disk", folder.st_ino)]
 
 
 def test_background_writer_saves_what_was_there_at_the_call(tmp_path: Path) -> None:
@@ -241,7 +263,7 @@ def test_background_writer_saves_what_was_there_at_the_call(tmp_path: Path) -> N
 def test_background_writer_reports_a_failure_once(tmp_path: Path) -> None:
     writer = BackgroundWriter()
     writer.save(tmp_path / "missing" / "x.pt", STATE, keep=1)
-    with pytest.raises(CheckpointError, match="could not be written"):
+    with error_about(CheckpointError, tmp_path / "missing" / "x.pt", hint="runs=FOLDER"):
         writer.wait()
     writer.wait()
 

@@ -6,6 +6,7 @@ import pytest
 
 from command.checks import SettingsError
 from command.compose import CONF, as_yaml, compose, settings_from_dict
+from tests.errors import error_about
 from train.settings.algorithms import settings_of
 from train.settings.dqn import TrainSettings
 
@@ -52,63 +53,63 @@ BAD = {
     "+learner.lrr=1": "learner.lrr",
     "+foo=1": "foo",
     "learner.lr=fast": "learner.lr",
-    "learner.lr=-1": "learner.lr: more than 0",
+    "learner.lr=-1": "learner.lr",
     "learner.lr=nan": "learner.lr",
     "learner.lr_end=1": "learner.lr_end",
-    "learner.gamma=1.5": "learner.gamma: 0 to 1",
-    "learner.n_step=0": "learner.n_step: more than 0",
+    "learner.gamma=1.5": "learner.gamma",
+    "learner.n_step=0": "learner.n_step",
     "learner.n_step_cut=often": "learner.n_step_cut",
     "learner.batch_size=1.5": "learner.batch_size",
-    "learner.loss=l1": "learner.loss: one of huber, mse",
+    "learner.loss=l1": "learner.loss",
     "learner.precision=int8": "learner.precision",
     "learner.ema_decay=1": "learner.ema_decay",
     "network.hidden=[0]": "network.hidden",
     "network.hidden=big": "network.hidden",
     "replay.capacity=0": "replay.capacity",
     "replay.alpha=2": "replay.alpha",
-    "replay.beta_end=0.3": "replay.beta_end: replay.beta to 1",
+    "replay.beta_end=0.3": "replay.beta_end",
     "exploration.start=7": "exploration.start",
     "rollout=spark": "rollout",
     "rollout.workers=0": "rollout.workers",
-    "rollout.games=0": "rollout.games: more than 0, or null",
-    "rollout.blocks=-1": "rollout.blocks: more than 0, or null",
+    "rollout.games=0": "rollout.games",
+    "rollout.blocks=-1": "rollout.blocks",
     "rollout.kind=spark": "rollout.kind",
     "+rollout.fleet=1": "rollout.fleet",
     "game=bridge": "game",
-    "game.name=bridge": "game.name: there is no game 'bridge'",
+    "game.name=bridge": "game.name",
     "game.name=os": "game.name",
-    "game.reward=money": "game.reward: one of points, win, study",
+    "game.reward=money": "game.reward",
     "game.signals=7": "game.signals",
     "game.first_leader=me": "game.first_leader",
     "+game.trumps=true": "game.trumps",
     "experiment=nothing": "experiment",
-    "evaluation.opponents=[gredy]": "evaluation.opponents: tressette has no player 'gredy'",
+    "evaluation.opponents=[gredy]": "evaluation.opponents",
     "evaluation.deals=0": "evaluation.deals",
     "checkpoint.keep=0": "checkpoint.keep",
-    "name=a/": "name: a folder",
-    "name=..": "name: a folder",
-    "name=.": "name: a folder",
-    "runs=": "runs: a folder",
+    "name=a/": "name",
+    "name=..": "name",
+    "name=.": "name",
+    "runs=": "runs",
     "game=null": "game",
     "rollout=null": "rollout",
     "seed=99999999999999999999999": "seed",
     "learner.threads=99999999999": "learner.threads",
-    "network.hidden=256": "network.hidden: a list",
-    "evaluation.opponents=greedy": "evaluation.opponents: a list",
-    "evaluation.opponents=[random,random]": "evaluation.opponents: each player once",
+    "network.hidden=256": "network.hidden",
+    "evaluation.opponents=greedy": "evaluation.opponents",
+    "evaluation.opponents=[random,random]": "evaluation.opponents",
     "rollout.gpus_per_worker=1.5": "rollout.gpus_per_worker",
-    "game=tresette": "tressette",
-    "learner..lr=1": "learner",
+    "game=tresette": "game",
+    "learner..lr=1": "learner..lr",
     "learner=5": "learner",
     "episodes=many": "episodes",
     "minutes=0": "minutes",
-    "algo.dqn=1": "algo",
+    "algo.dqn=1": "algo.dqn",
     "seed=-1": "seed",
-    "exploration.share=1.5": "exploration.share: 0 to 1, a share of the budget",
-    "episodes=0": "episodes: more than 0",
-    "log_min_seconds=-1": "log_min_seconds: 0 or more",
-    "evaluation.min_seconds=inf": "evaluation.min_seconds: 0 or more",
-    "checkpoint.min_seconds=-1": "checkpoint.min_seconds: 0 or more",
+    "exploration.share=1.5": "exploration.share",
+    "episodes=0": "episodes",
+    "log_min_seconds=-1": "log_min_seconds",
+    "evaluation.min_seconds=inf": "evaluation.min_seconds",
+    "checkpoint.min_seconds=-1": "checkpoint.min_seconds",
     "behaviour=[]": "behaviour",
     "behaviour=[{until: 5, mix: {network: 1.0}}]": "behaviour",
     "behaviour=[{until: null, mix: {network: 0.5}}]": "behaviour.mix",
@@ -117,16 +118,15 @@ BAD = {
     "league.recent=1.5": "league.recent",
     "league.every_episodes=0": "league.every_episodes",
     "learner.lr": "learner.lr",
-    "=": "override",
+    "=": "",
 }
 
 
 @pytest.mark.parametrize("override", BAD)
 def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
-    with pytest.raises(SettingsError) as caught:
+    with error_about(SettingsError, BAD[override]) as caught:
         compose(TrainSettings, "train", [override])
-    message = str(caught.value)
-    assert BAD[override] in message and "\n" not in message and len(message) < 600  # the choices of a group are listed
+    assert len(str(caught.value)) < 600  # the choices of a group are listed
 
 
 def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:

@@ -12,6 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from cards.game import Game, load_game
 from cards.splitmix import stream
 from cards.tables import load_policy, numbering_of
+from tests.errors import key_of
 from train.__main__ import main
 from train.tabular.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, visited
 from train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
@@ -175,22 +176,22 @@ def test_a_run_may_end_with_the_iterations_that_it_has(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"),
+    ("setting", "key"),
     [
-        ("step_size=0", "step_size: more than 0, at most 1, not 0.0"),
-        ("epsilon=2", "epsilon: 0 to 1, not 2.0"),
-        ("game.seats=9", "game.seats: a whole number from 2 to 8, not 9"),
-        ("game.reward=gold", "game.reward: one of stack, credits, weighted, not 'gold'"),
-        ("game.raise_cap=2", "algo: game.raise_cap: no numbered state tells how many raises there were"),
-        ("unexplored=[9]", "unexplored: actions from 0 to 8, not [9]"),
+        ("step_size=0", "step_size"),
+        ("epsilon=2", "epsilon"),
+        ("game.seats=9", "game.seats"),
+        ("game.reward=gold", "game.reward"),
+        ("game.raise_cap=2", "algo"),
+        ("unexplored=[9]", "unexplored"),
         ("lr=1", "lr"),
     ],
 )
-def test_bad_settings_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], setting: str, message: str) -> None:
+def test_bad_settings_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], setting: str, key: str) -> None:
     assert run(tmp_path, "bad", setting) == 2
-    assert message in capsys.readouterr().err
+    assert key_of(capsys.readouterr().err) == key
 
 
 def test_a_game_without_numbered_states(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["algo=batch_q_learning", "game=tressette", f"runs={tmp_path}"]) == 2
-    assert "algo: tressette has no numbered states" in capsys.readouterr().err
+    assert key_of(capsys.readouterr().err) == "algo"

@@ -10,6 +10,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from command.compose import compose
+from tests.errors import error_about
 from train.__main__ import main
 from train.run import checkpoint
 from train.run.folder import RunFolder
@@ -81,7 +82,7 @@ def test_a_table_is_read_from_the_newest_good_checkpoint(tmp_path: Path, caplog:
     assert "damaged" in caplog.text
     for path in checkpoint.listed(folder / "checkpoints"):
         path.write_bytes(b"nothing")
-    with pytest.raises(checkpoint.CheckpointError, match=r"no checkpoint in .* can be used"):
+    with error_about(checkpoint.CheckpointError, folder / "checkpoints", hint="name="):
         load_table(folder)
     assert main(["experiment=blackjack_td", *arguments(tmp_path)]) == 2
 
@@ -101,11 +102,11 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
     for number, state in enumerate(broken):
         path = tmp_path / f"{number}.pt"
         checkpoint.save(path, state)
-        with pytest.raises(checkpoint.CheckpointError, match=str(path)):
+        with error_about(checkpoint.CheckpointError, path):
             load_table(path)
-    with pytest.raises(checkpoint.CheckpointError, match="holds no checkpoint; train it first"):
+    with error_about(checkpoint.CheckpointError, tmp_path, hint="train it first"):
         load_table(tmp_path)
-    with pytest.raises(checkpoint.CheckpointError, match="cannot be read"):
+    with error_about(checkpoint.CheckpointError, tmp_path / "nothing.pt"):
         load_table(tmp_path / "nothing.pt")
 
 

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from cards.duplicate import duel
+from cards.errors import InputError
 from cards.game import Game, States, load_game
 from cards.play import Decisions, named_player
 from cards.splitmix import GAMMA, stream
+from tests.errors import error_about
 from tests.tressette.search.open_hands import Minimax, each, endings, position
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME
@@ -144,17 +146,16 @@ def test_time_is_a_budget_too() -> None:
 @pytest.mark.parametrize(
     "spec, words",
     [
-        ("alpha_beta:samples=0", "samples is a whole number from 1 to 1000000, not 0"),
-        ("alpha_beta:ms=-1", "ms is the time for a decision, above 0, or 0 to go by samples, not -1"),
-        ("alpha_beta:tricks=0", "tricks is how many last tricks are solved, 1 to 10, not 0"),
-        ("cheating:tricks=11", "tricks is how many last tricks are solved, 1 to 10, not 11"),
-        ("cheating:samples=3", "no option 'samples'; it has tricks"),
+        ("alpha_beta:samples=0", "samples: "),
+        ("alpha_beta:ms=-1", "ms: "),
+        ("alpha_beta:tricks=0", "tricks: "),
+        ("cheating:tricks=11", "tricks: "),
+        ("cheating:samples=3", "'samples'"),
     ],
 )
 def test_bad_options_are_one_line(spec: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words) as caught:
+    with error_about(InputError, spec, words):
         named_player(GAME, spec)
-    assert "\n" not in str(caught.value)
 
 
 def test_whom_they_beat() -> None:

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from cards.duplicate import duel
+from cards.errors import InputError
 from cards.game import Game, States, load_game
 from cards.play import Decisions, named_player
 from cards.splitmix import stream
+from tests.errors import error_about
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME, mask, table
 from tressette.cards import parse_card
@@ -96,15 +98,14 @@ def test_it_keeps_an_ace_from_a_two_that_must_fall() -> None:
 @pytest.mark.parametrize(
     "spec, words",
     [
-        ("monte_carlo:samples=0", "samples is a whole number from 1 to 1000000, not 0"),
-        ("monte_carlo:samples=many", "samples is a whole number"),
-        ("monte_carlo:tricks=3", "no option 'tricks'; it has samples"),
+        ("monte_carlo:samples=0", "samples: "),
+        ("monte_carlo:samples=many", "samples: "),
+        ("monte_carlo:tricks=3", "'tricks'"),
     ],
 )
 def test_bad_options_are_one_line(spec: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words) as caught:
+    with error_about(InputError, spec, words):
         named_player(GAME, spec)
-    assert "\n" not in str(caught.value)
 
 
 def test_whom_it_beats() -> None:

@@ -35,7 +35,7 @@ def serve(channel: int, slots: list[int]) -> NoReturn:
     try:
         broker.run()
     except SettingsError as error:
-        link.tell("failed", "setting", str(error), error.exit_code)
+        link.tell("failed", "setting", error.args, error.exit_code)
     except RayTaskError as error:
         link.tell("failed", "error", str(error), 1)  # of ours in an actor, with its own traceback
     except (RayError, ConnectionError) as error:

@@ -47,7 +47,7 @@ def connect(rollout: RolloutSettings, asked: str = "rollout=ray", instead: str =
         text = (str(error).splitlines() or [type(error).__name__])[0]
         wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray does not say so itself
         way_out = "if it was started with a token, set RAY_AUTH_MODE=token" if wants_token else f"try {instead}"
-        raise SettingsError(f"{asked}: Ray did not start: {text}; {way_out}") from None
+        raise SettingsError(asked, f"Ray did not start: {text}", way_out) from None
     _await_nodes(rollout)
     _check_resource("CPU", "rollout.workers", rollout.workers or 1)
     _check_resource("GPU", "rollout.gpus_per_worker", (rollout.workers or 1) * rollout.gpus_per_worker)
@@ -112,7 +112,7 @@ def _check_dashboard() -> None:
     except ImportError as error:
         missing = error.name or "some packages"
         raise SettingsError(
-            f"rollout.dashboard: {missing} is not installed: pip install 'busso[dashboard]', or leave it out"
+            "rollout.dashboard", f"{missing} is not installed", "pip install 'busso[dashboard]', or leave it out"
         ) from None
 
 
@@ -124,7 +124,9 @@ def _probe(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
     except OSError as error:
-        raise SettingsError(f"RAY_ADDRESS: no cluster answers at {address} ({error}); start one, or unset it") from None
+        raise SettingsError(
+            "RAY_ADDRESS", f"no cluster answers at {address} ({error})", "start one, or unset it"
+        ) from None
 
 
 def _await_nodes(rollout: RolloutSettings) -> None:
@@ -132,14 +134,13 @@ def _await_nodes(rollout: RolloutSettings) -> None:
     end = time.monotonic() + rollout.join_seconds
     while len(there := [node["NodeManagerHostname"] for node in alive_nodes()]) < rollout.nodes:
         if time.monotonic() > end:
-            raise MissingNodesError(
-                f"rollout.nodes: {len(there)} of {rollout.nodes} nodes joined within {rollout.join_seconds:g} s "
-                f"({', '.join(sorted(there))}); see what Ray wrote on the others, or raise rollout.join_seconds"
-            )
+            joined = f"{len(there)} of {rollout.nodes} nodes joined within {rollout.join_seconds:g} s"
+            hint = "see what Ray wrote on the others, or raise rollout.join_seconds"
+            raise MissingNodesError("rollout.nodes", f"{joined} ({', '.join(sorted(there))})", hint)
         time.sleep(0.2)
 
 
 def _check_resource(name: str, key: str, wanted: float) -> None:
     available = amounts()[name]
     if wanted > available:
-        raise SettingsError(f"{key}: the workers want {wanted:g} {name}s, the cluster has {available:g}")
+        raise SettingsError(key, f"the workers want {wanted:g} {name}s, the cluster has {available:g}")

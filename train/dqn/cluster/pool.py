@@ -234,7 +234,7 @@ class WorkerPool:
         """It hangs, or it waits for a node; with nobody else there the run would wait for ever."""
         if member is not self._evaluator and not self._ready:
             has = ", ".join(f"{amount:g} {name}s" for name, amount in amounts().items())
-            raise SettingsError(f"rollout=ray: no worker has started in {seconds:.0f} s; the cluster has {has}")
+            raise SettingsError("rollout=ray", f"no worker has started in {seconds:.0f} s; the cluster has {has}")
         self._replace(member, f"not started in {seconds:.0f} s")
 
     def _fit_to_cluster(self) -> None:
@@ -265,7 +265,7 @@ class WorkerPool:
     def _count_death(self, member: _Member, reason: str) -> None:
         self._fruitless += not member.useful
         if self._fruitless >= DEATHS_IN_A_ROW + len(self._workers):
-            raise SettingsError(f"rollout=ray: actors die one after another ({reason}); try rollout=local to see why")
+            raise SettingsError("rollout=ray", f"actors die one after another ({reason})", "try rollout=local")
         who = "evaluator" if member is self._evaluator else "worker"
         self._listener.warning(f"a Ray {who} is replaced: {reason}")
 

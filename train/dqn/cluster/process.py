@@ -31,7 +31,7 @@ class RayProcess:
 
     def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise SettingsError("rollout=ray: ray is not installed; say rollout=local")
+            raise SettingsError("rollout=ray", "ray is not installed", "say rollout=local")
         self.failure: Exception | None = None
         self._started = False
         self._says, self._patience, self._hear = says, patience, hear
@@ -132,17 +132,17 @@ class RayProcess:
 
     def _lost(self, reason: str) -> BackendLostError:
         return BackendLostError(
-            f"rollout=ray: the cluster is gone ({reason}); the same command goes on from the checkpoint"
+            "rollout=ray", f"the cluster is gone ({reason})", "the same command goes on from the checkpoint"
         )
 
-    def _named(self, what: str, text: str, code: int) -> Exception:
+    def _named(self, what: str, said: Any, code: int) -> Exception:
         if what == "lost":
-            return self._lost(text)
+            return self._lost(said)
         if what == "setting":
-            error = SettingsError(text)
+            error = SettingsError(*said)
             error.exit_code = code
             return error
-        return RuntimeError(text)
+        return RuntimeError(said)
 
     def _ended(self) -> Exception:
         """It said nothing before: Ray ends a process without asking anybody."""
@@ -152,4 +152,4 @@ class RayProcess:
             says = "its process is gone"
         if self._started:
             return self._lost(f"{says}, see {self._says}")
-        return SettingsError(f"rollout=ray: Ray did not start: {says}, see {self._says}; try rollout=local")
+        return SettingsError("rollout=ray", f"Ray did not start: {says}, see {self._says}", "try rollout=local")

@@ -111,4 +111,4 @@ class RayUnits:
 
     def _lost(self, error: Exception) -> ClusterLostError:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        return ClusterLostError(f"{self._asked}: the cluster is of no use any more: {reason}")
+        return ClusterLostError(self._asked, f"the cluster is of no use any more: {reason}")

@@ -48,7 +48,7 @@ class There(LocalBackend):
 
     def ready(self, wait: bool) -> list[Rollout]:
         if self.lost:
-            raise BackendLostError("gone")
+            raise BackendLostError("rollout=ray", "gone")
         return super().ready(wait)
 
     def describe(self, stop_requested: Callable[[], bool]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from command.checks import SettingsError
+from tests.errors import error_about
 from train.dqn.cluster.units import ClusterLostError, RayUnits
 
 pytestmark = pytest.mark.ray
@@ -46,12 +47,11 @@ def test_every_unit_is_answered_once_although_processes_end(tmp_path: Path) -> N
 
 
 def test_a_unit_that_ends_every_process_ends_the_work_in_a_line(tmp_path: Path) -> None:
-    with pytest.raises(ClusterLostError, match="workers=ray: the cluster is of no use any more: ") as error:
+    with error_about(ClusterLostError, "workers=ray"):
         squared(partial(Squares, tmp_path, (1,), always=True), 2)
-    assert "\n" not in str(error.value)
 
 
 def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    with pytest.raises(SettingsError, match=r"RAY_ADDRESS: no cluster answers at 127\.0\.0\.1:1"):
+    with error_about(SettingsError, "RAY_ADDRESS", "127.0.0.1:1"):
         squared(partial(Squares, tmp_path), 1)

@@ -1,0 +1,128 @@
+"""`python -m busso.warm [GAME ...]`: compile now what commands would compile at their first start on this CPU.
+
+It plays a few games with every player, trains, records, replays and reviews, in a folder that is removed afterwards.
+`make install` ends with it. On a cluster run it once on a node of each kind; the nodes share the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, fields
+
+from cards import compiled
+from cards.champions import CHAMPION, champion_file
+from cards.game import Game, load_game
+from command.compose import CONF
+from command.errors import UserError
+from command.line import asks_for_help, run_command
+
+EXAMPLE = "python -m busso.warm tressette"
+_MOST = 4  # processes side by side, each of half a gigabyte
+
+# Small in every respect but in what is compiled.
+_TRAINING = (
+    "rollout=local",
+    "rollout.games=32",
+    "episodes=256",
+    "network.hidden=[32]",
+    "network.start=null",
+    "learner.learning_starts=1000",
+    "learner.batch_size=64",
+    "evaluation.deals=8",
+    "evaluation.final_deals=8",
+    "replay.capacity=4000",
+)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What it took to warm one game: functions compiled, functions that were on disk, and what failed."""
+
+    game: str
+    made: int
+    taken: int
+    seconds: float
+    failed: tuple[str, ...]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    if asks_for_help(arguments, __doc__, EXAMPLE):
+        return 0
+    known = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
+    if unknown := [name for name in arguments if name not in known]:
+        raise UserError(unknown[0], "no such game", f"there are {', '.join(known)}")
+    store = compiled.store()
+    if store.problem is not None:
+        raise UserError("BUSSO_CACHE", f"compiled code cannot be kept: {store.problem}", "name another folder")
+    start = time.monotonic()
+    failed = False
+    for filled in _side_by_side(arguments or known):
+        print(f"{filled.game}: {filled.made} functions compiled, {filled.taken} on disk, {filled.seconds:.0f} s")
+        for line in filled.failed:
+            print(f"{filled.game}: {line}", file=sys.stderr)
+        failed |= bool(filled.failed)
+    print(f"{store.folder} is warm for this kind of CPU after {time.monotonic() - start:.0f} s")
+    return 1 if failed else 0
+
+
+def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
+    # Not forked: this process has Numba's threads and locks.
+    workers = min(len(games), len(os.sched_getaffinity(0)), _MOST)
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(fill, games)
+
+
+def fill(name: str) -> Filled:
+    """Run the commands that a user of this game would, in a temporary folder, without a word."""
+    from evaluate import record, replay, solve
+    from evaluate.review import __main__ as review
+    from evaluate.tournament import __main__ as tournament
+    from train import __main__ as train
+
+    start, failed, game = time.monotonic(), [], load_game(name)
+    players, here = _players(game), f"game={name}"
+    with tempfile.TemporaryDirectory(prefix="busso-warm-") as folder, contextlib.chdir(folder):
+        steps: list[tuple[Callable[[Sequence[str]], int], list[str]]] = [
+            (tournament.main, [here, f"players=[{','.join(players)}]", "deals=2", "processes=1", "folder=table"]),
+            (record.main, [here, f"players=[{players[0]},random]", "deals=1", "to=games.jsonl"]),
+            (replay.main, ["games.jsonl"]),
+            (review.main, ["games.jsonl", "hands=1", "to=review.txt"]),
+            (train.main, [here, "algo=dqn", "name=warm", *_TRAINING]),
+        ]
+        if game.model is not None:
+            steps.append((solve.main, [here]))
+        for command, arguments in steps:
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                code = command(arguments)
+            if code:
+                failed.append(f"{command.__module__} {' '.join(arguments)}: {said.getvalue().strip()[-400:]}")
+    taken, made = compiled.taken.total(), compiled.made.total()
+    return Filled(name, made, taken, time.monotonic() - start, tuple(failed))
+
+
+def _players(game: Game) -> list[str]:
+    """One of each kind that the game has; searches with few samples."""
+    kinds = []
+    for name, kind in game.kinds.items():
+        sampled = any(option.name == "samples" for option in fields(kind.options))
+        kinds.append(f"{name}:samples=2" if sampled else name)
+    champion = [CHAMPION] if champion_file(game.name) else []
+    return [*game.policies, *champion, *kinds, "random"]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,47 @@
+"""The error that says what it is about and the way out, as data."""
+
+from __future__ import annotations
+
+from typing import Self
+
+
+class InputError(ValueError):
+    """Input that cannot be used; its text is one line, `key: problem; hint`.
+
+    `key` is what it is about, as the user wrote it: a setting, a file, a card, a seat. `hint` is the way out, or empty.
+    Where `problem` is an InputError itself, its key is said after this one and its hint is kept.
+    """
+
+    def __init__(self, key: object, problem: object, hint: str = "") -> None:
+        if isinstance(problem, InputError):
+            said = problem.problem if problem.key == str(key) else problem.about
+            problem, hint = (f"{said}; {problem.hint}", hint) if hint and problem.hint else (said, hint or problem.hint)
+        super().__init__(str(key), str(problem), hint)  # all of them, so that a copy in another process has them
+
+    @classmethod
+    def of(cls, error: ValueError, key: str) -> Self:
+        """The same as an error of this kind; one that does not say what it is about is about `key`."""
+        return cls(*error.args) if isinstance(error, InputError) else cls(key, error)
+
+    @property
+    def key(self) -> str:
+        """What it is about."""
+        return str(self.args[0])
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with it."""
+        return str(self.args[1])
+
+    @property
+    def hint(self) -> str:
+        """The way out, or empty."""
+        return str(self.args[2])
+
+    @property
+    def about(self) -> str:
+        """The key and the problem, without the way out."""
+        return f"{self.key}: {self.problem}" if self.key else self.problem
+
+    def __str__(self) -> str:
+        return f"{self.about}; {self.hint}" if self.hint else self.about

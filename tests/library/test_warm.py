@@ -1,0 +1,46 @@
+"""`busso warm`: what it runs works, and what it cannot do is one line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from busso import warm
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("game", ["sette_mezzo", "blackjack"])
+def test_every_step_of_a_game_works(game: str) -> None:
+    assert warm.fill(game).failed == ()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("game", ["tressette", "spike"])
+def test_every_step_of_a_large_game_works(game: str) -> None:
+    assert warm.fill(game).failed == ()
+
+
+def command(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-m", "busso.warm", *arguments]
+    environment = os.environ | {"BUSSO_CACHE": str(cache)}
+    return subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_the_second_time_nothing_is_compiled(tmp_path: Path) -> None:
+    assert "sette_mezzo: 0 functions" not in command(tmp_path / "cache", "sette_mezzo").stdout
+    second = command(tmp_path / "cache", "sette_mezzo")
+    assert second.returncode == 0 and "sette_mezzo: 0 functions compiled" in second.stdout
+
+
+def test_what_cannot_be_done_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert warm.main(["bridge"]) == 2
+    assert "bridge" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    refused = command(tmp_path / "file" / "cache")
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    assert str(tmp_path) in refused.stderr and "BUSSO_CACHE" in refused.stderr
