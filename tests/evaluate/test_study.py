@@ -47,7 +47,7 @@ def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_report(runs: Path, tmp_path: Path) -> None:
-    assert report.main(["study=spike", f"runs={runs}", f"folder={tmp_path}", "games=40"]) == 0
+    assert report.main(["study=spike", f"runs={runs}", f"folder={tmp_path}", "games=20"]) == 0
     text = (tmp_path / "report.md").read_text()
     assert "| study_2p_credits | random | 2 | +35.6 |" in text
     page = (tmp_path / "report.html").read_text()
