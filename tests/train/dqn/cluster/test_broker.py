@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,8 @@ class Submitted(WorkerPool):
         self._workers = {_Member(None): None for _ in range(workers)}
         self._evaluator = _Member(None)
         self._fruitless, self._ready, self._lost = 0, workers, []
-        self._looked = time.monotonic() + 3600  # nobody is due to be asked
+        self._looked = time.monotonic()
+        self._rollout: Any = SimpleNamespace(look_seconds=lambda workers: 3600.0)  # nobody is due to be asked
         self._listener: Any = self
 
     def warning(self, text: str) -> None:

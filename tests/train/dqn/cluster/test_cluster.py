@@ -22,7 +22,6 @@ from train.dqn.acting import acting_network
 from train.dqn.backend import LocalBackend
 from train.dqn.cluster.keeper import descendants
 from train.dqn.cluster.messages import SLOTS
-from train.dqn.cluster.pool import WorkerPool, _Member
 from train.dqn.cluster.rollouts import RayBackend, nodes_of_cluster
 from train.dqn.rollout import Rollout, RolloutRequest, Weights
 from train.run import checkpoint
@@ -248,34 +247,9 @@ def test_an_evaluator_that_dies_is_replaced(chosen: TrainSettings, rollouts: Ray
     assert tag == 7 and duels["random"].wins.size == chosen.evaluation.deals
 
 
-class Heard:
-    """Hears what a pool says."""
-
-    def __init__(self) -> None:
-        self.warnings: list[str] = []
-
-    def warning(self, text: str) -> None:
-        self.warnings.append(text)
-
-
-def test_workers_that_cannot_start_end_the_run() -> None:
-    """Not for ever one after another. Of two workers the seventh death is the last; those that did something first are
-    not counted.
-    """
-    pool, heard = object.__new__(WorkerPool), Heard()
-    pool._workers, pool._evaluator = {_Member(None): None, _Member(None): None}, _Member(None)
-    pool._listener, pool._fruitless = heard, 0  # type: ignore[assignment]
-    for _ in range(9):
-        pool._count_death(_Member(None, useful=True), "it was killed")
-    with error_about(SettingsError, "rollout=ray"):
-        for _ in range(99):
-            pool._count_death(pool._evaluator, "it was killed")
-    assert len(heard.warnings) == 9 + 6 and "evaluator is replaced" in heard.warnings[-1]
-
-
-@pytest.mark.slow  # six processes that end
-def test_workers_that_cannot_start_end_a_run_with_ray(tmp_path: Path) -> None:
-    """Here what they have to play is gone."""
+@pytest.mark.slow  # without Ray: test_broker.py, test_each_actor_that_did_nothing_is_one_death
+def test_workers_that_cannot_start_end_the_run(tmp_path: Path) -> None:
+    """Not for ever one after another: here what they have to play is gone."""
     chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1")
     with (
         closing(RayBackend(chosen, actors="tests.bench.stubs", orders="nothing")) as rollouts,
