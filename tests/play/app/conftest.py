@@ -1,7 +1,7 @@
 """Pilots wait until the application's loop has nothing to do, where Textual's wait until the process takes no CPU time.
 
-That is exact and takes milliseconds: on a busy machine no loop looks idle that is not, and no thread that thinks or
-learns makes one look busy. Tests that want what a thread does wait for that.
+On a busy machine no loop looks idle that is not, and no thread that thinks or learns makes one look busy. Tests that
+want what a thread does wait for that.
 """
 
 from __future__ import annotations
@@ -11,20 +11,17 @@ from typing import Any
 
 import pytest
 
-SOON = 0.02  # seconds: updates of the screen and what follows a new size are timers of less
 PERIOD = 0.002  # seconds between updates of the screen; Textual's 60 a second are for people's eyes
+QUIET = 0.01  # seconds: an update, and what follows a new size, come sooner
 
 
 async def _idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Until nothing is ready to run and no timer is due soon."""
+    """Until the loop was seen twice with nothing to run, in so many seconds."""
     loop: Any = asyncio.get_running_loop()
-    end = loop.time() + max_sleep
-    await asyncio.sleep(min_sleep)
-    while loop.time() < end:
-        await asyncio.sleep(PERIOD / 2)
-        timers = (timer for timer in loop._scheduled if not timer.cancelled())
-        if not loop._ready and all(timer.when() > loop.time() + SOON for timer in timers):
-            return
+    end, quiet = loop.time() + max_sleep, 0
+    while quiet < 2 and loop.time() < end:
+        await asyncio.sleep(QUIET / 2)
+        quiet = 0 if loop._ready else quiet + 1
 
 
 @pytest.fixture(autouse=True)
