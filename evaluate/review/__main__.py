@@ -114,7 +114,8 @@ def _graders(settings: ReviewSettings, there: Sequence[Recorded | Damaged]) -> d
     from evaluate.recorded import Recorded
     from evaluate.review.grader import grader_of
 
-    device, found = choose_device(settings.device), dict[str, Grader]()
+    device = choose_device(settings.device)
+    found: dict[str, Grader] = {}
     for each in there:
         if isinstance(each, Recorded):
             key = _key(each)

@@ -60,7 +60,7 @@ def test_it_sits_in_a_tournament(trained: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ([], "Could not find 'game/kuhn_poker'"),
+        ([], "game: there is no 'kuhn_poker'"),
         (["hydra.searchpath=[/nowhere]"], "hydra.searchpath: there is no folder"),
     ],
     ids=["none", "no folder"],
