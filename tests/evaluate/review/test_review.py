@@ -21,6 +21,7 @@ from command.checks import SettingsError
 from command.game import game_defaults
 from evaluate.recorded import Recorded, recorded_hands
 from evaluate.review import __main__ as review
+from evaluate.review import reviewed as grades
 from evaluate.review.grader import grader_of
 from evaluate.solution import solve
 from tests.errors import error_about, key_of
@@ -241,7 +242,7 @@ def test_ctrl_c_leaves_the_hands_that_are_graded(
 ) -> None:
     path = written(tmp_path / "games.jsonl", *(record_of("blackjack", seed) for seed in range(5)))
     moves = [len(hand.moves) for hand in hands_in(path)]
-    left, decided = [moves[0] + moves[1]], review.decided
+    left, decided = [moves[0] + moves[1]], grades.decided
 
     def interrupted(*arguments: Any) -> Any:
         left[0] -= 1
@@ -249,7 +250,7 @@ def test_ctrl_c_leaves_the_hands_that_are_graded(
             raise KeyboardInterrupt
         return decided(*arguments)
 
-    monkeypatch.setattr(review, "decided", interrupted)
+    monkeypatch.setattr(grades, "decided", interrupted)
     assert review.main([str(path), "format=json"]) == 130
     out, err = capsys.readouterr()
     assert [json.loads(line)["line"] for line in out.splitlines()[:-1]] == [1, 2] and "summary" in out
