@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 ARGS ?=
+PYTEST = $(BIN)/pytest --durations=30
+# Tests start hundreds of processes, each of which would compile every source anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster faults bench bench-quick clean docs pictures
@@ -55,14 +58,14 @@ imports: $(TOOLS) ## who may import whom
 	$(BIN)/lint-imports
 
 unit: $(TOOLS) ## pytest without slow tests; ARGS="-k replay" and the like
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/slurm -m 'not slow' $(ARGS)
+	$(PYTEST) -n 2 --dist worksteal --ignore tests/slurm -m 'not slow' $(ARGS)
 
 slow: $(TOOLS) ## pytest of the slow tests
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/slurm -m slow $(ARGS)
+	$(PYTEST) -n 2 --dist worksteal --ignore tests/slurm -m slow $(ARGS)
 
 # Apart from the others and in one process: there is one cluster, and it is timed.
 cluster: $(TOOLS) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
-	$(BIN)/pytest -s tests/slurm $(ARGS)
+	$(PYTEST) -s tests/slurm $(ARGS)
 
 faults: $(TOOLS) ## seed faults one at a time and see whether the tests catch them; ARGS="n-step-one-too-many" the named ones
 	$(BIN)/python -m tests.faults $(ARGS)

@@ -7,9 +7,6 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import pytest
-import torch
-
-from train.dqn import kernels
 
 
 class Chip(NamedTuple):
@@ -32,6 +29,10 @@ CHIPS = {
 @contextmanager
 def emulated_chip(name: str) -> Iterator[Chip]:
     """Until its end this process takes its CPU for such a chip; PyTorch computes bfloat16 in software if it must."""
+    import torch  # here, so that a suite that asks for no chip does not wait for it
+
+    from train.dqn import kernels
+
     chip = CHIPS[name]
     one_dnn = chip.one_dnn and kernels.one_dnn_available()
     with pytest.MonkeyPatch.context() as patch:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaluate.tournament.__main__ import main as tournament
+from tests.bench.__main__ import main as bench
 from train.__main__ import main as train
 
 ROOT = Path(__file__).parent.parent
@@ -39,8 +40,11 @@ def test_train_command(
     assert "game:" in capsys.readouterr().out
 
 
-def test_help_explains_every_group() -> None:
-    text = run("-m", "train", "--help")
+def test_help_explains_every_group(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:  # argparse
+        train(["--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
     assert all(word in text for word in ("n_step", "gpus_per_worker", "first_leader", "experiment", "spike_n"))
 
 
@@ -69,14 +73,7 @@ def test_make_help_lists_the_targets() -> None:
     assert all(target in text for target in TARGETS)
 
 
-def test_a_figure_of_the_benchmark() -> None:
-    (line,) = run("-m", "tests.bench", "replay_size").splitlines()
-    figure = json.loads(line)
+def test_a_figure_of_the_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(["replay_size"]) == 0
+    figure = json.loads(capsys.readouterr().out)
     assert figure["value"] <= figure["target"] == 150
-
-
-def test_unknown_figure_is_one_line() -> None:
-    found = subprocess.run(
-        [sys.executable, "-m", "tests.bench", "speed"], cwd=ROOT, check=False, capture_output=True, text=True
-    )
-    assert found.returncode == 2 and found.stderr.startswith("error: no figure 'speed'")

@@ -32,7 +32,8 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
     ),
     "record": (("record", *RULE_PLAYERS), TRESSETTE),
     "replay": (("replay", "one.jsonl"), {"numba", "tressette"}),
-    "solve": (("solve", "game=sette_mezzo", "player=2", "opponent=6"), SETTINGS | {"numba", "sette_mezzo"}),
+    # Numba asks for SciPy's BLAS where compiled code takes the sum of an array.
+    "solve": (("solve", "game=sette_mezzo", "player=2", "opponent=6"), SETTINGS | {"numba", "sette_mezzo", "scipy"}),
     "a table in lines": (("play", "ui=plain", "seed=7"), TRESSETTE),
     "play --cfg": (("play", "opponents=greedy", "--cfg", "job"), SETTINGS),
     "tournament --cfg": (("tournament", *RULE_PLAYERS, "--cfg", "job"), SETTINGS),
@@ -40,14 +41,15 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
     "solve --cfg": (("solve", "--cfg", "job"), SETTINGS),
     "compare --cfg": (("compare", "a", "b", "--cfg", "job"), SETTINGS),
     # Whether there is a GPU decides what a run is, and a game what its settings may be.
-    "train --cfg": (("train", "--cfg", "job"), TRESSETTE | {"torch"}),
+    "train --cfg": (("train", "--cfg", "job"), TRESSETTE | {"torch", "safetensors"}),
 }
 
 # What --help may import; nothing where a command is not named.
 HELP_MAY_IMPORT: dict[str, set[str]] = {
-    # These describe themselves from where they work on networks.
-    name: {"torch", "numba", "safetensors", "tressette", "spike", "jinja2"}
-    for name in ("champion", "export")
+    # These describe themselves from where they work on networks, or on compiled code.
+    "champion": {"torch", "numba", "safetensors", "rich"},
+    "export": {"torch", "numba", "safetensors"},
+    "warm": {"numba"},
 }
 _LINE = re.compile(r"import time: +\d+ \| +\d+ \| +(\S+)")
 

@@ -60,25 +60,24 @@ class Both:
         self.device.deal(on_device(self.seeds))
         expect(self.device.states, self.states, f"{self.name}: deals")
 
-    def look(self) -> tuple[NDArray[np.uint64], object]:
-        """Compare what there is to see; the masks, on both."""
+    def legal(self) -> tuple[NDArray[np.uint64], object]:
+        """Compare the masks of legal actions; they, on both."""
+        masks, legal = on_device(np.zeros(self.count, np.uint64)), self.game.legal(self.states)
+        self.device.legal(masks)
+        expect(masks, legal, f"{self.name}: legal actions")
+        return legal, masks
+
+    def look(self) -> None:
+        """Compare what else there is to see."""
         game, device = self.game, self.device
-        masks, words = on_device(np.zeros(self.count, np.uint64)), np.zeros((self.count, game.words), np.uint64)
-        turn, over, seen = (
-            on_device(np.zeros(self.count, np.uint8)),
-            on_device(np.zeros(self.count, bool)),
-            on_device(words),
-        )
+        turn, over = on_device(np.zeros(self.count, np.uint8)), on_device(np.zeros(self.count, bool))
+        seen = on_device(np.zeros((self.count, game.words), np.uint64))
         device.turn(turn)
-        device.legal(masks)
         device.over(over)
         device.observe(seen)
-        legal = game.legal(self.states)
         expect(turn, np.ascontiguousarray(self.states["turn"]), f"{self.name}: seats to move")
-        expect(masks, legal, f"{self.name}: legal actions")
         expect(over, game.over(self.states), f"{self.name}: ends")
         expect(seen, game.observe(self.states), f"{self.name}: observations")
-        return legal, masks
 
     def move(self, legal: NDArray[np.uint64], masks: object) -> None:
         """One action in every running game, chosen and played on both."""
@@ -97,11 +96,13 @@ class Both:
         expect(self.device.states, self.states, f"{self.name}: states")
         expect(self.device_totals, self.totals, f"{self.name}: rewards")
 
-    def play(self) -> int:
-        """Play to the end of every game; how many rounds that took."""
+    def play(self, look: bool) -> int:
+        """Play to the end of every game, and `look` at every position; how many rounds that took."""
         rounds = 0
         while True:
-            legal, masks = self.look()
+            if look:
+                self.look()
+            legal, masks = self.legal()
             if not legal.any():
                 break
             self.move(legal, masks)
@@ -114,14 +115,17 @@ class Both:
 
 
 def compare(name: str, games: int) -> list[str]:
-    """Every reward and every player at least once; both the default options and those that reach all rules."""
+    """Every reward and every player at least once; both the default options and those that reach all rules.
+
+    What a seat sees depends on neither player nor reward: it is compared once with each of the options.
+    """
     game = load_game(name)
     varied = game.configure(VARIANTS[name])
     rewards, players = list(game.rewards), ["random", *game.policies]
     done = []
     for k in range(max(len(rewards), len(players))):
         both = Both(varied if k else game, games, rewards[k % len(rewards)], players[k % len(players)])
-        done.append(f"{both.name}: {both.play()} rounds of {games} games")
+        done.append(f"{both.name}: {both.play(look=k < 2)} rounds of {games} games")
     illegal_action_is_reported(varied)
     old_driver_is_named(varied)
     return done

@@ -25,10 +25,10 @@ def no_device() -> str:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_simulated_gpu_plays_the_same_games(name: str) -> None:
     """States, masks, observations, choices, rewards and results after every action, bit for bit."""
-    command = [sys.executable, "-m", "tests.cards.device_games", name, "3"]
+    command = [sys.executable, "-m", "tests.cards.device_games", name, "2"]
     done = subprocess.run(command, env=SIMULATOR, capture_output=True, text=True, timeout=seconds(90), check=False)
     assert done.returncode == 0, done.stderr
-    assert "random, reward" in done.stdout and "rounds of 3 games" in done.stdout
+    assert "random, reward" in done.stdout and "rounds of 2 games" in done.stdout
 
 
 @pytest.mark.gpu

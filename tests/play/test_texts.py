@@ -1,7 +1,5 @@
 """Every text is there in every language, with the same places, and everything that is said has one."""
 
-import re
-from pathlib import Path
 from string import Formatter
 
 import pytest
@@ -10,18 +8,7 @@ from cards.game import load_game
 from play.language import LANGUAGES, Language, message, texts_of
 from play.plain.loop import WORDS
 
-ROOT = Path(__file__).parent.parent.parent
 ENGLISH = texts_of("en")
-GROUPS = "|".join(dict.fromkeys(key.partition(".")[0] for key in ENGLISH))
-SAID = re.compile(rf"""["']((?:{GROUPS})\.(?!tcss)[\w.]+)["']""")
-# Texts of which the key is made of its parts.
-MADE = ("word.", "help.", "odds.", "unit.", "rule.", "result.", "action.", "game.", "page.", "key.")
-MADE += ("key_name.", "help_screen.")
-MADE += tuple(f"menu.{part}." for part in ("about", "row", "says", "empty", "value"))
-SCREENS = {
-    "spike_screen": ("app/screens/spike.py", "app/spike_text.py", "spike_board.py", "views/spike.py"),
-    "sette_screen": ("app/screens/sette_mezzo.py", "views/small.py"),
-}
 
 
 def places(text: str) -> set[str]:
@@ -40,25 +27,16 @@ def test_there_are_two_languages() -> None:
     assert LANGUAGES == ("en", "it") and texts_of("it")["plain.undone"] != ENGLISH["plain.undone"]
 
 
-def test_what_is_said_has_a_text_and_no_text_is_never_said() -> None:
-    sources = "\n".join(path.read_text() for path in (ROOT / "play").rglob("*.py"))
-    said = set(SAID.findall(sources))
-    assert len(said) > 60 and said <= set(ENGLISH)
-    made = (*MADE, *(f"{group}." for group in SCREENS))
-    assert {key for key in set(ENGLISH) - said if not key.startswith(made)} == set()
-    assert {f"word.{word}" for word in WORDS} == {key for key in ENGLISH if key.startswith("word.")}
-    assert {f"help.{word}" for word in WORDS} == {key for key in ENGLISH if key.startswith("help.")}
+def test_every_word_has_a_name_and_a_help() -> None:
+    for group in ("word", "help"):
+        assert {f"{group}.{word}" for word in WORDS} == {key for key in ENGLISH if key.startswith(f"{group}.")}
 
 
-@pytest.mark.parametrize("group", SCREENS)
-def test_a_screen_says_all_its_texts(group: str) -> None:
-    """Each by its key, or by the last part of it."""
-    source = "\n".join((ROOT / "play" / name).read_text() for name in SCREENS[group])
-    keys = [key for key in ENGLISH if key.startswith(f"{group}.")]
-    assert keys
-    for key in keys:
-        last = key.rpartition(".")[2]
-        assert any(f'"{text}"' in source for text in (key, key.removeprefix(f"{group}."), last)), key
+def test_what_has_no_text_cannot_be_said() -> None:
+    with pytest.raises(KeyError):
+        Language("en").say("plain.nothing")
+    with pytest.raises(KeyError):
+        Language("en").render(message("event.declares", seat=1, accusi=(message("accuso.nothing"),)))
 
 
 @pytest.mark.parametrize("name", LANGUAGES)

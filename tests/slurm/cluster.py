@@ -67,11 +67,14 @@ class Cluster:
     def __init__(self, state: Path, home: Path) -> None:
         self.state, self.home = state, home
         self._env = {**os.environ, "SLURM_LAB": str(state), "SLURM_LAB_CPUS": "16", "SLURM_LAB_MEM": "64000"}
-        shared = [path for path in (home.parent, ROOT, Path(sys.prefix)) if path.is_relative_to("/tmp")]
+        cache = Path(os.environ.get("BUSSO_CACHE", "/"))  # the jobs take compiled code from there, as all tests do
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shared = [path for path in (home.parent, ROOT, Path(sys.prefix), cache) if path.is_relative_to("/tmp")]
         self._shared = {f"/tmp/{path.parts[2]}" for path in shared}
         self._env["SLURM_LAB_SHARED"] = ":".join(map(str, shared))
         for name in [name for name in self._env if name.startswith(("BUSSO_", "RAY_", "SBATCH_"))]:
-            del self._env[name]
+            if name != "BUSSO_CACHE":
+                del self._env[name]
 
     def lab(self, *command: str) -> str:
         """Run a script of the lab."""

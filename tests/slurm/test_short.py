@@ -57,12 +57,13 @@ def test_before_make_install(cluster: Cluster) -> None:
     assert cluster.left_behind("node1") == []
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_a_setting_that_is_wrong_ends_the_job_with_one_line(cluster: Cluster, nodes: int) -> None:
-    job = cluster.sbatch(f"--nodes={nodes}", "--cpus-per-task=1", "slurm/train_dqn.sh", "learner.lr=fast")
-    cluster.ended(job, "FAILED", 60)
-    (line,) = [line for line in cluster.log(job).splitlines() if line.startswith("error:")]
-    assert "learner.lr" in line
+def test_a_setting_that_is_wrong_ends_the_job_with_one_line(cluster: Cluster) -> None:
+    """On one node and on two, side by side."""
+    train = ("--cpus-per-task=1", "slurm/train_dqn.sh", "learner.lr=fast")
+    for job in [cluster.sbatch(f"--nodes={nodes}", *train) for nodes in (1, 2)]:
+        cluster.ended(job, "FAILED", 60)
+        (line,) = [line for line in cluster.log(job).splitlines() if line.startswith("error:")]
+        assert "learner.lr" in line
 
 
 def test_doctor_sees_both_nodes(cluster: Cluster) -> None:
@@ -101,33 +102,37 @@ def test_tournament_on_two_nodes(cluster: Cluster) -> None:
     """Ray on both, nothing left on either, and the results of one process."""
     players = ("game=blackjack", "players=[hit_below_14,random]", "deals=64", "batch_deals=16")
     cpus = ("--cpus-per-task=2", "--mem-per-cpu=2G")
-    jobs = {name: [*nodes, *cpus, "slurm/evaluate.sh", *players] for name, nodes in (("one", []), ("two", ["-N2"]))}
-    for name, options in jobs.items():
-        cluster.ended(cluster.sbatch(*options, f"folder={cluster.home}/{name}"), "COMPLETED", 180)
+    jobs = {
+        name: cluster.sbatch(*nodes, *cpus, "slurm/evaluate.sh", *players, f"folder={cluster.home}/{name}")
+        for name, nodes in (("one", ()), ("two", ("-N2",)))
+    }
+    for job in jobs.values():
+        cluster.ended(job, "COMPLETED", 180)
     one, two = ((cluster.home / name / "results.csv").read_bytes() for name in jobs)
     assert one == two
     assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
 
 
-@pytest.mark.parametrize("public", [False, True])
-def test_tensorboard_says_how_to_reach_it(cluster: Cluster, public: bool) -> None:
-    """By default on its node alone; from the login node only when that was asked for."""
-    job = cluster.sbatch("slurm/tensorboard.sh", *(["--public"] if public else []))
+def test_tensorboard_says_how_to_reach_it(cluster: Cluster) -> None:
+    """By default on its node alone; from the login node only when that was asked for. Both side by side."""
     ways = [
         r"ssh -N -J \S+@login -L 6006:127\.0\.0\.1:(\d+) \S+@(node\d)\n",
         r"ssh -N -L 6006:node\d:(\d+) \S+@login\n",
     ]
-    line = re.compile(ways[public])
-    cluster.until("the line", lambda: line.search(cluster.log(job)) is not None, 30, job)
-    found = line.search(cluster.log(job))
-    assert found
-    port, node = found[1], cluster.job(job).fields["NodeList"]
-    assert public or node == found[2]
-    assert ("warning: everybody on the cluster can look" in cluster.log(job)) == public
-    cluster.until("the page", lambda: _answers(cluster, node if public else "127.0.0.1", port, node), 60, job)
-    assert _answers(cluster, node, port, "login") == public
-    cluster.run("scancel", job)
-    cluster.until("a clean node", lambda: cluster.left_behind(node) == [], 15)
+    jobs = [cluster.sbatch("slurm/tensorboard.sh", *given) for given in ([], ["--public"])]
+    for public, (job, way) in enumerate(zip(jobs, ways, strict=True)):
+        line = re.compile(way)
+        cluster.until("the line", lambda job=job, line=line: line.search(cluster.log(job)) is not None, 30, job)
+        found = line.search(cluster.log(job))
+        assert found
+        port, node = found[1], cluster.job(job).fields["NodeList"]
+        assert public or node == found[2]
+        assert ("warning: everybody on the cluster can look" in cluster.log(job)) == bool(public)
+        host = node if public else "127.0.0.1"
+        cluster.until("the page", lambda host=host, port=port, node=node: _answers(cluster, host, port, node), 60, job)
+        assert _answers(cluster, node, port, "login") == bool(public)
+    cluster.run("scancel", *jobs)
+    cluster.until("clean nodes", lambda: not cluster.left_behind("node1") + cluster.left_behind("node2"), 15)
 
 
 def test_a_table_says_how_to_reach_it(cluster: Cluster) -> None:

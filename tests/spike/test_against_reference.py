@@ -92,8 +92,8 @@ EVEN = [1.0] * 9
 @pytest.mark.parametrize(
     ("options", "weights", "matches"),
     [
-        ({"seats": 2}, EVEN, 500),
-        ({"seats": 4}, EVEN, 250),
+        ({"seats": 2}, EVEN, 250),
+        ({"seats": 4}, EVEN, 200),
         ({"seats": 8}, EVEN, 130),
         ({"seats": 2}, PATIENT, 200),
         ({"seats": 8}, PATIENT, 60),

@@ -30,7 +30,7 @@ async def wait(pilot: Pilot[int], what: str, holds: Callable[[], bool], limit: f
     end = time.monotonic() + seconds(limit)
     while not holds():
         assert time.monotonic() < end, f"{what} did not come\n{text_of(pilot.app)}"
-        await pilot.pause(0.01)
+        await asyncio.sleep(0.01)  # not `pilot.pause`, which would have every widget work
     await pilot.pause()
 
 

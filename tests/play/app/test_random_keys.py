@@ -49,11 +49,10 @@ async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(2400)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", GAMES)
-def test_ten_thousand_keys_and_clicks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At Blackjack fewer: while it learns, each key waits for an idle process."""
-    anything(name, 400 if name == "blackjack" else 2400, tmp_path, monkeypatch)
+def test_five_thousand_keys_and_clicks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    anything(name, 1000, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -64,7 +63,7 @@ def test_some_keys_and_clicks(name: str, tmp_path: Path, monkeypatch: pytest.Mon
 def anything(name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The application is started anew when it was left."""
     monkeypatch.chdir(tmp_path)
-    # After each key the pilot waits for a process that is idle, which one that learns as fast as it can never is.
+    # One that learns as fast as it can leaves little of the process to the keys.
     monkeypatch.setattr("play.lessons.SPEEDS", (100, 10_000))
     chance, record, left = random.Random(len(name)), tmp_path / "games.jsonl", number
 

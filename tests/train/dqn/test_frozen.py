@@ -151,7 +151,7 @@ def test_a_run_is_not_its_own_opponent(frozen: Path) -> None:
         ("evaluation.opponents=[./runs//x,runs/x]", "evaluation.opponents", ""),
         (mix(**{"runs/x": 0.5, "runs/x/": 0.5}), "behaviour.mix", ""),
         ("evaluation.opponents=[nobody]", "evaluation.opponents", "champion, or give a run folder"),
-        (mix(**{"search(runs/x)": 1.0}), "behaviour.mix", ""),
+        (mix(**{"search(runs/x)": 1.0}), "behaviour", ""),
     ],
 )
 def test_spellings(tmp_path: Path, given: str, key: str, hint: str) -> None:

@@ -1,0 +1,31 @@
+"""Pilots wait until the application's loop has nothing to do, where Textual's wait until the process takes no CPU time.
+
+On a busy machine no loop looks idle that is not, and no thread that thinks or learns makes one look busy. Tests that
+want what a thread does wait for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+PERIOD = 0.002  # seconds between updates of the screen; Textual's 60 a second are for people's eyes
+QUIET = 0.01  # seconds: an update, and what follows a new size, come sooner
+
+
+async def _idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
+    """Until the loop was seen twice with nothing to run, in so many seconds."""
+    loop: Any = asyncio.get_running_loop()
+    end, quiet = loop.time() + max_sleep, 0
+    while quiet < 2 and loop.time() < end:
+        await asyncio.sleep(QUIET / 2)
+        quiet = 0 if loop._ready else quiet + 1
+
+
+@pytest.fixture(autouse=True)
+def _pilots_wait_for_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("textual.screen.UPDATE_PERIOD", PERIOD)
+    for module in ("textual.app", "textual.pilot"):
+        monkeypatch.setattr(f"{module}.wait_for_idle", _idle)
