@@ -65,6 +65,7 @@ def test_another_file_is_another_player(
     best = run / "checkpoints" / "best.pt"
     checkpoint.save(best, checkpoint.load(best) | {"score": 2.0})
     assert fingerprint(GAME, str(run)) != before
+    capsys.readouterr()
     assert main(out) == 2
     line = capsys.readouterr().err
     assert key_of(line) == "players" and str(run) in line
