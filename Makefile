@@ -10,7 +10,7 @@ PYTEST = $(BIN)/pytest --durations=30
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster bench bench-quick clean docs pictures
+.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster faults bench bench-quick clean docs pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ slow: $(TOOLS) ## pytest of the slow tests
 # Apart from the others and in one process: there is one cluster, and it is timed.
 cluster: $(TOOLS) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
 	$(PYTEST) -s tests/slurm $(ARGS)
+
+faults: $(TOOLS) ## seed faults one at a time and see whether the tests catch them; ARGS="n-step-one-too-many" the named ones
+	$(BIN)/python -m tests.faults $(ARGS)
 
 docs: $(TOOLS) ## write docs/settings.md from conf/
 	$(BIN)/python docs/settings.py

@@ -32,23 +32,25 @@ def default_folder() -> Path:
 
 
 class CodeStore:
-    """Files by key in `folder/version`. `problem` says why none are read or written, if so."""
+    """Files by key in `folder/version`. `problem` says why none are written; a read-only one is still read."""
 
     def __init__(self, folder: Path, version: str) -> None:
         self.folder = folder
         self._path = folder / version
         self.problem: str | None = None
+        self._private = False
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             for path in (folder, self._path):
                 path.mkdir(mode=0o700, exist_ok=True)
                 _require_private(path)
+            self._private = True
         except OSError as error:
             self._give_up(f"{error.strerror or error}: {error.filename or folder}")
 
     def read(self, key: str) -> bytes | None:
         """What was written under this key, or None. A damaged file counts as none."""
-        if self.problem is not None:
+        if not self._private:
             return None
         path = self._path / (key + _SUFFIX)
         try:

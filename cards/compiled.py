@@ -120,7 +120,7 @@ class _Kept(NullCache):  # type: ignore[misc]
 
     def _key(self, sig: Any, codegen: Any) -> str | None:
         """The name of the file; None where the function or its signature mean something in this process alone."""
-        if store().problem is not None or self._dispatcher.py_func.__module__ == "__main__":
+        if self._dispatcher.py_func.__module__ == "__main__":
             return None
         signature = str(sig)
         if "0x" in signature:  # an address: a function is among the arguments

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class InputError(ValueError):
     """Input that cannot be used; its text is one line, `key: problem; hint`.
@@ -15,6 +17,11 @@ class InputError(ValueError):
             said = problem.problem if problem.key == str(key) else problem.about
             problem, hint = (f"{said}; {problem.hint}", hint) if hint and problem.hint else (said, hint or problem.hint)
         super().__init__(str(key), str(problem), hint)  # all of them, so that a copy in another process has them
+
+    @classmethod
+    def of(cls, error: ValueError, key: str) -> Self:
+        """The same as an error of this kind; one that does not say what it is about is about `key`."""
+        return cls(*error.args) if isinstance(error, InputError) else cls(key, error)
 
     @property
     def key(self) -> str:

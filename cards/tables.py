@@ -32,7 +32,7 @@ class PolicyFileError(InputError):
 def numbering_of(game: Game) -> Numbering:
     """The numbering of a game. Raises ValueError when it has none."""
     if game.numbering is None:
-        raise ValueError(f"{game.name} has no numbered states, so no policy of it fits a table")
+        raise InputError(game.name, "no numbered states, so no policy of it fits a table")
     return game.numbering(game.options)
 
 

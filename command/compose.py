@@ -159,15 +159,16 @@ def _one_line(error: Exception) -> SettingsError:
     cause = error.__cause__ if error.__cause__ is not None and "override" in str(error).lower() else error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
-    key = getattr(cause, "full_key", None) or ""
+    typed = str(getattr(error, "override", None) or "").lstrip("+~")  # what cannot be parsed
+    key = getattr(cause, "full_key", None) or typed.partition("=")[0]
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
         there = [line for line in lines[2:20] if "search path" not in line and "provider=" not in line]
         return SettingsError(choice[1], f"there is no {choice[2]!r}", f"there are {', '.join(there)}")
     if "is not a ListConfig" in text or "to list" in text.lower():
         return SettingsError(key, "a list is wanted, such as [a,b]")
     if text.startswith("Ambiguous value for argument"):
-        typed = text.partition("'")[2].rstrip("'")
-        return SettingsError(typed, "several values are for --multirun, which runs them all")
+        given = text.partition("'")[2].rstrip("'")
+        return SettingsError(given, "several values are for --multirun, which runs them all")
     if "is not in struct" in text or re.match("Key '.*' not in '", text):
         hint = "--cfg prints those that there are"
         return SettingsError(key, "there is no such setting with these choices", hint)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from cards.errors import InputError
 from cards.game import Game, load_game
 from command.checks import SettingsError, check_one_of
 
@@ -15,8 +14,8 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
     """The game of the group `game`, with its rule options. Raises SettingsError for an unknown game or option."""
     try:
         game = load_game(str(settings.get("name")), {k: v for k, v in settings.items() if k not in ("name", "reward")})
-    except InputError as error:
-        raise SettingsError(*error.args) from None
+    except ValueError as error:
+        raise SettingsError.of(error, "game") from None
     if "reward" in settings:
         check_one_of("game.reward", str(settings["reward"]), *game.rewards)
     return game

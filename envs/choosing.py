@@ -16,8 +16,9 @@ def game_of(name: str, options: Mapping[str, Any]) -> Game:
     """The game with these rule options. Raises ValueError, one line, that names an unknown or bad option."""
     try:
         return load_game(name, options)
-    except InputError as error:
-        raise InputError(error.key.removeprefix("game."), error.problem, error.hint) from None
+    except ValueError as error:
+        found = InputError.of(error, "game")
+        raise InputError(found.key.removeprefix("game."), found.problem, found.hint) from None
 
 
 def reward_of(game: Game, name: str | None) -> Reward:

@@ -5,6 +5,8 @@ checked against those before them: who leads, the score, and that nobody plays o
 every record could be played, 1 when one could not, 2 when the file could not be read.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -14,14 +16,16 @@ from contextlib import nullcontext
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cards.errors import InputError
 from cards.game import Game, UnknownGameError, load_game
-from cards.match_records import RecordedMatches
 from cards.records import check_names, field, read_records
 from command.line import example_text
 from command.progress import Progress
+
+if TYPE_CHECKING:
+    from cards.match_records import RecordedMatches
 
 LONGEST_ERROR = 400
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
@@ -37,6 +41,8 @@ def replay_file(path: Path) -> Iterator[dict[str, Any]]:
 
 def replay_records(path: Path) -> Iterator[tuple[dict[str, Any] | ValueError, dict[str, Any]]]:
     """The records of a file with what `replay_file` says of each. It is read once: it may be a pipe."""
+    from cards.match_records import RecordedMatches  # with Numba, for which --help does not wait
+
     matches = RecordedMatches()
     for line, record in read_records(path):
         yield record, {"line": line, **_result(record, matches)}

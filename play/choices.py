@@ -11,7 +11,6 @@ import yaml
 
 from cards import champions
 from cards.champions import CHAMPION
-from cards.errors import InputError
 from cards.game import Game, load_game
 from cards.kinds import player_names
 from command.checks import MAX_SEED, SettingsError
@@ -186,8 +185,8 @@ class Choices:
             self._game = self._game.configure(options)
         except yaml.YAMLError:
             raise SettingsError(f"game.{name}", f"a number or a word, not {text!r}") from None
-        except InputError as error:
-            raise SettingsError(*error.args) from None
+        except ValueError as error:
+            raise SettingsError.of(error, "game") from None
         self._options = options
 
     def _check_typed(self, key: str, text: str) -> None:

@@ -1,5 +1,7 @@
 """Settings of all tests, and the net under them: time limits, and no process that outlives its test."""
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
@@ -7,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -17,6 +20,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from tests import processes
 from tests.chips import CHIPS, Chip, emulated_chip
 from tests.limits import seconds
+
+if TYPE_CHECKING:
+    from tests.train.runs import TrainedRuns
 
 # Compiled functions take their time at the first call, and shared machines at any.
 settings.register_profile("busso", deadline=None, derandomize=True)
@@ -120,3 +126,13 @@ def chip(request: pytest.FixtureRequest) -> Iterator[Chip]:
     """A test that asks for it runs once on every kind of CPU."""
     with emulated_chip(request.param) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def trained_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TrainedRuns:
+    """`trained_run(*overrides)` is the folder of a finished small run, a copy: equal ones are trained once."""
+    from tests.train.runs import TrainedRuns  # PyTorch and Hydra, for those who need a run
+
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if hasattr(request.config, "workerinput") else base
+    return TrainedRuns(shared / "trained", tmp_path_factory.mktemp("runs"))

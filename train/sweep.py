@@ -65,11 +65,8 @@ def task_of_array(index: int, count: int, overrides: Sequence[str]) -> SweepRun:
     if not (count == len(runs) and 0 <= index < count):
         sizes = [len({run.values[key] for run in runs}) for key in runs[0].values]
         grid = " x ".join(f"{key}: {size}" for key, size in zip(runs[0].values, sizes, strict=True))
-        raise SettingsError(
-            "--array",
-            f"the grid has {prod(sizes)} combinations ({grid}), the array has {count} tasks",
-            f"submit with --array=0-{len(runs) - 1}",
-        )
+        problem = f"the grid has {prod(sizes)} combinations ({grid}), the array has {count} tasks"
+        raise SettingsError("--array", problem, f"submit with --array=0-{len(runs) - 1}")
     return runs[index]
 
 

@@ -12,21 +12,20 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from command.as_hydra import with_values
 from command.checks import SettingsError
 from command.line import run_command, settings_of
 from command.progress import Progress
 from command.quoting import in_quotes
-from evaluate.recorded import Damaged, Recorded, recorded_hands
-from evaluate.review.grader import Grader, grader_of
-from evaluate.review.page import page
-from evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, decided, tallies
 from evaluate.review.settings import HTML, JSON, ReviewSettings
-from evaluate.review.text import json_lines, text
 from train.run.device import choose_device
+
+if TYPE_CHECKING:
+    from evaluate.recorded import Damaged, Recorded
+    from evaluate.review.grader import Grader
+    from evaluate.review.reviewed import Decision, Reviewed
 
 _MOST_ERRORS = 10  # that are said one by one; all of them are in the review
 EXAMPLE = "python -m evaluate.review games.jsonl format=html to=review.html"
@@ -54,6 +53,10 @@ def _as_setting(argument: str) -> str:
 
 def run(settings: ReviewSettings) -> int:
     """Grade what is in the file, write the review, and return the exit code."""
+    import torch  # for which --help and --cfg do not wait
+
+    from evaluate.recorded import Damaged
+
     torch.set_num_threads(1)  # small batches: threads would only wait for one another
     _check_target(settings)
     there = _read(settings)
@@ -89,6 +92,8 @@ def _check_target(settings: ReviewSettings) -> None:
 
 
 def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
+    from evaluate.recorded import Recorded, recorded_hands
+
     found: list[Recorded | Damaged] = []
     hands = 0
     for each in recorded_hands(Path(settings.file)):
@@ -106,6 +111,9 @@ def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
 
 
 def _graders(settings: ReviewSettings, there: Sequence[Recorded | Damaged]) -> dict[str, Grader]:
+    from evaluate.recorded import Recorded
+    from evaluate.review.grader import grader_of
+
     device, found = choose_device(settings.device), dict[str, Grader]()
     for each in there:
         if isinstance(each, Recorded):
@@ -132,13 +140,17 @@ def _review(
     reviewed: list[Reviewed],
 ) -> None:
     """Grade hand by hand into `reviewed`, so that whatever ends it leaves whole ones."""
+    from evaluate.recorded import Damaged, Recorded
+    from evaluate.review.reviewed import ReviewedHand, decided
+
     moves = sum(len(each.hand.moves) for each in there if isinstance(each, Recorded))
     with Progress("grading", moves, "moves") as progress:
         for each in there:
             if isinstance(each, Damaged):
                 reviewed.append(each)
                 continue
-            decisions, forced = list[Decision](), Counter[int]()
+            decisions: list[Decision] = []
+            forced: Counter[int] = Counter()
             seats = [seat for seat in range(_taken(each)) if settings.seats is None or seat in settings.seats]
             for number, move in enumerate(each.hand.moves):
                 if move.seat in seats:
@@ -150,8 +162,13 @@ def _review(
 
 
 def _write(settings: ReviewSettings, reviewed: Sequence[Reviewed]) -> None:
+    from evaluate.review.reviewed import tallies
+    from evaluate.review.text import json_lines, text
+
     summary = tallies(reviewed)
     if settings.format == HTML:
+        from evaluate.review.page import page
+
         found = page(reviewed, summary, settings.show, f"Review of {Path(settings.file).name}")
     else:
         lines = json_lines if settings.format == JSON else text

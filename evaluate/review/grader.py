@@ -19,12 +19,13 @@ from command.game import game_defaults
 from evaluate.players import load_player
 from evaluate.review.advisers import THE_ONE, Adviser, Exact, adviser_of, worths_by
 from evaluate.review.grading import Judged, Limits, judged_of, limits_of
+from evaluate.review.settings import AUTO
 from train.dqn import champion
 from train.dqn.frozen import load_learned
 from train.dqn.named import TABLES, file_of
 from train.run import checkpoint
 
-AUTO, EXACT, CHEATING, SEARCH = "auto", "exact", "cheating", "search"
+EXACT, CHEATING, SEARCH = "exact", "cheating", "search"
 _SMALL = (EXACT,)
 # In their order: the first that can judge a game with its options does.
 DEFAULTS = {
@@ -89,7 +90,7 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
         try:
             adviser = _adviser(game, name, device)
         except UserError as error:
-            problem = SettingsError(*error.args)
+            problem = SettingsError.of(error, "by")
         else:
             return Grader(name, adviser, _limits(game, adviser, limits))
     raise problem

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from command.checks import MAX_DEALS, SettingsError, check_one_of, check_range, require
-from evaluate.review.grader import AUTO
 
+AUTO = "auto"  # of `by`
 TEXT, JSON, HTML = "text", "json", "html"
 ALL, MISTAKES, SUMMARY = "all", "mistakes", "summary"
 

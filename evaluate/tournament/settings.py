@@ -7,7 +7,6 @@ from itertools import combinations, permutations
 from typing import Any
 
 from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
-from cards.errors import InputError
 from cards.game import Game
 from cards.kinds import parse_spec, same_spelling
 from command.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_one_of, check_range, require
@@ -103,7 +102,7 @@ def pairs_of(settings: TournamentSettings, game: Game) -> list[Pair]:
             raise SettingsError("match", error, "null plays single games") from None
     try:
         seatings(game, settings.seating)
-    except InputError as error:
-        raise SettingsError(*error.args) from None
+    except ValueError as error:
+        raise SettingsError.of(error, "seating") from None
     both_ways = settings.seating == ONE_AGAINST_MANY
     return list((permutations if both_ways else combinations)(settings.players, 2))

@@ -19,13 +19,14 @@ from tests.bench import (
     scaling,
     small_games,
     spike,
+    start_up,
     threads,
     tressette,
 )
 from tests.bench.guard import MEASURING, guard
 from tests.bench.runs import repeat
 
-MODULES = (tressette, peers, threads, device, memory, spike, small_games, cluster, scaling, environments)
+MODULES = (tressette, peers, threads, device, memory, spike, small_games, cluster, scaling, environments, start_up)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,10 +7,10 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.bench import figures, memory, peers, threads, timing, tressette
+from tests.bench import figures, memory, peers, start_up, threads, timing, tressette
 from tests.bench.figures import Figure, Guarded
 
-# What measures the guarded figures, each in a few seconds to half a minute.
+# What measures the guarded figures, each in a few seconds to a minute.
 MEASURING: tuple[Callable[[], None], ...] = (
     tressette.rollout,
     tressette.update,
@@ -18,6 +18,8 @@ MEASURING: tuple[Callable[[], None], ...] = (
     memory.checkpoint_stop,
     threads.run_on_threads_over_local,
     peers.cleanrl_ratio,
+    start_up.start_up,
+    start_up.start_of_training,
 )
 GUARDED = (
     Guarded("rollout_over_forward"),
@@ -28,6 +30,13 @@ GUARDED = (
     Guarded("checkpoint_stop_over_copy", any_chip=True),
     Guarded("run_on_threads_over_local"),
     Guarded("cleanrl_ratio"),
+    Guarded("start_of_rule_tournament"),
+    Guarded("start_of_champion_tournament"),
+    Guarded("start_of_replay"),
+    Guarded("start_of_table"),
+    Guarded("first_hint"),
+    Guarded("first_update_local_over_imports"),
+    Guarded("first_update_ray_over_imports"),
 )
 ATTEMPTS = 3  # noise only ever makes a figure worse: what has fallen is measured again
 

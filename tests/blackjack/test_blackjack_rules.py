@@ -250,7 +250,7 @@ GOOD = {
     [
         ({"decks": 12}, "decks", "infinite or 1 to 8"),
         ({"player": ["9"]}, "player", "1 cards, a hand begins with 2"),
-        ({"player": ["9", "1"]}, "player", "card 2: '1' is not a card"),
+        ({"player": ["9", "1"]}, "player: card 2", "'1'"),
         ({"player": ["9", "2", "K", "5"]}, "player", "card 4 is drawn at 21"),
         ({"player": ["A", "K", "5"]}, "player", "card 3 is drawn at 21"),
         ({"player": ["A", "K"]}, "dealer", "card 3 is drawn although the deal has decided the game"),

@@ -231,6 +231,18 @@ def test_a_folder_that_cannot_be_written_costs_time_alone(
     assert store.problem is not None and str(tmp_path) in store.problem
 
 
+def test_a_folder_that_can_only_be_read_is_read(kept: code_store.CodeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_again()
+
+    def read_only(path: Path, data: bytes) -> int:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "write_bytes", read_only)
+    other = njit(lambda x: x + 3)
+    assert other(1) == 4 and kept.problem is not None
+    assert made_again() == 0
+
+
 def test_a_full_disk_costs_time_alone(
     kept: code_store.CodeStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -24,18 +24,18 @@ def test_loaded_games_carry_their_options() -> None:
 def test_one_action_for_each_game() -> None:
     states = TOY.deal(np.arange(3, dtype=np.uint64))
     for actions in (np.zeros(2, np.uint8), np.zeros(3, np.int64)):
-        with pytest.raises(ValueError, match="3 games to move need as many uint8"):
+        with pytest.raises(ValueError, match="3 games"):
             TOY.apply(states, actions)
 
 
 def test_games_that_are_not_there() -> None:
     states = TOY.deal(np.arange(3, dtype=np.uint64))
     for games in ([3], [-1], [0, 10**6]):
-        with pytest.raises(ValueError, match="there is no such game in the batch"):
+        with pytest.raises(ValueError, match="no such game"):
             TOY.legal(states, np.array(games))
 
 
 def test_foreign_states() -> None:
     states = load_game("tressette").deal(np.arange(3, dtype=np.uint64))
-    with pytest.raises(ValueError, match="these are not states of toy"):
+    with pytest.raises(ValueError, match="states of toy"):
         TOY.legal(states)

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cards.errors import InputError
 from cards.game import load_game
 from cards.play import named_player, play
 from cards.splitmix import stream
 from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of, save_policy
+from tests.errors import error_about
 from tressette import GAME as TRESSETTE
 
 GAME = load_game("spike")
@@ -101,5 +103,5 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
 
 
 def test_a_game_without_numbered_states() -> None:
-    with pytest.raises(ValueError, match="tressette has no numbered states"):
+    with error_about(InputError, "tressette"):
         numbering_of(TRESSETTE)

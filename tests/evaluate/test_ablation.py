@@ -1,9 +1,9 @@
 """What each part of a recipe is worth: the runs of a study, and its table."""
 
 import json
+import os
 import signal
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,8 @@ from command.compose import compose
 from evaluate import ablation
 from evaluate.ablation import AblationSettings
 from tests.errors import error_about, key_of
-from tests.limits import seconds, until
+from tests.limits import until
+from train.__main__ import main as train
 
 SMALL = [
     "common=['network.hidden=[8]','learner.batch_size=32','learner.learning_starts=100','replay.capacity=20000']",
@@ -34,21 +35,29 @@ def settings(*overrides: str) -> AblationSettings:
 
 
 def test_every_row_of_the_shipped_study_can_be_trained() -> None:
-    planned = ablation.trials(settings())
-    assert len(planned) == 3 * len(settings().rows)
+    planned = ablation.trials(settings("seeds=[1]"))
+    assert len(planned) == len(settings().rows)
     by_row = {trial.row: trial.settings for trial in planned}
     recipe = by_row.pop("recipe")
     assert recipe.network.symmetric and recipe.rollout.kind == "local"
     for name, row in by_row.items():
         parts = [(each.network, each.learner, each.replay, each.game, each.behaviour) for each in (row, recipe)]
         assert parts[0] != parts[1], name
-    assert len({str(trial.settings.folder) for trial in planned}) == len(planned)
+    every_seed = [*planned, *ablation.trials(settings("only=[recipe,double]", "seeds=[2,3]"))]
+    assert len({str(trial.settings.folder) for trial in every_seed}) == len(planned) + 4
 
 
 def test_a_study_is_trained_gone_on_with_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three of its four runs are there, as if it had been stopped before the last."""
     rows = "only=[recipe,double]"
+    *first, last = ablation.trials(settings(*small(tmp_path, rows), "seeds=[1,2]"))
+    for trial in first:
+        assert train(trial.overrides) == 0
+    assert all(map(ablation.finished, first)) and not ablation.finished(last)
+    capsys.readouterr()
     assert ablation.main([*small(tmp_path, rows), "seeds=[1,2]", "jobs=2"]) == 0
-    table = capsys.readouterr().out
+    table, said = capsys.readouterr()
+    assert "4 runs, 3 of them finished" in said or "4 of 4" in said
     found = json.loads((tmp_path / "tressette.json").read_text())["results"]
     assert table == (tmp_path / "tressette.md").read_text()
     shares = [found["recipe"][seed]["random"]["win_rate"][0] for seed in ("1", "2")]
@@ -61,16 +70,21 @@ def test_a_study_is_trained_gone_on_with_and_shown(tmp_path: Path, capsys: pytes
 
 
 @pytest.mark.timeout(300)
-def test_a_signal_stops_its_runs(tmp_path: Path) -> None:
+def test_a_signal_stops_its_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also one that came to the command alone; no run is left behind, none that waited begins, and none has failed."""
     given = [*small(tmp_path, "only=[recipe,double]", "seeds=[1,2]", "jobs=1"), "episodes=1000000"]
-    command = [sys.executable, "-m", "evaluate.ablation", *given]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     log = tmp_path / "tressette" / "recipe,seed=1" / "train.log"
-    until("the first update", lambda: log.exists() and "first update" in log.read_text(), 90)
-    process.send_signal(signal.SIGTERM)
-    table, said = process.communicate(timeout=seconds(60))
-    assert process.returncode == 143 and not table
+
+    def interrupt() -> None:
+        until("the first update", lambda: log.exists() and "first update" in log.read_text(), 90)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with ThreadPoolExecutor() as other:
+        interrupted = other.submit(interrupt)
+        assert ablation.main(given) == 143
+        interrupted.result()
+    table, said = capsys.readouterr()
+    assert not table
     assert "stopped: 0 of 4 runs are finished; the same command goes on" in said and "failed" not in said
     assert list((log.parent / "checkpoints").glob("episode_*.pt"))
     assert [path.name for path in (tmp_path / "tressette").iterdir()] == ["recipe,seed=1"]
@@ -111,7 +125,7 @@ def test_a_run_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("override", "key"),
     [
-        ("+rows.bad=['learner.lr=-1']", "rows.bad"),
+        ("+rows.bad=['learner.lr=-1'] only=[bad]", "rows.bad"),
         ("rows.recipe=['seed=3']", "rows.recipe"),
         ("seeds=[1,1]", "seeds"),
         ("only=[recipe,tripple]", "only"),
@@ -119,5 +133,5 @@ def test_a_run_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_bad_settings_are_one_line(override: str, key: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ablation.main([override]) != 0
+    assert ablation.main(override.split(" ")) != 0
     assert key_of(capsys.readouterr().err) == key

@@ -14,8 +14,7 @@ from cards.splitmix import stream
 from evaluate.against_exact import measure, visits
 from evaluate.solution import Solved, solve
 from evaluate.solve import main
-from tests.train.runs import small
-from train.__main__ import main as train
+from tests.train.runs import TrainedRuns
 from train.dqn.frozen import load_network
 from train.run import checkpoint
 from train.tabular.algorithms import action_values, evaluate_policy, expected_reward, policy_iteration
@@ -77,13 +76,11 @@ def test_visits_are_those_of_games(solved: Solved) -> None:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(trained_run: TrainedRuns) -> Path:
     """A small DQN run of Blackjack."""
-    folder = tmp_path_factory.mktemp("runs")
     more = ["game=blackjack", "episodes=8192", "rollout.games=512", "evaluation.opponents=[hit_below_17]"]
     often = ["log_every_episodes=2048", "evaluation.every_episodes=4096", "checkpoint.every_episodes=4096"]
-    assert train(small(folder, *more, *often)) == 0
-    return folder / "blackjack" / "small"
+    return trained_run(*more, *often)
 
 
 def test_a_network_beside_the_exact_table(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from evaluate.tournament.__main__ import main as tournament
 from play.choices import offered_players
 from play.players import seated_player
 from tests.errors import error_about, key_of
-from tests.train.runs import settings, small
+from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main as train
 from train.dqn import champion
 from train.dqn.frozen import check_players
@@ -35,10 +35,8 @@ MOST_BYTES = 4_000_000  # of all of them
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = tmp_path_factory.mktemp("champions")
-    assert train(small(runs, "evaluation.every_episodes=1000")) == 0
-    return runs / "tressette" / "small"
+def run(trained_run: TrainedRuns) -> Path:
+    return trained_run()
 
 
 @pytest.fixture(scope="module")

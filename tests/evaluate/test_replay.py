@@ -21,7 +21,7 @@ GOOD = json.loads(RECORDS.read_text().splitlines()[0])
 
 def replay(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "evaluate.replay", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, **options)
+    return subprocess.run(command, cwd=ROOT, check=False, **options)
 
 
 def results(tmp_path: Path, *lines: bytes | dict[str, Any]) -> list[dict[str, Any]]:
@@ -30,10 +30,9 @@ def results(tmp_path: Path, *lines: bytes | dict[str, Any]) -> list[dict[str, An
     return list(replay_file(path))
 
 
-def test_good_and_broken_records_from_the_command_line() -> None:
-    done = replay(RECORDS)
-    assert done.stdout.decode() == EXPECTED.read_text()
-    assert (done.returncode, done.stderr) == (1, b"")
+def test_good_and_broken_records_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(RECORDS)]) == 1
+    assert capsys.readouterr() == (EXPECTED.read_text(), "")
 
 
 def test_good_records_alone_succeed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,14 +66,21 @@ def test_without_a_file_the_usage_is_shown(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
+    """In a process, as the next."""
     path = tmp_path / "many.jsonl"
     path.write_text("[]\n" * 50_000)
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "evaluate.replay", str(path)]
-    done = subprocess.run(command, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, check=False)
+    done = replay(path, stdout=write, stderr=subprocess.PIPE)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_process_prints_and_counts_errors(tmp_path: Path) -> None:
+    path = tmp_path / "broken.jsonl"
+    path.write_text("[]\n")
+    done = replay(path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr, json.loads(done.stdout)["line"]) == (1, b"", 1)
 
 
 @pytest.mark.parametrize(

@@ -17,25 +17,19 @@ from evaluate.reports.of_runs import kinds_of
 from evaluate.reports.runs import Run, load_run, same_but_for_the_seed, seeds_beside
 from evaluate.reports.seeds import band, by_minutes
 from tests.errors import error_about, key_of
-from tests.train.runs import small
+from tests.train.runs import TrainedRuns, small
 from train.__main__ import main as train
 
 QUICK = ("games=24", "tricks=2", "measure=false")
 
 
-def trained(runs: Path, name: str, *more: str) -> Path:
-    arguments = small(runs, "evaluation.opponents=[random,greedy]", *more, f"name={name}")
-    assert train(arguments) == 0
-    return runs / "tressette" / name
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seeds of one kind, and one with another network."""
-    folder = tmp_path_factory.mktemp("runs")
-    trained(folder, "one")
-    trained(folder, "two", "seed=2")
-    trained(folder, "wide", "network.hidden=[48]", "learner.lr=2e-3")
+    folder, both = tmp_path_factory.mktemp("runs"), "evaluation.opponents=[random,greedy]"
+    trained_run(both, "name=one", runs=folder)
+    trained_run(both, "seed=2", "name=two", runs=folder)
+    trained_run(both, "network.hidden=[48]", "learner.lr=2e-3", "name=wide", runs=folder)
     return folder / "tressette"
 
 

@@ -20,9 +20,9 @@ from evaluate.search.choice import keep_better_half, resample
 from evaluate.search.player import SearchOptions, SearchPlayer
 from evaluate.search.simulator import Simulator
 from tests.errors import error_about
+from tests.train.runs import TrainedRuns
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME, names, table
-from train.__main__ import main as train
 from train.dqn.network import NetworkPlayer, QNetwork
 from tressette.cards import parse_card
 from tressette.rules import apply, begin, legal, over, points
@@ -203,12 +203,11 @@ def test_more_samples_mean_more_draws() -> None:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs, named after what they have learned."""
     folder = tmp_path_factory.mktemp("runs")
-    small = ["episodes=600", "rollout=local", "rollout.games=200", "network.hidden=[16]", "replay.capacity=20000"]
-    quick = ["learner.learning_starts=1000", "evaluation.deals=8", "evaluation.final_deals=8", f"runs={folder}"]
-    for name, reward in (("points", "points"), ("win", "win"), ("study", "study")):
-        assert train([*small, *quick, f"name={name}", f"game.reward={reward}"]) == 0
+    for reward in ("points", "win", "study"):
+        trained_run(f"name={reward}", f"game.reward={reward}", runs=folder)
     return folder / "tressette"
 
 

@@ -29,7 +29,8 @@ from evaluate.studies._spike_published import (
 from evaluate.studies._spike_wavering import Wavering
 from evaluate.studies.spike import Bench, play_row, table_row, variant_row
 from spike.cards import MATCH
-from tests.errors import key_of
+from tests.errors import error_about, key_of
+from tests.train.runs import TrainedRuns
 from train.__main__ import main
 from train.run.checkpoint import CheckpointError
 
@@ -37,24 +38,16 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The three runs of the study, with few games."""
-    folder = tmp_path_factory.mktemp("runs")
+    folder, few = tmp_path_factory.mktemp("runs"), ("games=20", "passes=2")
     for run in RUNS:
-        arguments = [
-            "algo=batch_q_learning",
-            "game=spike",
-            f"experiment={run}",
-            f"runs={folder}",
-            "games=20",
-            "passes=2",
-        ]
-        assert main(arguments) == 0
+        trained_run.of("algo=batch_q_learning", "game=spike", f"experiment={run}", *few, runs=folder)
     return folder
 
 
 def test_report(runs: Path, tmp_path: Path) -> None:
-    assert report.main(["study=spike", f"runs={runs}", f"folder={tmp_path}", "games=40"]) == 0
+    assert report.main(["study=spike", f"runs={runs}", f"folder={tmp_path}", "games=20"]) == 0
     text = (tmp_path / "report.md").read_text()
     assert "| study_2p_credits | random | 2 | +35.6 |" in text
     page = (tmp_path / "report.html").read_text()
@@ -178,7 +171,7 @@ def test_bad_tables_are_named(runs: Path, tmp_path: Path) -> None:
     table["12180050"] = 1
     path = tmp_path / "policy.json"
     path.write_text(json.dumps(table))
-    with pytest.raises(CheckpointError, match="12180050"):
+    with error_about(CheckpointError, path, "12180050"):
         load_player(load_game("spike"), str(path), CPU)
-    with pytest.raises(SettingsError, match="numbered states"):
+    with error_about(SettingsError, "players", str(path)):
         load_player(load_game("tressette"), str(path), CPU)

@@ -14,7 +14,7 @@ from command.checks import SettingsError
 from evaluate.players import load_player
 from evaluate.tournament.__main__ import main
 from tests.errors import error_about
-from train.__main__ import main as train
+from tests.train.runs import TrainedRuns
 from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
 from train.tabular.algorithms import evaluate_policy, expected_reward
@@ -25,13 +25,13 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small runs: Q-learning of both games, and the values of a policy of Blackjack."""
     folder = tmp_path_factory.mktemp("runs")
-    small = ["episodes=300000", "log_every_episodes=100000", f"runs={folder}"]
-    for arguments in (["game=blackjack"], ["game=sette_mezzo"]):
-        assert train(["algo=q_learning", *arguments, *small, "name=q"]) == 0
-    assert train(["algo=td", "game=blackjack", *small, "name=td"]) == 0
+    few = ("episodes=300000", "log_every_episodes=100000")
+    for game in ("blackjack", "sette_mezzo"):
+        trained_run.of("algo=q_learning", f"game={game}", *few, "name=q", runs=folder)
+    trained_run.of("algo=td", "game=blackjack", *few, "name=td", runs=folder)
     return folder
 
 

@@ -144,7 +144,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "game.seats: ": {"game": {"name": "spike", "seats": None}},
     "hands: missing": {"hands": []},
     "there is no action 77": {"hands": [[77]]},
-    "seat 0 of tressette": {"hands": [[0, 0]]},
+    "may not play it": {"hands": [[0, 0]]},
 }
 
 

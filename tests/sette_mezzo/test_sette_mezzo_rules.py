@@ -11,7 +11,7 @@ from cards.splitmix import stream
 from sette_mezzo import GAME
 from sette_mezzo.cards import HANDS, RANK_TEXT, VALUES, kind_of, parse_card
 from sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS
-from sette_mezzo.rules import HIT, STICK, apply, begin, deal, draw, give_player, legal, over, returns
+from sette_mezzo.rules import HIT, STICK, apply, begin, deal, draw, give_opponent, give_player, legal, over, returns
 from sette_mezzo.rules import result as result_of
 from tests.errors import error_about
 
@@ -124,6 +124,13 @@ def test_draws_are_without_replacement() -> None:
         assert (state["taken"] == 4).all()
 
 
+def test_what_either_has_drawn_is_gone_from_the_deck() -> None:
+    state = state_with("2FA", "R")
+    give_opponent(state[0], parse_card("R"))
+    gone = {card: int(state["taken"][0, parse_card(card)]) for card in "A2FCR"}
+    assert gone == {"A": 1, "2": 1, "F": 1, "C": 0, "R": 2} and state["taken"].sum() == 5
+
+
 def test_observation() -> None:
     bits = unpack(GAME.observe(state_with("2FA", "R")), GAME.bits)[0]
     assert bits[SCORE : SCORE + 17].nonzero()[0].tolist() == [7]
@@ -163,7 +170,7 @@ GOOD = {"game": "sette_mezzo", "limit": 5, "player": ["2", "4"], "opponent": ["3
         ({"limit": "five"}, "limit", "0.5 to 7.5"),
         ({"player": []}, "player", "0 cards, a hand begins with 1"),
         ({"player": "2"}, "player", "not a list"),
-        ({"player": ["8"]}, "player", "card 1: '8' is not a card"),
+        ({"player": ["8"]}, "player: card 1", "'8'"),
         ({"player": ["7", "7", "A"]}, "player", "card 3 is drawn after going over"),
         ({"player": ["F"] * 4}, "player, opponent", "F is drawn 6 times of 4"),
         ({"opponent": ["3", "F"]}, "opponent", "the game is not over"),

@@ -2,16 +2,21 @@
 
 import hashlib
 import io
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock
 from torch import Tensor
 
 from command.compose import compose
 from train.run import checkpoint
 from train.run.columns import Columns
 from train.settings.dqn import TrainSettings
+
+FINISHED = "finished"  # the file beside a run that nobody trains any more
 
 SMALL = (
     "rollout=local",
@@ -49,6 +54,44 @@ def small(runs: Path, *overrides: str) -> list[str]:
 def settings(runs: Path, *overrides: str) -> TrainSettings:
     """The same as settings."""
     return compose(TrainSettings, "train", small(runs, *overrides))
+
+
+class TrainedRuns:
+    """Runs of `python -m train`, each trained once in a session, by whichever worker of pytest asks first.
+
+    They lie in `shared`. Who asks gets a copy, in a new folder below `own`, and may change it.
+    """
+
+    def __init__(self, shared: Path, own: Path) -> None:
+        self._shared, self._own = shared, own
+        self._copies = 0
+
+    def __call__(self, *overrides: str, runs: Path | None = None) -> Path:
+        """The folder of a run of DQN with the settings of `small`; it is put into `runs` if that is given."""
+        return self.of(*SMALL, "name=small", *overrides, runs=runs)
+
+    def of(self, *arguments: str, runs: Path | None = None) -> Path:
+        """The folder of the run that this command trains, `GAME/NAME` in `runs` or in a new folder."""
+        there = self._trained(arguments)
+        self._copies += 1
+        into = self._own / str(self._copies) if runs is None else runs
+        (config,) = there.glob("*/*/config.yaml")
+        folder = into / config.parent.relative_to(there)
+        shutil.copytree(config.parent, folder)
+        return folder
+
+    def _trained(self, arguments: tuple[str, ...]) -> Path:
+        name = hashlib.sha256(json.dumps(arguments).encode()).hexdigest()[:16]
+        folder = self._shared / name
+        self._shared.mkdir(parents=True, exist_ok=True)
+        with FileLock(self._shared / f"{name}.lock"):
+            if not (folder / FINISHED).exists():
+                from train.__main__ import main
+
+                shutil.rmtree(folder, ignore_errors=True)  # of a worker that was killed
+                assert main([*arguments, f"runs={folder}"]) == 0, arguments
+                (folder / FINISHED).touch()
+        return folder
 
 
 def whole(columns: Columns) -> list[Tensor]:

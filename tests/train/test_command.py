@@ -177,14 +177,17 @@ def start(runs: Path, *overrides: str) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signal_leaves_a_checkpoint_and_a_clear_line(tmp_path: Path, number: int, code: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
+def test_signal_leaves_a_checkpoint_and_a_clear_line(
+    tmp_path: Path, number: int, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a process; what each signal does to any kind of run is in `test_runner.py`."""
     process = start(tmp_path)
     # Meanwhile the folder is taken.
-    command = [sys.executable, "-m", "train", *small(tmp_path, "episodes=1000000")]
-    second = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert second.returncode == 2 and "another process is using this run" in second.stderr
-    assert "Traceback" not in second.stderr
+    assert main(small(tmp_path, "episodes=1000000")) == 2
+    assert "another process is using this run" in message(capsys)
     process.send_signal(number)
     _, text = process.communicate(timeout=seconds(60))
     assert process.returncode == code
@@ -214,6 +217,7 @@ def test_early_usr1_waits_a_second_term_is_harmless_and_ctrl_c_ends_at_once() ->
     assert found.stdout == "still here 75\n" and found.returncode == 130
 
 
+@pytest.mark.slow
 def test_usr1_after_progress(tmp_path: Path) -> None:
     process = start(tmp_path)
     process.send_signal(signal.SIGUSR1)

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from tests.train.runs import SMALL, equal
+from tests.train.runs import SMALL, TrainedRuns, equal
 from train.__main__ import main
 from train.dqn.trainer import Trainer as DqnTrainer
 from train.run import checkpoint
@@ -38,8 +39,12 @@ class Kind:
     raise_more: str
     idle_codes: tuple[int, ...]  # of starts in a row that USR1 ends before they got anywhere
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return (f"game={self.game}", *self.settings, "name=small")
+
     def train(self, runs: Path, *more: str) -> int:
-        return main([f"game={self.game}", *self.settings, f"runs={runs}", "name=small", *more])
+        return main([*self.arguments, f"runs={runs}", *more])
 
     def folder(self, runs: Path) -> Path:
         return runs / self.game / "small"
@@ -56,17 +61,9 @@ EveryKind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kind], Path]:
+def uninterrupted(trained_run: TrainedRuns) -> Callable[[Kind], Path]:
     """Parent folder of a run of each kind from its first step to its last."""
-    done: dict[Kind, Path] = {}
-
-    def runs(kind: Kind) -> Path:
-        if kind not in done:
-            done[kind] = tmp_path_factory.mktemp("whole")
-            assert kind.train(done[kind]) == 0
-        return done[kind]
-
-    return runs
+    return cache(lambda kind: trained_run.of(*kind.arguments).parents[1])
 
 
 @contextmanager

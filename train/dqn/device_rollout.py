@@ -131,11 +131,8 @@ def on_the_device(games: int) -> Iterator[None]:
     except Exception as error:
         if "out of memory" not in str(error).lower().replace("_", " "):  # PyTorch's words, or Numba's
             raise
-        raise SettingsError(
-            "rollout.games",
-            f"{games:,} games at a time do not fit on the GPU beside what is there",
-            "lower it, or replay.capacity",
-        ) from error
+        problem = f"{games:,} games at a time do not fit on the GPU beside what is there"
+        raise SettingsError("rollout.games", problem, "lower it, or replay.capacity") from error
 
 
 class DeviceBackend(LocalBackend):

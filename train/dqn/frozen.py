@@ -155,7 +155,7 @@ def _table_player(game: Game, path: Path, key: str) -> TablePlayer:
     try:
         return TablePlayer(numbering_of(game).number, load_policy(path, game))
     except PolicyFileError as error:
-        raise CheckpointError(*error.args) from None
+        raise CheckpointError.of(error, str(path)) from None
     except ValueError as error:
         raise SettingsError(key, InputError(path, error)) from None
 

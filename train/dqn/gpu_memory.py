@@ -35,11 +35,8 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
         lower = "rollout.games or rollout.blocks" if blocks > rest / 2 else "learner.batch_size"
         raise SettingsError(lower, f"learning and playing take {taken}, but {has}", "lower it, or say device=cpu")
     fits = room - room % 10 ** (len(str(room)) - 2)
-    raise SettingsError(
-        "replay.capacity",
-        f"{capacity:,} transitions take {capacity * each / GB:.1f} GB, all else {taken}, but {has}",
-        f"say replay.capacity={fits}",
-    )
+    problem = f"{capacity:,} transitions take {capacity * each / GB:.1f} GB, all else {taken}, but {has}"
+    raise SettingsError("replay.capacity", problem, f"say replay.capacity={fits}")
 
 
 def buffer_bytes(game: Game, settings: TrainSettings) -> float:

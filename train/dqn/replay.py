@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cards.errors import InputError
 from train.dqn.priorities import Priorities
 from train.dqn.ring import RingColumns, RingGuard
 from train.dqn.transitions import Transitions
@@ -166,9 +167,9 @@ class ReplayBuffer:
         rows = as_columns(state["rows"])
         priorities = state["priorities"] if "priorities" in state else state["tree"]  # as older versions had it
         if state["capacity"] != self.capacity or (priorities is None) != (self._priorities is None):
-            raise ValueError("replay: the checkpoint was made with other replay settings")
+            raise InputError("replay", "the checkpoint was made with other replay settings")
         if rows.kinds[0].shape != self._data.observation.shape[1:]:
-            raise ValueError("replay: the checkpoint holds observations of another size, as an older version made them")
+            raise InputError("replay", "the checkpoint holds observations of another size, of an older version")
         self.bootstraps = state["bootstraps"]
         self._restore_generator(state["generator"].cpu(), state["inserted"])
         self._greatest.copy_(state["greatest"])

@@ -70,9 +70,7 @@ def _against(overrides: Sequence[str], settings: TrainSettings) -> TrainSettings
     against_one = f"experiment={BEST_RESPONSE}" in overrides
     if settings.opponent is None:
         if against_one:
-            raise SettingsError(
-                "opponent", f"experiment={BEST_RESPONSE} learns against one player", "say opponent=PLAYER"
-            )
+            raise SettingsError("opponent", f"experiment={BEST_RESPONSE} needs one player", "say opponent=PLAYER")
         return settings
     given = {each.lstrip("+~").partition("=")[0].partition("@")[0] for each in overrides}
     if any(key.partition("[")[0].partition(".")[0] == "behaviour" for key in given):

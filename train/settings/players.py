@@ -64,8 +64,5 @@ def check_policies(game: Game, players: Sequence[str]) -> None:
     policies = ["random", *game.policies]
     for player in players:
         if player not in policies:
-            raise SettingsError(
-                "behaviour.mix",
-                f"rollout=device plays {', '.join(policies)} beside the network, and not {player}",
-                "say rollout=threads",
-            )
+            problem = f"rollout=device plays {', '.join(policies)} beside the network, and not {player}"
+            raise SettingsError("behaviour.mix", problem, "say rollout=threads")

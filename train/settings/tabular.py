@@ -40,9 +40,7 @@ class TabularSettings(RunSettings):
         if evaluates and self.policy is None:
             raise SettingsError("policy", f"{self.algo} evaluates a policy", "name one, as in policy=hit_below_14")
         if not evaluates and self.policy is not None:
-            raise SettingsError(
-                "policy", f"q_learning finds its own, so {self.policy!r} has no effect", "say policy=null"
-            )
+            raise SettingsError("policy", f"q_learning finds its own, not {self.policy!r}", "say policy=null")
         game = self.load_game()
         if game.model is None:
             raise SettingsError(

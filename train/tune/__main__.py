@@ -23,9 +23,6 @@ if __name__ == "__main__":
 from command.checks import SettingsError
 from command.compose import as_yaml
 from command.line import parse, run_command
-from train.dqn.divergence import DivergedError
-from train.dqn.frozen import check_players
-from train.run.folder import RunInUseError
 from train.settings.dqn import TrainSettings
 from train.tune.settings import Search, search_of
 
@@ -53,6 +50,8 @@ def _main(arguments: Sequence[str]) -> int:
         print(found + as_yaml(search.settings) + as_yaml(search.base), end="")
         return 0
     if isinstance(search.base, TrainSettings):
+        from train.dqn.frozen import check_players  # with PyTorch, for which --help does not wait
+
         check_players(search.base)
     return _tune(search)
 
@@ -73,6 +72,9 @@ def _tune(search: Search) -> int:
 
 def _run_trials(study: Study, stop: StopRequest) -> int:
     """Trials until there are enough, or a signal comes; returns the exit code."""
+    from train.dqn.divergence import DivergedError
+    from train.run.folder import RunInUseError
+
     busy: set[int] = set()
     failures = 0
     while stop.signal is None and (trial := study.next_trial(busy)) is not None:

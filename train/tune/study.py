@@ -150,11 +150,8 @@ class Study:
             with self._lock:
                 yield
         except Timeout:
-            raise SettingsError(
-                self._folder,
-                f"another process has been choosing its trial for {LOCK_SECONDS:.0f} s",
-                "if there is none, delete .lock there",
-            ) from None
+            problem = f"another process has been choosing its trial for {LOCK_SECONDS:.0f} s"
+            raise SettingsError(self._folder, problem, "if there is none, delete .lock there") from None
 
     def _begin(self) -> None:
         """Keep what is searched, or compare it with what was when the study was begun."""

@@ -16,8 +16,7 @@ from evaluate.players import load_player
 from evaluate.tournament.__main__ import main
 from evaluate.tournament.settings import TournamentSettings
 from tests.errors import error_about, key_of
-from tests.train.runs import small
-from train.__main__ import main as train
+from tests.train.runs import TrainedRuns
 from train.dqn.named import fingerprint
 from train.run import checkpoint
 from tressette import GAME
@@ -53,10 +52,11 @@ def test_players_made_of_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert document["pairs"][0]["first"] == "seek(runs/x):samples=1"
 
 
-def test_another_file_is_another_player(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_file_is_another_player(
+    tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The journal would mix two networks of one name: it is told by what is in the file."""
-    assert train(small(tmp_path)) == 0
-    run = tmp_path / "tressette" / "small"
+    run = trained_run()
     before = fingerprint(GAME, str(run))
     assert len(before) == 64 and fingerprint(GAME, f"seek({run}):samples=1") == before
     assert fingerprint(GAME, "greedy") == fingerprint(GAME, "monte_carlo:samples=2") == ""

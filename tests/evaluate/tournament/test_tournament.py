@@ -4,8 +4,6 @@ import csv
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +16,11 @@ from cards.play import Actions, Decisions, Player, named_player
 from cards.splitmix import stream
 from command.checks import SettingsError
 from evaluate.players import load_player
+from evaluate.replay import replay_file
 from evaluate.tournament.__main__ import main
 from tests.chips import Chip
 from tests.errors import error_about, key_of
-from tests.train.runs import small
-from train.__main__ import main as train
+from tests.train.runs import TrainedRuns
 from train.dqn.network import NetworkPlayer
 from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
@@ -65,11 +63,9 @@ def test_swapped_players_give_the_mirrored_result() -> None:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(trained_run: TrainedRuns) -> Path:
     """A folder with one small trained run."""
-    folder = tmp_path_factory.mktemp("runs")
-    assert train(small(folder, "network.hidden=[32,32]")) == 0
-    return folder
+    return trained_run("network.hidden=[32,32]").parents[1]
 
 
 def test_tournament_writes_table_csv_json_and_games(
@@ -94,10 +90,7 @@ def test_tournament_writes_table_csv_json_and_games(
         assert float(row["first_won"]) == pair["first_won"] and int(row["deals"]) == 64
         assert pair["first_result"] + pair["second_result"] == pytest.approx(11)
         assert pair["margin"] == pytest.approx(pair["first_result"] - pair["second_result"])
-    replayed = subprocess.run(
-        [sys.executable, "-m", "evaluate.replay", str(out / "games.jsonl")], check=True, capture_output=True, text=True
-    )
-    points = [json.loads(line)["points"] for line in replayed.stdout.splitlines()]
+    points = [line["points"] for line in replay_file(out / "games.jsonl")]
     assert len(points) == 3 * 2 * 3 and all(sum(both) == 11 for both in points)
     # The records are the games that were counted: the last pair's first deal, both seatings.
     result = duel(GAME, named_player(GAME, "greedy"), named_player(GAME, "random"), stream(7, "tournament", 0, 64))
@@ -127,8 +120,7 @@ def test_one_against_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert there["first"] == back["second"] == "cautious" and there["second"] == back["first"] == "random"
     assert there["first_won"] > there["even"] == back["even"] == 0.25 > back["first_won"]
     assert len((tmp_path / "games.jsonl").read_text().splitlines()) == 2 * 2 * 4
-    replayed = [sys.executable, "-m", "evaluate.replay", str(tmp_path / "games.jsonl")]
-    assert subprocess.run(replayed, check=False, capture_output=True).returncode == 0
+    assert not any("error" in line for line in replay_file(tmp_path / "games.jsonl"))
 
 
 def test_seats_that_nobody_takes_are_not_played(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Rollouts on a device and those of `RolloutWorker`, compared row by row.
 
 `python -m tests.train.dqn.device_rollouts RUNS tressette 5` does it for rollouts of five games of Tressette, in Numba's
-simulator with NUMBA_ENABLE_CUDASIM=1.
+simulator with NUMBA_ENABLE_CUDASIM=1; with one more number for so many of its `VARIANTS`.
 """
 
 import sys
@@ -31,10 +31,10 @@ VARIANTS = {
 }
 
 
-def compare(runs: Path, game: str, games: int, device: torch.device) -> list[str]:
-    """Every variant: a full block, fewer games with other weights, and more than the block was made for."""
+def compare(runs: Path, game: str, games: int, device: torch.device, variants: int = 2) -> list[str]:
+    """So many variants: a full block, fewer games with other weights, and more than the block was made for."""
     done = []
-    for overrides in VARIANTS[game]:
+    for overrides in VARIANTS[game][:variants]:
         chosen = settings(runs, f"game={game}", "rollout=device", f"rollout.games={games}", *overrides)
         there, here = DeviceWorker(chosen, device), RolloutWorker(chosen, torch.device("cpu"))
         here.network.to_format(torch.float32)
@@ -91,5 +91,5 @@ def expect_same(found: Rollout, expected: Rollout) -> None:
 
 
 if __name__ == "__main__":
-    for compared in (compare, compare_duels):
-        print(*compared(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), torch.device("cpu")), sep="\n")
+    given = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), torch.device("cpu")
+    print(*compare(*given, *map(int, sys.argv[4:])), *compare_duels(*given), sep="\n")

@@ -10,7 +10,7 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
-from tests.train.runs import settings
+from tests.train.runs import TrainedRuns, settings
 from train.dqn.beginning import weights_to_begin_with, with_shape_of_start
 from train.settings.door import Chosen
 from train.settings.dqn import TrainSettings
@@ -19,10 +19,8 @@ SHAPES = ["network.hidden=[24]", "network.symmetric=true"]
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("first")
-    run(folder, *SHAPES, "episodes=64", "evaluation.every_episodes=1000")
-    return folder / "tressette" / "small"
+def first(trained_run: TrainedRuns) -> Path:
+    return trained_run(*SHAPES, "episodes=64", "evaluation.every_episodes=1000")
 
 
 def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:

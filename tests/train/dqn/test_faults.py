@@ -19,11 +19,10 @@ from tests.errors import key_of
 from tests.limits import seconds
 from tests.train.runs import equal, settings, small
 from tests.train.warm import train
-from train.__main__ import main
+from train.__main__ import main, make_backend
 from train.dqn.backend import BackendLostError, LocalBackend
-from train.dqn.cluster.rollouts import RayBackend
 from train.dqn.learner import Learner
-from train.dqn.rollout import Rollout, Weights
+from train.dqn.rollout import Rollout, RolloutRequest, Weights
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.folder import RunFolder
@@ -210,17 +209,35 @@ def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypa
     assert main(small(tmp_path, "learner.lr=1e-4", "episodes=64")) == 0
 
 
-def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+ON_ONE = {"threads": "rollout.blocks=1", "ray": "rollout.workers=1"}
+
+
+@pytest.mark.parametrize("kind", ["threads", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
+def test_a_learner_that_is_slow_holds_the_workers_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     """However slow it is, no more requests are out than fit, so the object store holds at most as many rollouts."""
     quick = Learner.update
     monkeypatch.setattr(Learner, "update", lambda learner: (time.sleep(0.02), quick(learner))[1])
-    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32", "episodes=100000")
+    chosen = settings(tmp_path, f"rollout={kind}", ON_ONE[kind], "rollout.games=32", "episodes=100000")
     out: list[int] = []
     due: list[int] = []
-    with RunFolder(chosen) as folder, closing(RayBackend(chosen)) as rollouts:
+    with RunFolder(chosen) as folder, closing(make_backend(chosen, CPU)) as rollouts:
         trainer = Trainer(chosen, folder, CPU, rollouts)
-        submit = rollouts.submit
-        monkeypatch.setattr(rollouts, "submit", lambda request: (submit(request), out.append(rollouts._out)))
+        submit, ready, before = rollouts.submit, rollouts.ready, [0]
+
+        def submitting(request: RolloutRequest) -> None:
+            submit(request)
+            before[0] += 1
+            out.append(before[0])
+
+        def taking(wait: bool) -> list[Rollout]:
+            done = ready(wait)
+            before[0] -= len(done)
+            return done
+
+        monkeypatch.setattr(rollouts, "submit", submitting)
+        monkeypatch.setattr(rollouts, "ready", taking)
 
         def update(count: int) -> None:
             Trainer._update(trainer, count)
@@ -228,7 +245,7 @@ def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypat
 
         monkeypatch.setattr(trainer, "_update", update)
         Runner(trainer, folder, lambda: len(due) > 200).run()
-    assert max(out) <= chosen.rollout.in_flight
+    assert 1 <= max(out) <= chosen.rollout.in_flight == 2
     per_rollout = 32 * 40 * chosen.learner.samples_per_insert / chosen.learner.batch_size
     # What one request pays for is the lead that playing may have; a second may come in while it is learned from.
     assert len(due) > 50 and max(due[20:]) <= 3 * per_rollout

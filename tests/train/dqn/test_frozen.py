@@ -15,7 +15,7 @@ from cards.play import PolicyPlayer
 from command.checks import SettingsError
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
-from tests.train.runs import settings, small
+from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.dqn.frozen import check_players, load_frozen, load_network, player_of
 from train.dqn.network import NetworkPlayer, QNetwork
@@ -28,11 +28,8 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run."""
-    runs = tmp_path_factory.mktemp("frozen")
-    run(runs, "evaluation.every_episodes=1000")
-    return runs / "tressette" / "small"
+def frozen(trained_run: TrainedRuns) -> Path:
+    return trained_run()
 
 
 def mix(**shares: Any) -> str:
@@ -154,7 +151,7 @@ def test_a_run_is_not_its_own_opponent(frozen: Path) -> None:
         ("evaluation.opponents=[./runs//x,runs/x]", "evaluation.opponents", ""),
         (mix(**{"runs/x": 0.5, "runs/x/": 0.5}), "behaviour.mix", ""),
         ("evaluation.opponents=[nobody]", "evaluation.opponents", "champion, or give a run folder"),
-        (mix(**{"search(runs/x)": 1.0}), "behaviour.mix", ""),
+        (mix(**{"search(runs/x)": 1.0}), "behaviour", ""),
     ],
 )
 def test_spellings(tmp_path: Path, given: str, key: str, hint: str) -> None:

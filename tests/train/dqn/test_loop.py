@@ -152,14 +152,15 @@ def test_a_resumed_run_of_spike_equals_an_uninterrupted_one_bit_for_bit(tmp_path
 
 
 DEEP = ("network.hidden=[32,32]", "network.dueling=true", "learner.double=true", "learner.ema_decay=0.9")
+SHORT = (*DEEP, "episodes=160")
 FIRST_PARTS = """
 import sys
 from pathlib import Path
 from tests.chips import CHIPS, emulated_chip
-from tests.train.dqn.test_loop import DEEP, run
+from tests.train.dqn.test_loop import SHORT, run
 for name in CHIPS:
     with emulated_chip(name):
-        run(Path(sys.argv[1]) / name, *DEEP, stop_after=64)
+        run(Path(sys.argv[1]) / name, *SHORT, stop_after=64)
 """
 
 
@@ -170,9 +171,9 @@ def test_on_every_chip_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path)
     wholes = {}
     for name in CHIPS:
         with emulated_chip(name):
-            wholes[name] = run(tmp_path / "whole" / name, *DEEP)
-            run(tmp_path / "parts" / name, *DEEP, stop_after=150)
-            assert differences(wholes[name], run(tmp_path / "parts" / name, *DEEP)) == [], name
+            wholes[name] = run(tmp_path / "whole" / name, *SHORT)
+            run(tmp_path / "parts" / name, *SHORT, stop_after=128)
+            assert differences(wholes[name], run(tmp_path / "parts" / name, *SHORT)) == [], name
         folders = [tmp_path / part / name / "tressette" / "small" for part in ("whole", "parts")]
         assert metrics_without_times(folders[0]) == metrics_without_times(folders[1]), name
     assert any("online" in path for path in differences(wholes["bfloat16"], wholes["float32_one_dnn"]))

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from cards.errors import InputError
+from tests.errors import error_about
 from tests.train.rows import rows
 from tests.train.runs import equal, whole
 from train.dqn.replay import ReplayBuffer, Sample, TransitionTensors
@@ -207,9 +209,9 @@ def test_state_restores_contents_and_future_samples(alpha: float) -> None:
 
 def test_state_of_another_shape_is_refused() -> None:
     state = ReplayBuffer(10, 2, CPU, seed=1).state_dict()
-    with pytest.raises(ValueError, match="other replay settings"):
+    with error_about(InputError, "replay"):
         ReplayBuffer(11, 2, CPU, seed=1).load_state_dict(state)
-    with pytest.raises(ValueError, match="another size"):
+    with error_about(InputError, "replay", "another size"):
         ReplayBuffer(10, 3, CPU, seed=1).load_state_dict(state)
 
 

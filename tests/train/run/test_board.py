@@ -15,7 +15,7 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar.metadata import CONFIG_SUMMARY_TAG
 from tensorboard.plugins.hparams import metadata
 
-from tests.train.runs import small
+from tests.train.runs import TrainedRuns, small
 from train.__main__ import main
 from train.run.board import FINAL, LAYOUT, MOST, Board, final_scalars, hyperparameters, layout
 from train.run.folder import RunFolder
@@ -59,10 +59,8 @@ def values(found: EventAccumulator) -> dict[str, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = tmp_path_factory.mktemp("uninterrupted")
-    assert main(small(runs, "evaluation.opponents=[random,greedy]")) == 0
-    return runs
+def uninterrupted(trained_run: TrainedRuns) -> Path:
+    return trained_run("evaluation.opponents=[random,greedy]").parents[1]
 
 
 def test_a_complete_run_has_all_that_its_pages_show(uninterrupted: Path) -> None:

@@ -265,9 +265,7 @@ class WorkerPool:
     def _count_death(self, member: _Member, reason: str) -> None:
         self._fruitless += not member.useful
         if self._fruitless >= DEATHS_IN_A_ROW + len(self._workers):
-            raise SettingsError(
-                "rollout=ray", f"actors die one after another ({reason})", "try rollout=local to see why"
-            )
+            raise SettingsError("rollout=ray", f"actors die one after another ({reason})", "try rollout=local")
         who = "evaluator" if member is self._evaluator else "worker"
         self._listener.warning(f"a Ray {who} is replaced: {reason}")
 

@@ -3,23 +3,28 @@
 import gc
 import os
 import random
+import signal
+import subprocess
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from tests.train.processes import LIMIT
+from command.checks import SettingsError
+from tests.train.processes import LIMIT, alive, named, until
 from tests.train.runs import settings
 from train.dqn.backend import BackendLostError
+from train.dqn.cluster.keeper import descendants
 from train.dqn.cluster.messages import Order, Slot
-from train.dqn.cluster.pool import _Loads, _Member
+from train.dqn.cluster.pool import DEATHS_IN_A_ROW, WorkerPool, _Loads, _Member
 from train.dqn.cluster.rollouts import RayBackend
 from train.dqn.rollout import RolloutRequest
 
@@ -51,6 +56,44 @@ def test_a_slot_is_in_use_until_the_last_of_its_arrays_is_gone() -> None:
     assert not freed and part.tolist() == [2.0, 3.0, 4.0]
     del part
     assert freed == [1]
+
+
+class Submitted(WorkerPool):
+    """A pool without Ray, which keeps what it would have played, and what it would have said."""
+
+    def __init__(self, workers: int) -> None:
+        self.played: list[Any] = []
+        self.said: list[str] = []
+        self._workers = {_Member(None): None for _ in range(workers)}
+        self._evaluator = _Member(None)
+        self._fruitless, self._ready, self._lost = 0, workers, []
+        self._looked = time.monotonic()
+        self._rollout: Any = SimpleNamespace(look_seconds=lambda workers: 3600.0)  # nobody is due to be asked
+        self._listener: Any = self
+
+    def warning(self, text: str) -> None:
+        self.said.append(text)
+
+    def submit(self, request: Any) -> None:
+        self.played.append(request)
+
+
+def test_each_actor_that_did_nothing_is_one_death() -> None:
+    """The run ends with `DEATHS_IN_A_ROW` more of them than there are workers; who did something is none of them."""
+    pool = Submitted(workers=3)
+    for _ in range(DEATHS_IN_A_ROW + 2):
+        pool._count_death(_Member(None), "it is gone")
+    pool._count_death(_Member(None, useful=True), "it is gone")
+    assert pool.said == ["a Ray worker is replaced: it is gone"] * (DEATHS_IN_A_ROW + 3)
+    with pytest.raises(SettingsError, match="one after another"):
+        pool._count_death(_Member(None), "it is gone")
+
+
+def test_requests_of_the_dead_are_played_with_other_games() -> None:
+    pool = Submitted(workers=1)
+    pool._lost += [(0, 32, 0.5, 0, None), (32, 32, 0.5, 1, 4)]
+    pool.look_after_workers()
+    assert pool.played == [(0, 32, 0.5, 1, None), (32, 32, 0.5, 2, 4)]
 
 
 def test_the_worker_with_the_fewest_requests() -> None:
@@ -114,12 +157,65 @@ def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: p
         rollouts.ready(wait=False)
 
 
+# The keeper as it is, with a broker that says hello, starts a process, and does no more.
+_KEEPER = """
+import subprocess, sys, time, types
+from multiprocessing.connection import Connection
+from train.dqn.cluster import keeper
+
+def serve(channel, slots):
+    link = Connection(channel)
+    link.recv_bytes()
+    subprocess.Popen(["sleep", "1000"])
+    link.send(("hello", "nobody plays"))
+    time.sleep(1000)
+
+sys.modules["train.dqn.cluster.broker"] = types.SimpleNamespace(serve=serve)
+lifeline, channel, *slots = map(int, sys.argv[1:])
+sys.exit(keeper.main(lifeline, channel, slots))
+"""
+
+
+@pytest.fixture
+def idle_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayBackend]:
+    def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        assert command[1:3] == ["-m", "train.dqn.cluster.keeper"]
+        return start([command[0], "-c", _KEEPER, *command[3:]], **options)
+
+    with monkeypatch.context() as patch:
+        start = subprocess.Popen
+        patch.setattr(subprocess, "Popen", popen)
+        rollouts = RayBackend(settings(tmp_path, "rollout=ray", "rollout.heartbeat_seconds=2"))
+    with closing(rollouts):
+        assert rollouts.describe(lambda: False) == "nobody plays"
+        yield rollouts
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (signal.SIGKILL, "Ray ended its process with exit code 137"),
+        (signal.SIGSTOP, "its process has said nothing for 2 s"),
+    ],
+)
+def test_a_broker_that_is_killed_or_hangs_is_given_up(idle_broker: RayBackend, number: int, says: str) -> None:
+    """And what it had started ends, too."""
+    (broker,) = (pid for pid in named(os.getpid(), _KEEPER) if len(descendants(pid)) == 1)
+    started = descendants(broker)
+    os.kill(broker, number)
+    with pytest.raises(BackendLostError) as lost:
+        until("the loss", lambda: idle_broker.ready(wait=True), 60)
+    assert says in str(lost.value)
+    idle_broker.close()
+    assert not alive([broker, *started])
+
+
 @pytest.mark.ray
 def test_what_the_learner_says_does_not_grow_with_workers_or_versions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two messages for each rollout, and weights once in an interval for all, though there always are new ones."""
-    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=4", "rollout.publish_ms=400")
+    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=2", "rollout.publish_ms=400")
     orders = ([np.zeros((1000, 7), np.uint64), *(np.zeros(1000, np.float32) for _ in range(5))], 1, 0.01)
     with closing(RayBackend(chosen, actors="tests.bench.stubs", orders=orders)) as rollouts:
         said: Counter[str] = Counter()
@@ -132,7 +228,7 @@ def test_what_the_learner_says_does_not_grow_with_workers_or_versions(
         monkeypatch.setattr(rollouts._process, "say", count)
         started, done, version = time.monotonic(), 0, 0
         versions: set[int] = set()
-        while done < 200:
+        while done < 100:
             assert time.monotonic() - started < LIMIT
             version += 1
             while rollouts.free_slots() > 0:

@@ -13,6 +13,7 @@ import pytest
 from tests.limits import seconds
 from tests.train.processes import alive, named, outside_cluster, trainer, until
 from tests.train.runs import small
+from train.__main__ import main
 from train.dqn.cluster.keeper import descendants
 from train.run import checkpoint
 from train.run.signals import EXIT_REQUEUE
@@ -47,8 +48,12 @@ def assert_nothing_is_forgotten(runs: Path) -> None:
     assert counters["episodes"] + sum(count for _, count, _ in state["open_requests"]) == counters["next_episode"]
 
 
-@pytest.mark.parametrize("victim", ["raylet/raylet", "gcs_server", "the broker"])
-def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str) -> None:
+OTHERS = [pytest.param(victim, marks=pytest.mark.slow) for victim in ("gcs_server", "the broker")]
+
+
+@pytest.mark.parametrize("victim", ["raylet/raylet", *OTHERS])
+def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a broker alone that dies: `tests/train/dqn/cluster/test_broker.py`."""
     with trainer(tmp_path, *RUN) as process:
         everybody = descendants(process.pid)
         (keeper, broker) = named(process.pid, "train.dqn.cluster.keeper")
@@ -62,12 +67,13 @@ def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str) -> None:
         assert not alive([keeper, *everybody])
     assert_nothing_is_forgotten(tmp_path)
     episodes = state_of(tmp_path)["counters"]["episodes"]
-    again = small(tmp_path, *RUN, f"episodes={episodes + 320}")
-    found = subprocess.run([sys.executable, "-m", "train", *again], check=False, capture_output=True, text=True)
-    assert found.returncode == 0 and f"{episodes:,} episodes" in found.stderr
-    assert state_of(tmp_path)["counters"]["episodes"] == episodes + 320
+    # Where Ray is gone for good, too; that a run with Ray goes on with Ray is in `test_cluster.py`.
+    assert main(small(tmp_path, f"episodes={episodes + 64}")) == 0
+    assert f"{episodes:,} episodes" in capsys.readouterr().err
+    assert state_of(tmp_path)["counters"]["episodes"] == episodes + 64
 
 
+@pytest.mark.slow
 def test_kill_of_the_head_of_an_outside_cluster(tmp_path: Path) -> None:
     """Its raylet is killed, its other processes live on: they are not ours to end."""
     with outside_cluster() as (address, cluster), trainer(tmp_path, *RUN, RAY_ADDRESS=address) as process:
@@ -94,6 +100,7 @@ def test_an_outside_cluster_outlives_the_run(tmp_path: Path) -> None:
         assert len(alive(named(cluster, "gcs_server") + named(cluster, "raylet/raylet"))) == 2
 
 
+@pytest.mark.slow  # of a keeper alone: tests/train/dqn/cluster/test_broker.py
 def test_a_killed_trainer_leaves_nothing(tmp_path: Path) -> None:
     with trainer(tmp_path, *RUN) as process:
         everybody = descendants(process.pid)
@@ -104,6 +111,7 @@ def test_a_killed_trainer_leaves_nothing(tmp_path: Path) -> None:
         print(f"\n{len(everybody)} processes ended {took:.1f} s after their trainer was killed")
 
 
+@pytest.mark.slow  # what each signal does, without Ray: tests/train/test_command.py
 def test_a_second_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     with trainer(tmp_path, *RUN) as process:
         everybody = descendants(process.pid)
@@ -134,25 +142,20 @@ def test_a_cluster_that_wants_a_token(tmp_path: Path) -> None:
         assert found.returncode == 0, found.stderr
 
 
-def test_workers_have_the_priority_of_their_learner(tmp_path: Path) -> None:
-    """Ray would make them nice: beside two busy programs of others a worker then took five minutes to start."""
-    with trainer(tmp_path, *RUN) as process:
-        (worker,) = named(process.pid, "ray::WorkerActor")
-        assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, process.pid)
+IMPORTS = """
+import sys
+import train.dqn.cluster.keeper
+assert not {"ray", "torch", "numpy"} & set(sys.modules)
+import train.__main__, train.doctor, train.dqn.cluster.rollouts
+assert "ray" not in sys.modules
+"""
 
 
-def test_the_learner_knows_no_ray(tmp_path: Path) -> None:
-    """Neither imported nor in its memory."""
-    with trainer(tmp_path, *RUN) as process:
-        (_, broker) = named(process.pid, "train.dqn.cluster.keeper")
-        assert "_raylet" in Path(f"/proc/{broker}/maps").read_text()
-        assert "_raylet" not in Path(f"/proc/{process.pid}/maps").read_text()
-    code = "import sys, train.__main__, train.doctor, train.dqn.cluster.rollouts; sys.exit('ray' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    code = "import sys, train.dqn.cluster.keeper; sys.exit(bool({'ray', 'torch', 'numpy'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_neither_keeper_nor_learner_imports_ray() -> None:
+    assert subprocess.run([sys.executable, "-c", IMPORTS], check=False).returncode == 0
 
 
+@pytest.mark.slow  # of a broker alone: tests/train/dqn/cluster/test_broker.py
 def test_a_ray_that_hangs_is_given_up(tmp_path: Path) -> None:
     with trainer(tmp_path, *RUN, "rollout.heartbeat_seconds=5") as process:
         everybody = descendants(process.pid)
@@ -165,6 +168,7 @@ def test_a_ray_that_hangs_is_given_up(tmp_path: Path) -> None:
     assert_nothing_is_forgotten(tmp_path)
 
 
+@pytest.mark.slow  # without Ray: tests/train/dqn/test_faults.py
 def test_a_start_that_gets_nowhere_is_not_asked_for_again(tmp_path: Path) -> None:
     """Ray that dies before anything is learned: 75 the first time, 1 the second."""
     codes = []

@@ -1,0 +1,188 @@
+"""What a person waits for: the second start of a command, as a ratio to `python -c "import torch, numba"`.
+
+Each command runs once before it is measured, so that what it compiles is kept. Then all take turns with the imports, on
+the clock, and the best of each counts.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from fcntl import ioctl
+from itertools import count
+from pathlib import Path
+from struct import pack
+from termios import TIOCSWINSZ
+
+from tests.bench.timing import report
+
+ROOT = Path(__file__).parents[2]
+ROUNDS, ROUNDS_OF_TRAINING = 3, 2
+LONGEST = 180.0  # seconds until something must have come
+IMPORTS = ("-c", "import torch, numba")
+_ROWS, _COLUMNS = 40, 120
+_MENU = b"Sette e mezzo"  # the last of its games
+_PROMPT, _HINT = b"Your turn, seat 0:", b"Worth in "
+
+Measured = Callable[[Path], float]  # seconds of one start, in a folder where it may write
+
+
+def start_up() -> None:
+    """The commands of rule players and of the champion, the table and its first hint."""
+    _report(
+        {
+            "start_of_rule_tournament": (0.6, _tournament("greedy,random")),
+            "start_of_champion_tournament": (1.5, _tournament("champion,greedy")),
+            "start_of_replay": (0.4, _command("evaluate.replay", str(ROOT / "tests" / "golden" / "records.jsonl"))),
+            "start_of_table": (0.5, first_screen),
+            "first_hint": (0.8, first_hint),
+        },
+        ROUNDS,
+    )
+
+
+def start_of_training() -> None:
+    """From `python -m train` to the first update, with the learner's process alone and with Ray's workers."""
+    _report(
+        {
+            "first_update_local_over_imports": (2.0, _first_update("rollout=local")),
+            "first_update_ray_over_imports": (3.0, _first_update("rollout=ray")),
+        },
+        ROUNDS_OF_TRAINING,
+    )
+
+
+def _report(figures: dict[str, tuple[float, Measured]], rounds: int) -> None:
+    names = ["imports", *figures]
+    functions = [_imports, *(function for _, function in figures.values())]
+    with tempfile.TemporaryDirectory() as folder:
+        best = best_of(functions, Path(folder), rounds)
+    taken = dict(zip(names, best, strict=True))
+    for name, (target, _) in figures.items():
+        ratio = taken[name] / taken["imports"]
+        seconds = {"seconds": round(taken[name], 2), "imports": round(taken["imports"], 2)}
+        report(name, ratio, "ratio", target=target, direction="at most", **seconds)
+
+
+def best_of(functions: Sequence[Measured], folder: Path, rounds: int) -> list[float]:
+    """The least seconds of each, taking turns, after a first turn that does not count."""
+    numbers = count()
+    best = [float("inf")] * len(functions)
+    for turn in range(rounds + 1):
+        for k, function in enumerate(functions):
+            here = folder / str(next(numbers))  # a folder of its own: nothing is gone on with
+            here.mkdir()
+            taken = function(here)
+            if turn:
+                best[k] = min(best[k], taken)
+    return best
+
+
+def _imports(folder: Path) -> float:
+    return _run([sys.executable, *IMPORTS], folder)
+
+
+def _run(command: Sequence[str], folder: Path) -> float:
+    started = time.perf_counter()
+    subprocess.run(
+        command, cwd=folder, env=_environment(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    return time.perf_counter() - started
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+
+
+def _command(*arguments: str) -> Measured:
+    return lambda folder: _run([sys.executable, "-m", *arguments], folder)
+
+
+def _tournament(players: str) -> Measured:
+    return _command("evaluate.tournament", f"players=[{players}]", "deals=64", "folder=tournament")
+
+
+def first_screen(folder: Path) -> float:
+    """Seconds from `python -m play` in a terminal to its menu."""
+    started = time.perf_counter()
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(folder)
+        os.execve(sys.executable, [sys.executable, "-m", "play", "lang=en"], _environment())
+    try:
+        ioctl(terminal, TIOCSWINSZ, pack("HHHH", _ROWS, _COLUMNS, 0, 0))
+        _read_until(terminal, _MENU)
+        return time.perf_counter() - started
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.close(terminal)
+        os.waitpid(process, 0)
+
+
+def first_hint(folder: Path) -> float:
+    """Seconds from the word `hint`, at a table in lines that stands, to the answer."""
+    command = [sys.executable, "-m", "play", "ui=plain", "game=tressette", "seed=7", "lang=en"]
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=_environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            _read_until(process.stdout.fileno(), _PROMPT)
+            started = time.perf_counter()
+            process.stdin.write(b"hint\n")
+            process.stdin.flush()
+            _read_until(process.stdout.fileno(), _HINT)
+            return time.perf_counter() - started
+        finally:
+            process.kill()
+
+
+def _read_until(descriptor: int, wanted: bytes) -> None:
+    """Read until this has come. Raises RuntimeError where the process ends before, or says nothing for long."""
+    seen = b""
+    deadline = time.monotonic() + LONGEST
+    while wanted not in seen:
+        ready = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]
+        more = b""
+        with suppress(OSError):  # a terminal whose process has ended
+            more = os.read(descriptor, 1 << 16) if ready else b""
+        if not more:
+            raise RuntimeError(f"{wanted!r} did not come, but {seen[-500:]!r}")
+        seen += more
+
+
+def _first_update(rollout: str) -> Measured:
+    def measured(folder: Path) -> float:
+        log = folder / "runs" / "tressette" / "bench" / "train.log"
+        command = [sys.executable, "-m", "train", "minutes=1.5", "name=bench", rollout]
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            command, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            while not (log.exists() and "first update" in log.read_text()):
+                if process.poll() is not None or time.perf_counter() - started > LONGEST:
+                    raise RuntimeError("the run had no first update")
+                time.sleep(0.02)
+            return time.perf_counter() - started
+        finally:
+            process.terminate()
+            process.wait()
+
+    return measured
+
+
+FIGURES = (start_up, start_of_training)

@@ -1,0 +1,81 @@
+"""What an error says: its key, its way out, and the line that users see."""
+
+import copy
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from cards.errors import InputError
+from command.checks import SettingsError, require
+from command.errors import UserError
+from command.line import run_command
+from play.__main__ import main as play
+from train.__main__ import main as train
+from train.dqn.backend import BackendLostError
+
+
+def test_the_line_is_key_problem_and_way_out() -> None:
+    assert str(InputError("game.limit", "0.5 to 7.5, not 8")) == "game.limit: 0.5 to 7.5, not 8"
+    assert str(InputError(Path("a/b"), "is there", "name another")) == "a/b: is there; name another"
+    assert str(InputError("", "what Hydra says")) == "what Hydra says"
+    with pytest.raises(SettingsError) as caught:
+        require(False, "seed", "0 or more", -1)
+    assert (caught.value.key, caught.value.problem, caught.value.hint) == ("seed", "0 or more, not -1", "")
+
+
+def test_an_error_of_an_error_keeps_the_way_out() -> None:
+    inner = InputError("greedy:depth=3", "greedy has no options", "leave them out")
+    outer = SettingsError("players", inner)
+    assert (outer.key, outer.hint) == ("players", "leave them out") and str(outer) == f"players: {inner}"
+    again = SettingsError("players", outer)  # the same key is said once
+    assert again.args == outer.args and str(again) == str(outer)
+    other = SettingsError("match", inner, "null plays single games")
+    assert str(other) == f"match: {inner}; null plays single games" and other.hint == "null plays single games"
+    assert str(SettingsError("by", ValueError("no card"))) == "by: no card"
+
+
+def raised(number: int) -> None:
+    error = SettingsError("learner.lr", "too great", f"say {number}")
+    error.exit_code = number
+    raise error
+
+
+def test_a_copy_in_another_process_has_all_of_it() -> None:
+    for kind in (InputError, UserError, SettingsError, BackendLostError):
+        error = kind("learner.lr", "too great", "say 1e-3")
+        for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+            assert type(other) is kind and other.args == error.args and str(other) == str(error)
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool, pytest.raises(SettingsError) as caught:
+        pool.submit(raised, 7).result()
+    assert (caught.value.key, caught.value.hint, caught.value.exit_code) == ("learner.lr", "say 7", 7)
+
+
+def test_a_command_ends_with_its_line_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    def command(arguments: object) -> int:
+        raised(3)
+        return 0
+
+    assert run_command(command, []) == 3
+    assert capsys.readouterr() == ("", "error: learner.lr: too great; say 3\n")
+
+
+LINES = {
+    "learner.lr=-1": "learner.lr: more than 0, not -1.0",
+    "learner.lrr=1": "learner.lrr: there is no such setting with these choices; --cfg prints those that there are",
+    "game.signals=7": "game.signals: true or false, not 7",
+    "evaluation.opponents=greedy": "evaluation.opponents: a list is wanted, such as [a,b]",
+}
+
+
+@pytest.mark.parametrize("override", LINES)
+def test_lines_of_training(override: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train([override]) == 2
+    assert capsys.readouterr() == ("", f"error: {LINES[override]}\n")
+
+
+def test_the_line_of_a_player_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert play(["opponents=gredy"]) == 2
+    assert capsys.readouterr().err.startswith("error: players: gredy: tressette has no such player; it has random, ")
