@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-PERIOD = 0.002  # seconds between updates of the screen; Textual's 60 a second are for people's eyes
-QUIET = 0.01  # seconds: an update, and what follows a new size, come sooner
+PERIOD = 0.012  # seconds between updates of the screen; Textual's 60 a second are for people's eyes
+QUIET = 0.016  # seconds: an update, and what follows a new size, come sooner
 
 
 async def _idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
