@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT, faults: dict
     chosen = [known[name] for name in given.names] or list(known.values())
     if given.list:
         for fault in chosen:
-            print(f"{fault.name:<28} {fault.file}: {fault.wrong}")
+            print(f"{fault.name:<34} {fault.file}: {fault.wrong}")
         return 0
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         if given.healthy and (failed := healthy(chosen, copy_of_tree(root, Path(folder) / "healthy"))):
@@ -49,14 +49,14 @@ def _tried(fault: Fault, root: Path, folder: Path, all_tests: bool) -> Verdict:
 
 def line(verdict: Verdict) -> str:
     """One line on one fault."""
-    return f"{verdict.name:<28} {verdict.word:<10} {verdict.seconds:>6.1f}  {verdict.said}"
+    return f"{verdict.name:<34} {verdict.word:<10} {verdict.seconds:>6.1f}  {verdict.said}"
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
     """All of them, with their number."""
     caught = sum(verdict.word == "caught" for verdict in verdicts)
     seconds = sum(verdict.seconds for verdict in verdicts)
-    head = f"{'fault':<28} {'':<10} {'s':>6}  by"
+    head = f"{'fault':<34} {'':<10} {'s':>6}  by"
     rows = [line(verdict) for verdict in verdicts]
     return "\n".join([head, *rows, f"{caught} of {len(verdicts)} caught in {seconds:.0f} s of pytest"])
 

@@ -15,7 +15,7 @@ from tests.faults import Fault
 LIMIT = 1800.0  # seconds for one run of pytest, whose tests have limits of their own
 PASSED, FAILED, NO_TESTS = 0, 1, 5  # exit codes of pytest
 FAST, SLOW = "not slow", "slow"
-_CULPRIT = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", re.M)
+_CULPRIT = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)  # an id may have blanks in it
 _WHERE = "import importlib.util as u, sys; [print(u.find_spec(name).origin) for name in sys.argv[1:]]"
 
 

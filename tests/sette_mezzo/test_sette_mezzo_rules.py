@@ -10,7 +10,7 @@ from cards.splitmix import stream
 from sette_mezzo import GAME
 from sette_mezzo.cards import HANDS, RANK_TEXT, VALUES, kind_of, parse_card
 from sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS
-from sette_mezzo.rules import HIT, STICK, apply, begin, deal, draw, give_player, legal, over, returns
+from sette_mezzo.rules import HIT, STICK, apply, begin, deal, draw, give_opponent, give_player, legal, over, returns
 from sette_mezzo.rules import result as result_of
 
 
@@ -120,6 +120,13 @@ def test_draws_are_without_replacement() -> None:
             assert state["taken"][0, rank] < 4
             state["taken"][0, rank] += 1
         assert (state["taken"] == 4).all()
+
+
+def test_what_either_has_drawn_is_gone_from_the_deck() -> None:
+    state = state_with("2FA", "R")
+    give_opponent(state[0], parse_card("R"))
+    gone = {card: int(state["taken"][0, parse_card(card)]) for card in "A2FCR"}
+    assert gone == {"A": 1, "2": 1, "F": 1, "C": 0, "R": 2} and state["taken"].sum() == 5
 
 
 def test_observation() -> None:

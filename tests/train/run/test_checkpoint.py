@@ -228,6 +228,27 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
     assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
 
 
+def test_a_file_and_then_its_name_are_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All bytes before the file gets its name, and the name before `save` returns: a power cut costs neither."""
+    done: list[tuple[str, int, int]] = []
+    sync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        sync(descriptor)
+        found = os.fstat(descriptor)
+        done.append(("on disk", found.st_ino, found.st_size))
+
+    def renamed(path: Path, target: Path) -> Path:
+        done.append(("renamed", path.stat().st_ino, path.stat().st_size))
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    file, folder = saved(tmp_path).stat(), tmp_path.stat()
+    assert done[:2] == [("on disk", file.st_ino, file.st_size), ("renamed", file.st_ino, file.st_size)]
+    assert [(what, number) for what, number, _ in done[2:]] == [("on disk", folder.st_ino)]
+
+
 def test_background_writer_saves_what_was_there_at_the_call(tmp_path: Path) -> None:
     writer = BackgroundWriter()
     tensor = torch.zeros(10)

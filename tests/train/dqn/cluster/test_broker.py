@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 import torch
 
+from command.checks import SettingsError
 from tests.train.processes import LIMIT
 from tests.train.runs import settings
 from train.dqn.backend import BackendLostError
 from train.dqn.cluster.messages import Order, Slot
-from train.dqn.cluster.pool import _Loads, _Member
+from train.dqn.cluster.pool import DEATHS_IN_A_ROW, WorkerPool, _Loads, _Member
 from train.dqn.cluster.rollouts import RayBackend
 from train.dqn.rollout import RolloutRequest
 
@@ -51,6 +52,45 @@ def test_a_slot_is_in_use_until_the_last_of_its_arrays_is_gone() -> None:
     assert not freed and part.tolist() == [2.0, 3.0, 4.0]
     del part
     assert freed == [1]
+
+
+class Submitted(WorkerPool):
+    """A pool without Ray, which keeps what it would have played, and what it would have said."""
+
+    look_seconds = 60.0
+
+    def __init__(self, workers: int) -> None:
+        self.played: list[Any] = []
+        self.said: list[str] = []
+        self._workers = {_Member(None): None for _ in range(workers)}
+        self._evaluator = _Member(None)
+        self._fruitless, self._ready, self._lost = 0, workers, []
+        self._looked = time.monotonic()  # just now: nobody is asked again
+        self._listener: Any = self
+
+    def warning(self, text: str) -> None:
+        self.said.append(text)
+
+    def submit(self, request: Any) -> None:
+        self.played.append(request)
+
+
+def test_each_actor_that_did_nothing_is_one_death() -> None:
+    """The run ends with `DEATHS_IN_A_ROW` more of them than there are workers; who did something is none of them."""
+    pool = Submitted(workers=3)
+    for _ in range(DEATHS_IN_A_ROW + 2):
+        pool._count_death(_Member(None), "it is gone")
+    pool._count_death(_Member(None, useful=True), "it is gone")
+    assert pool.said == ["a Ray worker is replaced: it is gone"] * (DEATHS_IN_A_ROW + 3)
+    with pytest.raises(SettingsError, match="one after another"):
+        pool._count_death(_Member(None), "it is gone")
+
+
+def test_requests_of_the_dead_are_played_with_other_games() -> None:
+    pool = Submitted(workers=1)
+    pool._lost += [(0, 32, 0.5, 0, None), (32, 32, 0.5, 1, 4)]
+    pool.look_after_workers()
+    assert pool.played == [(0, 32, 0.5, 1, None), (32, 32, 0.5, 2, 4)]
 
 
 def test_the_worker_with_the_fewest_requests() -> None:

@@ -1,0 +1,31 @@
+"""Who sits where when a network that learns is evaluated."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from cards.duplicate import Duel
+from cards.play import Player, RandomPlayer
+from tests.train.runs import settings
+from train.dqn import evaluator
+from train.dqn.acting import build_network
+
+CPU = torch.device("cpu")
+
+
+def test_what_is_won_is_won_by_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A duel says what its first player has won: here whoever is not `random` wins all."""
+
+    def duel(game: Any, first: Player, second: Player, seeds: np.ndarray, seating: str) -> Duel:
+        assert isinstance(first, RandomPlayer) != isinstance(second, RandomPlayer)
+        won = np.full(seeds.size, float(isinstance(second, RandomPlayer)))
+        return Duel(won, won, 1 - won)
+
+    monkeypatch.setattr(evaluator, "duel", duel)
+    chosen = settings(tmp_path, "evaluation.opponents=[random]")
+    weights = build_network(chosen.load_game(), chosen).state_dict()
+    found = evaluator.Evaluator(chosen, CPU).duels(weights, "evaluation", 8)
+    assert found["random"].wins.tolist() == [1.0] * 8
