@@ -1,26 +1,31 @@
 """Who sits where when a network that learns is evaluated."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
 import torch
 
-from cards.duplicate import duel
-from cards.play import named_player
-from cards.splitmix import stream
+from cards.duplicate import Duel
+from cards.play import Player, RandomPlayer
 from tests.train.runs import settings
-from train.dqn.evaluator import Evaluator
-from train.dqn.network import NetworkPlayer
-from train.dqn.rollout import RolloutWorker
+from train.dqn import evaluator
+from train.dqn.acting import build_network
 
 CPU = torch.device("cpu")
 
 
-def test_what_is_won_is_won_by_the_network(tmp_path: Path) -> None:
-    """An untrained network loses against `greedy`, just as it does in a duel."""
-    chosen = settings(tmp_path, "evaluation.opponents=[greedy]")
-    game, network = chosen.load_game(), RolloutWorker(chosen, CPU).network
-    found = Evaluator(chosen, CPU).duels(network.state_dict(), "evaluation", 64)["greedy"]
-    seeds = stream(chosen.seed, "evaluation", 0, 64)
-    expected = duel(game, NetworkPlayer(network), named_player(game, "greedy"), seeds)
-    assert (found.wins == expected.wins).all() and found.points == expected.points
-    assert found.points.high < 0 and found.win_rate.high < 0.5
+def test_what_is_won_is_won_by_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A duel says what its first player has won: here whoever is not `random` wins all."""
+
+    def duel(game: Any, first: Player, second: Player, seeds: np.ndarray, seating: str) -> Duel:
+        assert isinstance(first, RandomPlayer) != isinstance(second, RandomPlayer)
+        won = np.full(seeds.size, float(isinstance(second, RandomPlayer)))
+        return Duel(won, won, 1 - won)
+
+    monkeypatch.setattr(evaluator, "duel", duel)
+    chosen = settings(tmp_path, "evaluation.opponents=[random]")
+    weights = build_network(chosen.load_game(), chosen).state_dict()
+    found = evaluator.Evaluator(chosen, CPU).duels(weights, "evaluation", 8)
+    assert found["random"].wins.tolist() == [1.0] * 8
