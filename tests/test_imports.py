@@ -98,7 +98,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", MAY_IMPORT)
 def test_a_command_imports_what_it_needs(name: str, folder: Path) -> None:
     arguments, allowed = MAY_IMPORT[name]
-    assert imported(arguments, folder, typed="quit\n") <= allowed
+    if (
+        not imported(arguments, folder, typed="quit\n") <= allowed
+    ):  # a first start compiles, for which Numba needs SciPy
+        assert imported(arguments, folder, typed="quit\n") <= allowed
 
 
 @pytest.mark.parametrize("name", COMMANDS)

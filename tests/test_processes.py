@@ -102,7 +102,12 @@ def test_a_limit_ends_the_test_with_its_stacks_and_its_processes(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("number", "options"), [(signal.SIGINT, ()), (signal.SIGTERM, ()), (signal.SIGTERM, ("-n", "1"))]
+    ("number", "options"),
+    [
+        (signal.SIGINT, ()),
+        (signal.SIGTERM, ()),
+        pytest.param(signal.SIGTERM, ("-n", "1"), marks=pytest.mark.slow),
+    ],
 )
 def test_an_interrupted_suite_ends_what_it_started(tmp_path: Path, number: int, options: tuple[str, ...]) -> None:
     process = begin(tmp_path, "def test_it():\n    orphan()\n    sleeper().wait()\n", *options)

@@ -22,7 +22,12 @@ def no_device() -> str:
     return ""
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+# The large games take most of a minute; tests/train/dqn/test_device_rollout.py plays Tressette on the simulated GPU.
+LARGE = ("tressette", "spike")
+MARKED = [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in VARIANTS]
+
+
+@pytest.mark.parametrize("name", MARKED)
 def test_a_simulated_gpu_plays_the_same_games(name: str) -> None:
     """States, masks, observations, choices, rewards and results after every action, bit for bit."""
     command = [sys.executable, "-m", "tests.cards.device_games", name, "2"]

@@ -131,8 +131,8 @@ def test_sorted_by_another_column(runs: Path, capsys: pytest.CaptureFixture[str]
     assert main([f"runs={runs}", *GRID, "--sort=greedy win_rate"]) == 0
     assert table(runs)[0]["greedy win_rate"] == "0.6"
     assert main([f"runs={runs}", *GRID, "--sort=luck"]) == 2
-    line = capsys.readouterr().err
-    assert key_of(line) == "--sort" and "random win_rate" in line
+    text = capsys.readouterr().err
+    assert key_of(text, alone=False) == "--sort" and "random win_rate" in text
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"random": {"win_rate": []}}'])

@@ -90,6 +90,7 @@ def test_what_is_lost_there_is_said_before_anything_is_taken_here(tmp_path: Path
         assert {rollout.request.first for rollout in rollouts.ready(wait=True)} == {0, 32, 64}
 
 
+@pytest.mark.slow  # a cluster of two nodes
 @pytest.mark.ray
 def test_ray_workers_play_on_the_other_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two Ray nodes on this machine: as many workers as the second has CPUs, though the first has some, too."""

@@ -91,6 +91,7 @@ def test_kill_of_the_head_of_an_outside_cluster(tmp_path: Path) -> None:
     assert_nothing_is_forgotten(tmp_path)
 
 
+@pytest.mark.slow  # two runs on a cluster of its own
 def test_an_outside_cluster_outlives_the_run(tmp_path: Path) -> None:
     with outside_cluster() as (address, cluster), trainer(tmp_path, *RUN, RAY_ADDRESS=address) as process:
         mine, workers = descendants(process.pid), named(cluster, "ray::WorkerActor")
