@@ -23,12 +23,16 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[tune]'
 	@touch $(READY)
 
+WARM = $(BIN)/python -m busso.warm || echo "commands compile when they start" >&2
+
+# Warm before the first test: else several processes of the tests compile the same functions at once.
 $(TOOLS): $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@$(WARM)
 	@touch $(TOOLS)
 
 warm: $(READY) ## compile what commands would compile at their first start; the code is kept in ~/.cache/busso
-	@$(BIN)/python -m busso.warm || echo "commands compile when they start" >&2
+	@$(WARM)
 
 train: $(READY) ## train Tressette for nine minutes and show the result; ARGS="learner.lr=1e-4 ..." overrides settings
 	$(BIN)/python -m train $(ARGS)
