@@ -84,8 +84,9 @@ def test_truncated(tmp_path: Path, size: int | str) -> None:
     data = path.read_bytes()
     size = size if isinstance(size, int) else parts(data)[size]
     path.write_bytes(data[:size])
-    with error_about(CheckpointError, path):
+    with error_about(CheckpointError, path) as caught:
         checkpoint.load(path)
+    assert caught.value.problem.startswith(("damaged", "not a checkpoint"))  # before anything in it is read
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999, *PARTS])
@@ -94,8 +95,9 @@ def test_one_flipped_bit(tmp_path: Path, share: float | str) -> None:
     data = bytearray(path.read_bytes())
     data[int(share * len(data)) if isinstance(share, float) else parts(bytes(data))[share]] ^= 4
     path.write_bytes(data)
-    with error_about(CheckpointError, path):
+    with error_about(CheckpointError, path) as caught:
         checkpoint.load(path)
+    assert caught.value.problem.startswith(("damaged", "not a checkpoint"))  # before anything in it is read
 
 
 class _Bomb:
