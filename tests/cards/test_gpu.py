@@ -22,7 +22,8 @@ def no_device() -> str:
     return ""
 
 
-# The large games take most of a minute; tests/train/dqn/test_device_rollout.py plays Tressette on the simulated GPU.
+# The large games take most of a minute. In the fast tests a run of Blackjack learns on the simulated GPU
+# (tests/train/dqn/test_device_rollout.py).
 LARGE = ("tressette", "spike")
 MARKED = [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in VARIANTS]
 

@@ -46,6 +46,7 @@ def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
+@pytest.mark.slow  # plays every pair of the study
 def test_report(runs: Path, tmp_path: Path) -> None:
     assert report.main(["study=spike", f"runs={runs}", f"folder={tmp_path}", "games=20"]) == 0
     text = (tmp_path / "report.md").read_text()

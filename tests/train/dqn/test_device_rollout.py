@@ -28,7 +28,7 @@ SIMULATOR = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
 
 @pytest.mark.parametrize(
     ("name", "games", "variants"),
-    [("tressette", 2, 1), *(pytest.param(name, 4, 2, marks=pytest.mark.slow) for name in VARIANTS)],
+    [("blackjack", 4, 1), *(pytest.param(name, 4, 2, marks=pytest.mark.slow) for name in VARIANTS)],
 )
 def test_a_simulated_gpu_records_what_a_worker_does(name: str, games: int, variants: int, tmp_path: Path) -> None:
     """Every column, bit for bit: seats of others, games that end early, sums that are cut, fewer and more games."""

@@ -215,7 +215,7 @@ def test_weights_are_wanted_once_in_an_interval(
     assert rollouts.wants_weights()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)])
 def test_rollouts_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
     rollouts: RayBackend, number: int, caplog: pytest.LogCaptureFixture
 ) -> None:

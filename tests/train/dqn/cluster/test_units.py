@@ -46,6 +46,7 @@ def test_every_unit_is_answered_once_although_processes_end(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["2", "5"]
 
 
+@pytest.mark.slow  # each of its processes starts anew
 def test_a_unit_that_ends_every_process_ends_the_work_in_a_line(tmp_path: Path) -> None:
     with error_about(ClusterLostError, "workers=ray"):
         squared(partial(Squares, tmp_path, (1,), always=True), 2)
