@@ -1,10 +1,10 @@
 """Code that is kept on disk is taken again, and never in place of other code."""
 
-import gc
 import importlib
 import itertools
 import json
 import os
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -144,8 +144,7 @@ def test_forked_processes_number_functions_apart() -> None:
     assert abs(forked - next(FunctionIdentity._unique_ids)) > 1_000_000
 
 
-@pytest.mark.parametrize("many", [4])
-def test_many_processes_at_once(cache: Path, rules: Path, many: int) -> None:
+def test_many_processes_at_once(cache: Path, rules: Path, many: int = 4) -> None:
     with ThreadPoolExecutor(many) as pool:
         answers = list(pool.map(lambda _: run(PLAY, cache, rules)["answer"], range(many)))
     assert answers == [25] * many
@@ -202,7 +201,7 @@ def test_what_is_damaged_is_compiled_again(kept: code_store.CodeStore) -> None:
 def test_code_that_does_not_load_is_compiled_again(kept: code_store.CodeStore) -> None:
     made_again()
     (file,) = kept.folder.glob("*/*.code")
-    for content in (b"no pickle", __import__("pickle").dumps((["no_such_symbol"], ()))):
+    for content in (b"no pickle", pickle.dumps((["no_such_symbol"], ()))):
         kept.write(file.stem, content)
         assert made_again() == 1
 
@@ -381,4 +380,3 @@ def test_options_of_the_compiler_count() -> None:
     assert twice._cache._key(("int64",), twice.targetctx.codegen()) != free._cache._key(
         ("int64",), twice.targetctx.codegen()
     )
-    gc.collect()
