@@ -120,16 +120,22 @@ def adder(n):
     def add(x):
         return x + n
     return add
+def both(one, other):
+    @njit
+    def each(x):
+        return one(x), other(x)
+    return each
 """
 
 
 def test_closures_that_two_processes_kept_are_told_apart(cache: Path, tmp_path: Path) -> None:
-    """By Numba's own numbers, both have the same symbols, and the second that is linked runs the first."""
+    """By Numba's own numbers both have the same symbols, and who links both calls one of them twice."""
     (tmp_path / "adders.py").write_text(CLOSURES)
     for n in (1, 2):
         assert run(f"from adders import adder\nanswer = adder({n})(0)\n", cache, tmp_path)["answer"] == n
-    both = run("from adders import adder\nanswer = [adder(1)(0), adder(2)(0), adder(3)(0)]\n", cache, tmp_path)
-    assert both == {"answer": [1, 2, 3], "taken": 2, "made": 1}
+    both = "from adders import adder, both\nanswer = both(adder(1), adder(2))(10)\n"
+    assert run(both, cache, tmp_path) == {"answer": [11, 12], "taken": 2, "made": 1}
+    assert run(both, cache, tmp_path) == {"answer": [11, 12], "taken": 1, "made": 0}
 
 
 def test_forked_processes_number_functions_apart() -> None:
