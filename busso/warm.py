@@ -93,6 +93,7 @@ def fill(name: str) -> Filled:
     from train import __main__ as train
 
     start, failed, game = time.monotonic(), [], load_game(name)
+    taken, made = compiled.taken.total(), compiled.made.total()  # of the games that this process has had before
     players, here = _players(game), f"game={name}"
     with tempfile.TemporaryDirectory(prefix="busso-warm-") as folder, contextlib.chdir(folder):
         steps: list[tuple[Callable[[Sequence[str]], int], list[str]]] = [
@@ -110,7 +111,7 @@ def fill(name: str) -> Filled:
                 code = command(arguments)
             if code:
                 failed.append(f"{command.__module__} {' '.join(arguments)}: {said.getvalue().strip()[-400:]}")
-    taken, made = compiled.taken.total(), compiled.made.total()
+    made, taken = compiled.made.total() - made, compiled.taken.total() - taken
     return Filled(name, made, taken, time.monotonic() - start, tuple(failed))
 
 

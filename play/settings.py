@@ -128,4 +128,6 @@ def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given:
 
 def _same(path: Path, key: str, wanted: Any, saved: Any) -> None:
     if wanted != saved:
-        raise SettingsError(key, f"{wanted}, but {path} goes on with {saved}", f"leave {key} out, or give another save")
+        raise SettingsError(
+            key, f"{wanted}, but {path} was saved with {saved}", f"leave {key} out, or give another save"
+        )

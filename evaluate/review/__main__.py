@@ -104,7 +104,9 @@ def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
         found.append(each)
     most = max((_taken(each) for each in found if isinstance(each, Recorded)), default=0)
     if most and settings.seats and min(settings.seats) >= most:
-        raise SettingsError("seats", f"nobody sat in {settings.seats}", f"seats are 0 to {most - 1} in {settings.file}")
+        raise SettingsError(
+            "seats", f"no player sat in {settings.seats}", f"seats are 0 to {most - 1} in {settings.file}"
+        )
     if not found:
         raise SettingsError("file", f"{settings.file} holds no record", "python -m evaluate.record writes some")
     return found

@@ -85,7 +85,7 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
         adviser = _adviser(game, by, device)
         return Grader(by, adviser, _limits(game, adviser, limits))
     names = _SMALL if game.model is not None else DEFAULTS.get(game.name, ())
-    problem = SettingsError("by", f"nobody here can judge {game.name}", "name a player that gives values")
+    problem = SettingsError("by", f"no player here can judge {game.name}", "name a player that gives values")
     for name in names:
         try:
             adviser = _adviser(game, name, device)

@@ -103,7 +103,7 @@ class Worker:
         self._settings = settings
         self.game = load_configured_game(settings.game)
         if settings.device not in _ALWAYS_THERE:
-            _ = self._device  # one that is not there is said at once, whoever plays
+            _ = self._device  # a missing device is refused at once, also for rule players
         self._players: dict[str, Player] = {}
         self._warmed: set[str] = set()
 

@@ -79,7 +79,7 @@ def best_of(functions: Sequence[Measured], folder: Path, rounds: int) -> list[fl
     best = [float("inf")] * len(functions)
     for turn in range(rounds + 1):
         for k, function in enumerate(functions):
-            here = folder / str(next(numbers))  # a folder of its own: nothing is gone on with
+            here = folder / str(next(numbers))  # a folder of its own: no run is resumed
             here.mkdir()
             taken = function(here)
             if turn:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from busso import warm
+from cards import compiled
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,6 +16,14 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("game", ["sette_mezzo", "blackjack"])
 def test_every_step_of_a_game_works(game: str) -> None:
     assert warm.fill(game).failed == ()
+
+
+def test_what_is_counted_is_of_one_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a process that has had another game before."""
+    for counted in (compiled.made, compiled.taken):
+        monkeypatch.setitem(counted, "another game's", 1000)
+    filled = warm.fill("sette_mezzo")
+    assert filled.made < 1000 and filled.taken < 1000
 
 
 @pytest.mark.slow
