@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from cards.compiled import njit
 from cards.errors import InputError
+from cards.files import replacing
 from cards.game import Game
 from cards.numbering import Numbering, Policy
 from cards.play import Actions, Decisions
@@ -67,8 +68,7 @@ def save_policy(path: Path, game: Game, policy: Policy) -> None:
     """Write the actions of the states listed for the game's options: compact, or as text for a `.json` path."""
     numbering = numbering_of(game)
     decisions = numbering.listed[:-1]
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
+    with replacing(path) as temporary, temporary.open("wb") as file:
         if path.suffix == ".json":
             entries = (f'"{numbering.text(int(n))}":{policy[n]}' for n in decisions)
             file.write(("{" + ",\n".join(entries) + "}\n").encode())
@@ -77,7 +77,6 @@ def save_policy(path: Path, game: Game, policy: Policy) -> None:
             # Gaps between neighbouring numbers compress far better than the numbers.
             gaps = np.diff(decisions, prepend=0).astype(np.uint32)
             np.savez_compressed(file, format=_FORMAT, game=name, gaps=gaps, actions=policy[decisions])
-    temporary.replace(path)
 
 
 def load_policy(path: Path, game: Game) -> Policy:

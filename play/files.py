@@ -7,20 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from cards.files import write_atomic
+
 
 def write_whole(path: Path, text: str) -> None:
     """Put a text in the place of a file's, by way of a file beside it. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with _named(path):
-        try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+    write_atomic(path, text)
 
 
 def append_lines(path: Path, lines: list[str]) -> None:

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from cards.champions import FILE
+from cards.files import replacing, write_atomic
 from command.checks import SettingsError, check_one_of
 from command.compose import as_yaml, compose
 from command.game import load_configured_game
@@ -100,16 +101,12 @@ def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:
     hub_card.check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / (ONNX_FILE if settings.format == ONNX else FILE)
-    temporary = file.with_name(f".{file.stem}.tmp{file.suffix}")
-    try:
+    with replacing(file) as temporary:
         values = _write(settings, source, temporary)
         checked = agreement(source.networks, values, *observations(source.game, settings.check, ROWS))
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
     use = usage(source, settings.format, settings.input)
     text = hub_card.card(source, file, settings.format, layout_of(source.game), use, settings.license)
-    (folder / hub_card.FILE).write_text(text)
+    write_atomic(folder / hub_card.FILE, text)
     return Exported(file, checked)
 
 

@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from cards.files import write_atomic
 from command import __version__
 from command.checks import SettingsError
 from evaluate.reports.content import Figure, Report, Table, Text
@@ -29,19 +30,12 @@ def write(report: Report, folder: Path) -> Path:
         for section in report.sections:
             for block in section.blocks:
                 if isinstance(block, Figure):
-                    _write_whole(figures / f"{block.name}.svg", as_file(block.svg))
-        _write_whole(folder / MARKDOWN, to_markdown(report))
-        _write_whole(folder / PAGE, to_html(report))
+                    write_atomic(figures / f"{block.name}.svg", as_file(block.svg))
+        write_atomic(folder / MARKDOWN, to_markdown(report))
+        write_atomic(folder / PAGE, to_html(report))
     except OSError as error:
         raise SettingsError("folder", f"cannot write to {folder} ({error.strerror})", "choose another") from None
     return folder / PAGE
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """What was there stays until all of the new is."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 # ---------------------------------------------------------------------- HTML

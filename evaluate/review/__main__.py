@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cards.files import write_atomic
 from command.as_hydra import with_values
 from command.checks import SettingsError
 from command.line import run_command, settings_of
@@ -183,9 +184,7 @@ def _write(settings: ReviewSettings, reviewed: Sequence[Reviewed]) -> None:
     if target.exists() and not target.is_file():  # /dev/stdout, a pipe
         target.write_text(found)
     else:
-        temporary = target.with_name(f".{target.name}.tmp")
-        temporary.write_text(found)
-        temporary.replace(target)
+        write_atomic(target, found)
     print(f"written to {settings.target}", file=sys.stderr)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from cards.duplicate import Duel
+from cards.files import write_atomic
 from command.checks import SettingsError
 from evaluate.tournament.units import Played, Spent, Unit
 
@@ -75,9 +76,7 @@ class Journal:
                     f"the games in {self.folder} were played with {_text(before.get(key))}, not {_text(now[key])}",
                     "choose another folder",
                 )
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(now | {"players": players}, indent=2) + "\n")
-        temporary.replace(path)
+        write_atomic(path, json.dumps(now | {"players": players}, indent=2) + "\n")
 
     def _read(self) -> Iterator[Played]:
         path = self.folder / BATCHES

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
+from cards.files import replacing, write_atomic
 from cards.game import Game
 from evaluate.tournament.ratings import Rating, Ratings, rate
 from evaluate.tournament.schedule import PairState
@@ -102,7 +103,7 @@ def write(folder: Path, results: Results) -> None:
         _write_csv(folder / "ratings.csv", ratings)
         misfit = {"pair": results.ratings.misfit_pair, "difference": results.ratings.misfit}
         document |= {"ratings": ratings, "misfit": misfit}
-    _replace(folder / "results.json", json.dumps(document, indent=2) + "\n")
+    write_atomic(folder / "results.json", json.dumps(document, indent=2) + "\n")
 
 
 def write_records(folder: Path, states: Sequence[PairState]) -> None:
@@ -112,22 +113,14 @@ def write_records(folder: Path, states: Sequence[PairState]) -> None:
         parts = [part.records for part in state.parts if part.records]
         for rows in zip(*parts, strict=True):
             lines += [line for row in rows for line in row]
-    _replace(folder / "games.jsonl", "".join(f"{line}\n" for line in lines))
+    write_atomic(folder / "games.jsonl", "".join(f"{line}\n" for line in lines))
 
 
 def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    temporary = path.with_suffix(".csv.tmp")
-    with temporary.open("w", newline="") as file:
+    with replacing(path) as temporary, temporary.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    temporary.replace(path)
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_suffix(path.suffix + ".tmp")
-    temporary.write_text(text)
-    temporary.replace(path)
 
 
 # ---------------------------------------------------------------------- tables

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from cards.files import write_atomic
 from command import __version__
 from command.checks import SettingsError
 from train.run.checkpoint import CheckpointError
@@ -59,9 +60,7 @@ def write(
     header = {"format": _FORMAT, "version": __version__, "settings": shaping(settings), "about": dict(about)}
     text = json.dumps(header | {"sha256": _digest(header, tensors)})
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(save(tensors, {_KEY: text}))
-    temporary.replace(path)
+    write_atomic(path, save(tensors, {_KEY: text}))
 
 
 def shaping(settings: TrainSettings) -> dict[str, Any]:

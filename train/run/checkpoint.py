@@ -22,11 +22,12 @@ from typing import IO, Any
 
 import torch
 
+from cards.files import sync_folder, temporary_beside
 from command.errors import UserError
 from command.renamed import renewed
 from train.run import segments
 from train.run.columns import Columns, Place, as_bytes, described, put, restored, taken_out
-from train.run.files import Hashing, header_bytes, on_disk, sync_folder, temporary_beside
+from train.run.files import Hashing, header_bytes, on_disk
 from train.run.finite import not_finite
 from train.run.segments import GrowingColumns, StoredSegments
 from train.run.snapshot import Snapshot

@@ -50,17 +50,3 @@ def on_disk(temporary: Path, magic: bytes) -> Iterator[Hashing]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def temporary_beside(path: Path) -> Path:
-    """What `path` is called until it is whole; `prune` knows it by this."""
-    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
-
-
-def sync_folder(folder: Path) -> None:
-    """Have what was renamed in it survive a failure of the machine."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

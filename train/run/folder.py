@@ -10,6 +10,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from cards.files import write_atomic
 from command.checks import SettingsError
 from command.compose import as_yaml
 from command.game import game_defaults
@@ -103,10 +104,7 @@ class RunFolder:
 
     def write_settings(self) -> None:
         """Keep the settings of the newest start in config.yaml."""
-        path = self.path / "config.yaml"
-        temporary = path.with_suffix(".yaml.tmp")
-        temporary.write_text(as_yaml(self._settings))
-        temporary.replace(path)
+        write_atomic(self.path / "config.yaml", as_yaml(self._settings))
 
     def _compare(self, found: checkpoint.Found) -> None:
         """Raises SettingsError for a run that was started with other values."""

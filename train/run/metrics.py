@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from cards.files import replacing
 from cards.kinds import curve_name
 from train.run.board import Board
 
@@ -130,12 +131,10 @@ def _is_evaluation(row: Mapping[str, str]) -> bool:
 
 
 def _write(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
-    temporary = path.with_suffix(".csv.tmp")
-    with temporary.open("w", newline="") as file:
+    with replacing(path) as temporary, temporary.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()
         writer.writerows(rows)
-    temporary.replace(path)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cards.duplicate import Duel
+from cards.files import write_atomic
 
 INTERVAL = "_interval"
 
@@ -30,7 +31,4 @@ def of_duels(duels: Mapping[str, Duel], unit: str) -> dict[str, Any]:
 
 def write(folder: Path, results: Mapping[str, Any]) -> None:
     """Write results.json of a run folder, whole or not at all."""
-    path = folder / "results.json"
-    temporary = path.with_suffix(".json.tmp")
-    temporary.write_text(json.dumps(results, indent=2) + "\n")
-    temporary.replace(path)
+    write_atomic(folder / "results.json", json.dumps(results, indent=2) + "\n")

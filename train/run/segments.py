@@ -19,8 +19,9 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
+from cards.files import sync_folder, temporary_beside
 from train.run.columns import Columns, Kind, as_bytes, described, kinds_of, read_into
-from train.run.files import Hashing, header_bytes, on_disk, sync_folder, temporary_beside
+from train.run.files import Hashing, header_bytes, on_disk
 
 FOLDER = "replay"  # of the segments, beside the checkpoints
 MAGIC = b"busso-rows 1 "

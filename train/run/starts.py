@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from cards.files import write_atomic
 from command import __version__
 from train.run import resources
 
@@ -27,9 +28,7 @@ def add_start(folder: Path, learner: str) -> None:
     """
     start = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "learner": learner, **this_program()}
     found = [*read_starts(folder), {**start, "machine": this_hardware()}][-_KEPT:]
-    temporary = folder / f"{FILE}.tmp"
-    temporary.write_text(json.dumps(found, indent=2) + "\n")
-    temporary.replace(folder / FILE)
+    write_atomic(folder / FILE, json.dumps(found, indent=2) + "\n")
 
 
 def read_starts(folder: Path) -> list[dict[str, Any]]:

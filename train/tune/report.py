@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cards.duplicate import decimals
+from cards.files import replacing, write_atomic
 from command.compose import CONF
 from command.console import result_console
 from train.run.device import this_machine
@@ -95,9 +96,7 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     says = f"# The best of {len(study.trials)} trials of the study {study.search.folder}, trial {best.number}: "
     says += f"{best.value:.4f}, {meaning(chosen)}.\n"
     body = yaml.safe_dump({"defaults": groups, "name": name, **values}, sort_keys=False)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(f"# @package _global_\n{says}{body}")
-    temporary.replace(path)
+    write_atomic(path, f"# @package _global_\n{says}{body}")
     return path
 
 
@@ -146,8 +145,7 @@ def _text(trial: FrozenTrial) -> str:
 def _write_csv(study: Study, trials: Sequence[FrozenTrial]) -> None:
     keys = list(study.search.dimensions)
     path = study.search.folder / "trials.csv"
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("w", newline="") as file:
+    with replacing(path) as temporary, temporary.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["trial", "state", "result", "half_width", *keys])
         for trial in trials:
@@ -155,4 +153,3 @@ def _write_csv(study: Study, trials: Sequence[FrozenTrial]) -> None:
             result = trial.value if trial.state == TrialState.COMPLETE else ""
             row = [trial.number, _STATES[trial.state], result, trial.user_attrs.get("half_width", "")]
             writer.writerow([*row, *(values.get(key, "") for key in keys)])
-    temporary.replace(path)

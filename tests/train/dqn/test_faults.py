@@ -55,7 +55,7 @@ def drivers() -> Iterator[multiprocessing.context.BaseContext]:
 
 
 def being_written(folder: Path, driver: int) -> bool:
-    return any(folder.rglob(f".*.{driver}.tmp"))
+    return any(folder.rglob(f".*.{driver}.*.tmp"))
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(KILLS, marks=pytest.mark.slow)])

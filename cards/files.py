@@ -1,0 +1,69 @@
+"""Files that are whole or as they were: written beside the old one, synced, then renamed over it."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+SUFFIX = ".tmp"  # of what is not whole yet
+# Answers of file systems that cannot sync a folder; on these a rename is as safe as they make it.
+_NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS}
+_numbers = itertools.count()
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Replace the file `path` with `content`, text as UTF-8. Raises OSError with the name; `path` is then as it was."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path beside `path` to write a file to; at the end it is synced and takes the place of `path`.
+
+    An error deletes it and leaves `path` as it was. Raises OSError with the name of `path`.
+    """
+    temporary = temporary_beside(path)
+    try:
+        yield temporary
+        sync_file(temporary)
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        # The system names no file that is open already, and otherwise the one beside it.
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def temporary_beside(path: Path) -> Path:
+    """A new name for `path` until it is whole: no other process of any machine has the same one."""
+    host = socket.gethostname().replace("/", "_")
+    return path.with_name(f".{path.name}.{host}.{os.getpid()}.{next(_numbers)}{SUFFIX}")
+
+
+def sync_file(path: Path) -> None:
+    """Have the content of a file survive a failure of the machine."""
+    _sync(os.open(path, os.O_RDONLY))
+
+
+def sync_folder(folder: Path) -> None:
+    """Have what was renamed in it survive a failure of the machine, where the file system can do that."""
+    try:
+        _sync(os.open(folder, os.O_RDONLY))
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

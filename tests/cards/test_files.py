@@ -1,0 +1,59 @@
+"""Files that are whole or as they were."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from cards import files
+from cards.files import replacing, sync_folder, temporary_beside, write_atomic
+
+
+def test_a_file_gets_its_new_content(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "a.txt", "accuso è buono\n")
+    assert (tmp_path / "a.txt").read_bytes() == "accuso è buono\n".encode()
+    write_atomic(tmp_path / "a.txt", b"\x00\xff")
+    assert (tmp_path / "a.txt").read_bytes() == b"\x00\xff"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("half way"), KeyboardInterrupt(), OSError(errno.ENOSPC, "no space")])
+def test_what_fails_half_way_leaves_the_file_as_it_was(tmp_path: Path, error: BaseException) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    with pytest.raises(type(error)), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise error
+    assert path.read_text() == "before" and [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_an_error_names_the_file_and_not_the_one_beside_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        write_atomic(tmp_path / "missing" / "a.txt", "text")
+    assert caught.value.filename == str(tmp_path / "missing" / "a.txt")
+
+
+def test_two_writers_of_one_file_never_share_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = [temporary_beside(tmp_path / "a") for _ in range(2)]
+    monkeypatch.setattr(files.socket, "gethostname", lambda: "node2")
+    there = temporary_beside(tmp_path / "a")
+    assert len({*here, there}) == 3 and ".node2." in there.name
+    assert all(path.name.startswith(".a.") and path.suffix == ".tmp" for path in here)
+
+
+@pytest.mark.parametrize(("number", "raised"), [(errno.EINVAL, False), (errno.ENOTSUP, False), (errno.EIO, True)])
+def test_a_file_system_that_cannot_sync_folders_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, raised: bool
+) -> None:
+    def refuse(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(files.os, "fsync", refuse)
+    if raised:
+        with pytest.raises(OSError, match="Input/output error"):
+            sync_folder(tmp_path)
+    else:
+        sync_folder(tmp_path)
