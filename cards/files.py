@@ -14,6 +14,7 @@ SUFFIX = ".tmp"  # of what is not whole yet
 # Answers of file systems that cannot sync a folder; on these a rename is as safe as they make it.
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS}
 _numbers = itertools.count()
+_LONG = 3600.0  # seconds after which no process still writes to a temporary file
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
@@ -44,8 +45,54 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def temporary_beside(path: Path) -> Path:
     """A new name for `path` until it is whole: no other process of any machine has the same one."""
-    host = socket.gethostname().replace("/", "_")
-    return path.with_name(f".{path.name}.{host}.{os.getpid()}.{next(_numbers)}{SUFFIX}")
+    return path.with_name(f".{path.name}.{_host()}.{os.getpid()}.{next(_numbers)}{SUFFIX}")
+
+
+def _host() -> str:
+    return socket.gethostname().replace("/", "_")
+
+
+def delete_left_over(folder: Path) -> None:
+    """Delete the temporary files in a folder that no process will finish.
+
+    These are of this process, of others of this machine that have ended, and those that have not changed for an hour.
+    """
+    others = []
+    for path in folder.glob(f".*{SUFFIX}"):
+        if _has_ended(path):
+            path.unlink(missing_ok=True)
+        else:
+            others.append(path)
+    with suppress(OSError):  # of a file that is gone meanwhile, or of a disk that is full
+        now = _now(folder) if others else 0.0
+        for path in others:
+            if now - path.stat().st_mtime > _LONG:
+                path.unlink()
+
+
+def _has_ended(temporary: Path) -> bool:
+    """Whether the process that its name says, as `temporary_beside` makes it, is this one or runs no more here."""
+    before, _, numbers = temporary.name.removesuffix(SUFFIX).rpartition(f".{_host()}.")
+    pid, _, number = numbers.partition(".")
+    if not (before and pid.isdecimal() and number.isdecimal()):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except PermissionError:
+        return False
+    return int(pid) == os.getpid()
+
+
+def _now(folder: Path) -> float:
+    """What the clock of this file system says."""
+    path = temporary_beside(folder / "now")
+    try:
+        path.touch()
+        return path.stat().st_mtime
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def sync_file(path: Path) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from cards.duplicate import Duel
 from cards.files import write_atomic
 from command.checks import SettingsError
+from command.lock import InUseError, Lock, restarted
 from evaluate.tournament.units import Played, Spent, Unit
 
 log = logging.getLogger("evaluate")
@@ -36,10 +36,13 @@ class Journal:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(folder / LOCK, timeout=0)
-            self._lock.acquire()
-        except Timeout:
-            raise SettingsError("folder", f"another tournament is being played in {folder}", "choose another") from None
+            self._lock = Lock(folder / LOCK)
+            self._lock.acquire(waits_for=restarted)
+        except InUseError as error:
+            problem = f"another tournament is being played in {folder} ({error.who})"
+            in_use = SettingsError("folder", problem, f"choose another; {error.hint}")
+            in_use.exit_code = error.exit_code
+            raise in_use from None
         except OSError as error:
             raise SettingsError("folder", f"cannot write to {folder} ({error.strerror})", "choose another") from None
         try:
@@ -53,7 +56,8 @@ class Journal:
             self._file.write(b"\n")  # after a line that was cut off
 
     def add(self, played: Played) -> None:
-        """Have it on disk."""
+        """Have it on disk. Raises LostError when another process took the folder over."""
+        self._lock.require_own()
         self._file.write(_line(played))
         self._file.flush()
 

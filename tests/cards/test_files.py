@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from cards import files
-from cards.files import replacing, sync_folder, temporary_beside, write_atomic
+from cards.files import delete_left_over, replacing, sync_folder, temporary_beside, write_atomic
 
 
 def test_a_file_gets_its_new_content(tmp_path: Path) -> None:
@@ -57,3 +59,35 @@ def test_a_file_system_that_cannot_sync_folders_is_no_error(
             sync_folder(tmp_path)
     else:
         sync_folder(tmp_path)
+
+
+def test_only_what_no_process_will_finish_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    own, numbers = temporary_beside(tmp_path / "own"), f".{os.getpid()}.7.tmp"
+    gone = own.with_name(own.name.replace(f".{os.getpid()}.", f".{ended.pid}."))
+    living = own.with_name(own.name.replace(f".{os.getpid()}.", f".{os.getppid()}."))
+    monkeypatch.setattr(files.socket, "gethostname", lambda: "node2.of.a.cluster")
+    there, old = temporary_beside(tmp_path / "there"), temporary_beside(tmp_path / "old")
+    monkeypatch.undo()
+    strange, notes = tmp_path / f".x{numbers}", tmp_path / "notes.txt"
+    for path in (own, gone, living, there, old, strange, notes):
+        path.write_text("half")
+    hours_ago = time.time() - 2 * 3600
+    for path in (old, notes):
+        os.utime(path, (hours_ago, hours_ago))
+    delete_left_over(tmp_path)
+    assert set(tmp_path.iterdir()) == {living, there, strange, notes}
+
+
+def test_on_a_full_disk_what_is_certain_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, other = temporary_beside(tmp_path / "own"), tmp_path / ".a.node9.1.0.tmp"
+    for path in (own, other):
+        path.write_text("half")
+
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "touch", full)
+    delete_left_over(tmp_path)
+    assert list(tmp_path.iterdir()) == [other]

@@ -1,12 +1,12 @@
 """One cluster of two nodes for all tests of this folder."""
 
+import fcntl
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 from tests.slurm.cluster import Cluster, checkout, why_not
 
@@ -17,7 +17,8 @@ def cluster() -> Iterator[Cluster]:
     reason = why_not()
     if reason:
         pytest.skip(reason)
-    with FileLock("/run/lock/busso-slurm-lab.lock"):
+    with Path("/run/lock/busso-slurm-lab.lock").open("w") as alone:
+        fcntl.flock(alone, fcntl.LOCK_EX)
         # Not pytest's folder: Ray's and Slurm's paths have to be short, and a node mounts this one.
         base = Path(tempfile.mkdtemp(prefix="slurm-lab-"))
         cluster = Cluster(Path("/run") / base.name, checkout(base / "busso"))

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock
 from torch import Tensor
 
 from command.compose import compose
+from command.lock import Lock
 from train.run import checkpoint
 from train.run.columns import Columns
 from train.settings.dqn import TrainSettings
@@ -84,13 +84,17 @@ class TrainedRuns:
         name = hashlib.sha256(json.dumps(arguments).encode()).hexdigest()[:16]
         folder = self._shared / name
         self._shared.mkdir(parents=True, exist_ok=True)
-        with FileLock(self._shared / f"{name}.lock"):
+        training = Lock(self._shared / f"{name}.lock")
+        training.acquire(600)
+        try:
             if not (folder / FINISHED).exists():
                 from train.__main__ import main
 
                 shutil.rmtree(folder, ignore_errors=True)  # of a worker that was killed
                 assert main([*arguments, f"runs={folder}"]) == 0, arguments
                 (folder / FINISHED).touch()
+        finally:
+            training.release()
         return folder
 
 

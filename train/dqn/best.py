@@ -76,6 +76,7 @@ def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device
     if settings.opponent in duels:
         means += f"\na lower bound of how exploitable {settings.opponent} is: this learned what wins of it"
     result_console().print(results_table(title, game.unit, duels, means))
+    folder.require_own()
     results.write(folder.path, results.of_duels(duels, game.unit))
 
 

@@ -13,6 +13,7 @@ import hashlib
 import json
 import logging
 import re
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from typing import IO, Any
 
 import torch
 
-from cards.files import sync_folder, temporary_beside
+from cards.files import delete_left_over, sync_folder, temporary_beside
 from command.errors import UserError
 from command.renamed import renewed
 from train.run import segments
@@ -54,7 +55,8 @@ def save(path: Path, state: dict[str, Any]) -> None:
     _write(path, taken_out(state, columns), columns)
 
 
-def _write(path: Path, rest: Any, columns: dict[Place, Columns]) -> None:
+def _write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callable[[], None] = lambda: None) -> None:
+    """Raises CheckpointError, and what `allowed` raises just before the file is there; it is then as it was."""
     temporary = temporary_beside(path)
     try:
         descriptions = [{"place": place, **_described(each, path.parent)} for place, each in columns.items()]
@@ -64,6 +66,9 @@ def _write(path: Path, rest: Any, columns: dict[Place, Columns]) -> None:
                 if not isinstance(each, GrowingColumns):
                     _write_columns(each, file)
             torch.save(rest, file)  # type: ignore[arg-type]
+        allowed()
+        for description in descriptions:
+            segments.check_there(path.parent, description)
         temporary.replace(path)
         sync_folder(path.parent)
     except (OSError, RuntimeError) as error:
@@ -71,6 +76,9 @@ def _write(path: Path, rest: Any, columns: dict[Place, Columns]) -> None:
         raise CheckpointError(
             path, f"could not be written ({error})", "free some space or choose runs=FOLDER"
         ) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _described(columns: Columns, beside: Path) -> dict[str, Any]:
@@ -224,7 +232,8 @@ def set_aside(path: Path) -> None:
 
 def prune(folder: Path, keep: int) -> None:
     """Delete all but the newest `keep` checkpoints, segments that none of them needs, and what interruptions left."""
-    for path in [*listed(folder)[keep:], *folder.glob(".*.tmp")]:
+    delete_left_over(folder)
+    for path in listed(folder)[keep:]:
         path.unlink(missing_ok=True)
     delete_unneeded_segments(folder)
 
@@ -251,11 +260,13 @@ class BackgroundWriter:
     """Saves in a thread, one file after another, so that the learner only waits for a copy of what is small.
 
     Large columns are not copied: they are held, and whoever would change rows that are not yet written waits.
+    `allowed` raises a UserError where nothing may be written or deleted any more; it is asked before each.
     """
 
     AT_ONCE = 2  # states of which the small part is held in memory; a third waits until the first is on disk
 
-    def __init__(self) -> None:
+    def __init__(self, allowed: Callable[[], None] = lambda: None) -> None:
+        self._allowed = allowed
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
 
@@ -272,7 +283,7 @@ class BackgroundWriter:
         snapshot = Snapshot(
             rest
         )  # after the columns: on a GPU, what is read of them waits for what was given before it
-        self._pending.append(self._thread.submit(_save_and_prune, path, snapshot, held, keep))
+        self._pending.append(self._thread.submit(self._save_and_prune, path, snapshot, held, keep))
 
     def wait(self) -> None:
         """Until everything is on disk. Raises CheckpointError when something could not be written."""
@@ -280,16 +291,18 @@ class BackgroundWriter:
         for each in pending:
             each.result()
 
-
-def _save_and_prune(path: Path, rest: Snapshot, held: dict[Place, Columns], keep: int | None) -> None:
-    try:
-        with rest.own_streams():  # for the columns, too
-            _write(path, rest.on_host(), held)
-    except CheckpointError:
-        delete_unneeded_segments(path.parent)  # else what was written in vain takes the room that the next one needs
-        raise
-    finally:  # whatever went wrong, nobody waits for ever
-        for each in held.values():
-            each.release()
-    if keep is not None:
-        prune(path.parent, keep)
+    def _save_and_prune(self, path: Path, rest: Snapshot, held: dict[Place, Columns], keep: int | None) -> None:
+        try:
+            self._allowed()
+            with rest.own_streams():  # for the columns, too
+                _write(path, rest.on_host(), held, self._allowed)
+        except CheckpointError:
+            self._allowed()
+            delete_unneeded_segments(path.parent)  # else what was written in vain takes the room the next one needs
+            raise
+        finally:  # whatever went wrong, nobody waits for ever
+            for each in held.values():
+                each.release()
+        if keep is not None:
+            self._allowed()
+            prune(path.parent, keep)

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from cards.files import write_atomic
+from cards.files import delete_left_over, write_atomic
 from command.checks import SettingsError
 from command.compose import as_yaml
 from command.game import game_defaults
+from command.lock import InUseError, Lock, restarted
 from train.run import checkpoint
+from train.run.signals import StopRequest
 from train.settings.run import RunSettings
 from train.settings.saved import changes, other_keys
 
@@ -25,6 +25,7 @@ BUDGET_KEYS = ("episodes", "iterations", "minutes")  # how far a run goes; no ki
 # it is logged and evaluated. Any other makes it another run.
 CHANGEABLE = (*BUDGET_KEYS, "runs", "device", "log_every_episodes", "log_min_seconds", "learner.threads")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
+LOCK = ".lock"  # in the folder of a run
 
 
 class RunInUseError(SettingsError):
@@ -37,28 +38,54 @@ class RunFolder:
     def __init__(self, settings: RunSettings) -> None:
         self.path = settings.folder
         self.checkpoints = self.path / "checkpoints"
-        self.writer = checkpoint.BackgroundWriter()
         self._settings = settings
-        self._lock: FileLock | None = None
+        self._lock = Lock(self.path / LOCK)
+        self.writer = checkpoint.BackgroundWriter(self.require_own)
 
     def __enter__(self) -> RunFolder:
+        """Waits for an earlier start of a job that was put back into the queue until it is dead, or a signal comes."""
+        with StopRequest(b"\nstopping\n") as stop:
+            try:
+                self._take(lambda: self._lock.acquire(waits_for=restarted, stopped=lambda: stop.signal is not None))
+            except RunInUseError as error:
+                if stop.signal is not None:
+                    error.exit_code = stop.exit_code(again=True)
+                raise
+        try:
+            stop.hand_on()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def _take(self, acquire: Callable[[], object]) -> None:
         try:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(self.path / ".lock", timeout=0)
-            self._lock.acquire()
-        except Timeout:
-            raise RunInUseError(
-                self.path, "another process is using this run", "wait for it, or choose another with name=..."
-            ) from None
+            acquire()
+        except InUseError as error:
+            problem = f"another process is using this run ({error.who})"
+            in_use = RunInUseError(self.path, problem, f"wait for it, or choose another with name=...; {error.hint}")
+            in_use.exit_code = error.exit_code
+            raise in_use from None
         except OSError as error:
             raise SettingsError(
                 "runs", f"cannot use {self.path} ({error.strerror})", "choose another with runs=..."
             ) from None
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._lock is not None:
-            self._lock.release()
+    @property
+    def lost(self) -> bool:
+        """Whether another process was seen to have taken the run over. Costs nothing; `require_own` looks again."""
+        return self._lock.lost
+
+    def require_own(self) -> None:
+        """To be called before anything is written or deleted. Raises LostError when another process took the run over.
+
+        That happens to a process that was suspended for minutes.
+        """
+        self._lock.require_own()
 
     def resume(self, load_state_dict: Callable[[dict[str, Any]], None]) -> Path | None:
         """Load the newest good checkpoint of the run and return its path, None when there is none.
@@ -66,7 +93,9 @@ class RunFolder:
         Damaged newer ones are renamed, with a warning. Raises SettingsError when the run was started with other
         settings, CheckpointError when no checkpoint is whole or the newest that is does not fit.
         """
-        checkpoint.delete_unneeded_segments(self.checkpoints)  # of a start that was killed while it wrote
+        for folder in (self.path, self.checkpoints):
+            delete_left_over(folder)  # of a start that was killed while it wrote
+        checkpoint.delete_unneeded_segments(self.checkpoints)
         found = checkpoint.load_newest(self.checkpoints)
         # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
         if found is None:
@@ -96,14 +125,18 @@ class RunFolder:
         """The checkpoint that `resume` would load; changes nothing. Raises what it and entering the folder would."""
         if not self.path.exists():
             return None
-        with self:
+        self._take(self._lock.acquire)
+        try:
             found = checkpoint.load_newest(self.checkpoints)
             if found is not None:
                 self._compare(found)
+        finally:
+            self._lock.release()
         return found.path if found else None
 
     def write_settings(self) -> None:
         """Keep the settings of the newest start in config.yaml."""
+        self.require_own()
         write_atomic(self.path / "config.yaml", as_yaml(self._settings))
 
     def _compare(self, found: checkpoint.Found) -> None:

@@ -151,6 +151,7 @@ class Runner:
 
     def evaluated(self, env_steps: int, scalars: Mapping[str, float]) -> None:
         """Put an evaluation of the weights of `env_steps` on the curves, and ask the judge, if there is one."""
+        self._folder.require_own()
         self.metrics.write(env_steps, scalars)
         share = self._trainer.budget.spent(self._trainer.progress.done)
         if self._judge is not None and not self.given_up and share < 1:
@@ -187,8 +188,11 @@ class Runner:
     def _step(self) -> None:
         trainer, before = self._trainer, self._trainer.progress
         trainer.step()
+        if self._folder.lost:
+            self._folder.require_own()
         if trainer.progress != before:
             if self._due("log"):
+                self._folder.require_own()
                 self.metrics.write(trainer.progress.env_steps, trainer.log_row())
             if self._due("checkpoint"):
                 self.save_checkpoint()

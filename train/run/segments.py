@@ -19,7 +19,7 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-from cards.files import sync_folder, temporary_beside
+from cards.files import delete_left_over, sync_folder, temporary_beside
 from train.run.columns import Columns, Kind, as_bytes, described, kinds_of, read_into
 from train.run.files import Hashing, header_bytes, on_disk
 
@@ -207,6 +207,13 @@ class StoredSegments(Columns):
 
 def delete_all_but(beside: Path, needed: set[str]) -> None:
     """Delete the segments that are not `needed`, and what an interrupted write left behind."""
+    delete_left_over(beside / FOLDER)
     for path in (beside / FOLDER).glob("*"):
-        if path.name.endswith(".tmp") or (_NAME.fullmatch(path.name) and path.name not in needed):
+        if _NAME.fullmatch(path.name) and path.name not in needed:
             path.unlink(missing_ok=True)
+
+
+def check_there(beside: Path, description: dict[str, Any]) -> None:
+    """Raises FileNotFoundError when a segment of a description has been deleted since it was written."""
+    for name, *_ in description.get("segments", []):
+        (beside / FOLDER / name).stat()

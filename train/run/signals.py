@@ -25,7 +25,8 @@ class StopRequest:
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
-    def __init__(self) -> None:
+    def __init__(self, answer: bytes = b"\nstopping with a checkpoint; Ctrl-C now ends at once\n") -> None:
+        self._answer = answer  # to the first signal, on the screen
         self.signal: int | None = None
         self._before: dict[int, Any] = {}
         self._mask: set[signal.Signals | int] = set()
@@ -46,6 +47,11 @@ class StopRequest:
         if (outer := self._outer()) is not None and outer.signal is None:
             outer.signal = self.signal
 
+    def hand_on(self) -> None:
+        """Have a signal that came inside of the context come again, to what comes after it."""
+        if self.signal is not None and self._outer() is None:
+            signal.raise_signal(self.signal)
+
     def _outer(self) -> StopRequest | None:
         owner = getattr(self._before[signal.SIGTERM], "__self__", None)
         return owner if isinstance(owner, StopRequest) else None
@@ -65,7 +71,7 @@ class StopRequest:
             return
         self.signal = number
         # Not print, which may be in the middle of a line of its own.
-        os.write(2, b"\nstopping with a checkpoint; Ctrl-C now ends at once\n")
+        os.write(2, self._answer)
 
 
 def hold_usr1() -> None:

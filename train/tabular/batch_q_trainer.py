@@ -210,6 +210,7 @@ class BatchQTrainer:
         if duels:
             title = f"{settings.folder}, last policy, duplicate deals"
             result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
+        self._folder.require_own()
         results.write(self._folder.path, results.of_duels(duels, game.unit))
 
 

@@ -219,6 +219,7 @@ class TabularTrainer:
     def report(self) -> None:
         """How far the table is, as lines and as results.json."""
         counters, errors, settings = self.counters, self.errors(), self.settings
+        self._folder.require_own()
         results.write(self._folder.path, asdict(counters) | asdict(errors))
         print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
         for line in error_lines(errors, settings.min_visits):

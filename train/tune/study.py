@@ -11,7 +11,6 @@ from typing import Any
 
 import optuna
 import yaml
-from filelock import FileLock, Timeout
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
@@ -19,13 +18,15 @@ from optuna.trial import FrozenTrial, TrialState
 
 from cards.splitmix import stream
 from command.checks import SettingsError
+from command.lock import InUseError, Lock, own_job
 from command.space import Dimension, Interval
 from train.run.folder import CHANGEABLE
+from train.run.signals import StopRequest
 from train.settings.saved import changes
 from train.tune.settings import Search
 
 JOURNAL = "journal.log"
-LOCK_SECONDS = 120.0  # that another process may take to choose its trial
+LOCK_SECONDS = 300.0  # that another process may take to choose its trial, or to wait for a dead one
 READY = "values"  # a trial that has this attribute has all its values: key to what may be typed
 WHY = "why"  # of a trial that failed, or diverged
 FIXED = "fixed_params"  # Optuna's name for the values that a trial was enqueued with
@@ -41,8 +42,8 @@ class Study:
         self.search = search
         self._folder = search.folder
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(self._folder / ".lock", timeout=LOCK_SECONDS)
-        self._claim: FileLock | None = None  # on the trial that this process has, until its result is known
+        self._lock = Lock(self._folder / ".lock")
+        self._claim: Lock | None = None  # on the trial that this process has, until its result is known
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         with self._alone(), warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -126,12 +127,17 @@ class Study:
         return True
 
     def _claimed(self, number: int) -> bool:
-        """Whether the trial is this process's own now. Nobody's claim outlives its process."""
-        claim = FileLock(self._folder / f".trial-{number:03d}.lock", timeout=0)
-        try:
-            claim.acquire()
-        except Timeout:
-            return False
+        """Whether the trial is this process's own now. A claim ends with its process.
+
+        Waits for that of an earlier start of the same job until it is dead, or a signal comes.
+        """
+        claim = Lock(self._folder / f".trial-{number:03d}.lock")
+        with StopRequest(b"\nstopping\n") as stop:
+            try:
+                claim.acquire(waits_for=own_job, stopped=lambda: stop.signal is not None)
+            except InUseError:
+                return False
+        stop.hand_on()
         self._claim = claim
         return True
 
@@ -147,11 +153,14 @@ class Study:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         try:
-            with self._lock:
-                yield
-        except Timeout:
-            problem = f"another process has been choosing its trial for {LOCK_SECONDS:.0f} s"
-            raise SettingsError(self._folder, problem, "if there is none, delete .lock there") from None
+            self._lock.acquire(LOCK_SECONDS)
+        except InUseError as error:
+            problem = f"another process has been choosing its trial for {LOCK_SECONDS:.0f} s ({error.who})"
+            raise SettingsError(self._folder, problem, error.hint) from None
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _begin(self) -> None:
         """Keep what is searched, or compare it with what was when the study was begun."""

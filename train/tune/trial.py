@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import optuna
 
+from command.lock import InUseError, Lock
 from train.__main__ import train
 from train.run import checkpoint
+from train.run.folder import LOCK
 from train.run.metrics import evaluation_scalar
 from train.run.results import INTERVAL
 from train.settings.algorithms import AnyRunSettings
@@ -66,9 +69,10 @@ def clear(folder: Path) -> None:
     """Of a trial that has ended keep the best network and the curves: its replay buffer alone may have a gigabyte."""
     checkpoints = folder / "checkpoints"
     if (checkpoints / checkpoint.BEST).exists():
-        for path in checkpoint.listed(checkpoints):
-            path.unlink(missing_ok=True)
-        checkpoint.delete_unneeded_segments(checkpoints)
+        with suppress(InUseError), Lock(folder / LOCK):
+            for path in checkpoint.listed(checkpoints):
+                path.unlink(missing_ok=True)
+            checkpoint.delete_unneeded_segments(checkpoints)
 
 
 def direction(settings: AnyRunSettings) -> str:

@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from cards.files import temporary_beside
 from tests.errors import error_about
 from tests.train.processes import until
 from tests.train.rows import rows
@@ -209,7 +210,7 @@ def test_prune_keeps_the_newest_and_best(tmp_path: Path) -> None:
     for episodes in (5, 1000, 20):
         saved(tmp_path, episodes)
     checkpoint.save(tmp_path / checkpoint.BEST, STATE)
-    (tmp_path / ".episode_000000000030.pt.99.tmp").write_bytes(b"half")
+    temporary_beside(tmp_path / "episode_000000000030.pt").write_bytes(b"half")
     checkpoint.prune(tmp_path, 2)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "best.pt",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from cards.files import temporary_beside
 from tests.errors import error_about
 from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
@@ -298,7 +299,7 @@ def test_what_is_left_of_an_interrupted_write_is_deleted(tmp_path: Path) -> None
     run.add(400)
     run.save()
     before = run.files()
-    (tmp_path / "replay" / ".rows_000000000000250_000000000000500.99.tmp").write_bytes(b"half")
+    temporary_beside(tmp_path / "replay" / "rows_000000000000250_000000000000500").write_bytes(b"half")
     (tmp_path / "replay" / "rows_000000000000400_000000000000500_0123456789abcdef.seg").write_bytes(b"of no checkpoint")
     (tmp_path / "replay" / "notes.txt").write_text("of a person")
     checkpoint.prune(tmp_path, 3)

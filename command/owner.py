@@ -1,0 +1,128 @@
+"""The process that holds a lock, as a file beside the lock names it, and whether it still runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+_PROC = Path("/proc")
+_FIRST_NAMESPACE = "pid:[4026531836]"  # of processes outside any container: the same number on all machines
+_LONGEST = 1 << 16  # bytes of a file that names an owner; a few hundred in truth
+
+
+@dataclass(frozen=True)
+class Owner:
+    """One process on one machine, with what tells it from all others."""
+
+    token: str  # of this hold on the lock
+    host: str
+    boot: str  # changes when the machine starts again; empty if the machine does not say
+    namespace: str  # in which the process has its number
+    pid: int
+    started: int  # ticks after the boot, since numbers of processes come again; -1 if the machine does not say
+    job: str  # Slurm's number; empty outside a job
+    restarts: int  # of the job
+    since: str  # time, for people
+
+    @property
+    def is_own_job(self) -> bool:
+        """Whether it belongs to the Slurm job of this process: an earlier start of it."""
+        return bool(self.job) and self.job == os.environ.get("SLURM_JOB_ID")
+
+    def has_ended(self) -> bool:
+        """Whether this machine knows that the process runs no more. A process of another machine may still run."""
+        boot, namespace = _boot(), _namespace()
+        if (self.boot, self.namespace) == (boot, namespace) and (boot or self.host == socket.gethostname()):
+            return not _runs(self.pid, self.started)
+        started_again = self.boot != boot and self.host == socket.gethostname()
+        # A container may have the name of one that still runs elsewhere.
+        return started_again and self.namespace == namespace == _FIRST_NAMESPACE
+
+    def as_bytes(self, beat: int) -> bytes:
+        """One line of JSON, as long for every `beat`."""
+        seen = datetime.now().astimezone().isoformat(timespec="seconds")
+        return json.dumps(asdict(self) | {"beat": f"{beat:012d}", "seen": seen}).encode() + b"\n"
+
+    def __str__(self) -> str:
+        job = f", job {self.job}" if self.job else ""
+        return _printable(f"process {self.pid} on {self.host}{job}, since {self.since}")
+
+
+def this_process() -> Owner:
+    """This process, with a new token."""
+    return Owner(
+        token=secrets.token_hex(8),
+        host=socket.gethostname(),
+        boot=_boot(),
+        namespace=_namespace(),
+        pid=os.getpid(),
+        started=_started(os.getpid()),
+        job=os.environ.get("SLURM_JOB_ID", ""),
+        restarts=restarts(),
+        since=datetime.now().astimezone().isoformat(timespec="seconds"),
+    )
+
+
+def restarts() -> int:
+    """How often Slurm has put the job of this process back into the queue; 0 outside a job."""
+    count = os.environ.get("SLURM_RESTART_COUNT", "")
+    return int(count) if count.isdecimal() else 0
+
+
+def read_owner(content: bytes) -> Owner | None:
+    """What `as_bytes` wrote; None for anything else."""
+    try:
+        found = json.loads(content[:_LONGEST])
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, Mapping):
+        return None
+    values: dict[str, Any] = {field.name: found.get(field.name) for field in fields(Owner)}
+    kinds = {"pid": int, "started": int, "restarts": int}
+    return Owner(**values) if all(type(values[name]) is kinds.get(name, str) for name in values) else None
+
+
+def _runs(pid: int, started: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass  # another user's
+    now = _started(pid)
+    return -1 in (now, started) or now == started
+
+
+def _started(pid: int) -> int:
+    """When the process began, in ticks after the boot; 0 for one that has ended and is not yet cleared away."""
+    try:
+        state, *numbers = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return -1
+    return 0 if state in "ZX" else int(numbers[18])
+
+
+def _boot() -> str:
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _namespace() -> str:
+    try:
+        return str((_PROC / "self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def _printable(text: str) -> str:
+    """It may come from another's file: nothing in it speaks to the terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:200]

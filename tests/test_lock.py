@@ -1,0 +1,376 @@
+"""A lock on a folder, on file systems that have locks, that have none, and that only pretend."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command import lock, owner
+from command.lock import InUseError, LostError, restarted
+from command.owner import Owner, read_owner, this_process
+from tests.errors import error_about
+from tests.limits import seconds, until
+
+PRETEND = "fcntl.lockf = fcntl.flock = lambda *given: None"  # as on a mount whose locks stay on one node
+REFUSE = "def refused(*given): raise OSError(37, 'No locks available')\nfcntl.lockf = fcntl.flock = refused"
+MOUNTS = {"locks": "", "pretended": PRETEND, "refused": REFUSE}
+HOLDS = """
+import fcntl, sys
+from pathlib import Path
+{mount}
+from command import lock
+lock.BEAT = 0.05
+held = lock.Lock(Path(sys.argv[1]))
+try:
+    held.acquire()
+except lock.InUseError as error:
+    print("refused:", error, flush=True)
+    sys.exit(2)
+print("held", flush=True)
+sys.stdin.readline()
+print(held.still_own(), flush=True)
+held.release()
+"""
+
+
+@contextmanager
+def holder(path: Path, mount: str = "locks") -> Iterator[subprocess.Popen[str]]:
+    """A process that tries to take the lock; if it has it, until it reads a line."""
+    command = [sys.executable, "-c", HOLDS.format(mount=MOUNTS[mount]), str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def tell(process: subprocess.Popen[str]) -> str:
+    """Have it end; whether it still had the lock."""
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return line(process)
+
+
+def mounted(monkeypatch: pytest.MonkeyPatch, mount: str) -> None:
+    """The same in this process."""
+
+    def refused(*given: Any) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    if mount != "locks":
+        monkeypatch.setattr(fcntl, "lockf", refused if mount == "refused" else lambda *given: None)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes minutes takes less than a second."""
+    monkeypatch.setattr(lock, "BEAT", 0.05)
+    monkeypatch.setattr(lock, "STALE", 0.4)
+    monkeypatch.setattr(lock, "POLL", 0.1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".lock"
+
+
+def put(path: Path, **changes: Any) -> Owner:
+    """The file of another owner."""
+    found = replace(this_process(), **changes)
+    path.with_name(".lock.owner").write_bytes(found.as_bytes(0))
+    return found
+
+
+AWAY = {"host": "node9", "boot": "another", "pid": 4711}
+
+
+@pytest.mark.parametrize("mount", MOUNTS)
+def test_a_second_process_is_refused_and_told_who_has_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch, mount: str
+) -> None:
+    mounted(monkeypatch, mount)
+    with holder(path, mount) as process:
+        assert line(process) == "held"
+        before = sorted(path.parent.iterdir())
+        with error_about(InUseError, path.parent, f"process {process.pid} on ", f"delete {path}.owner"):
+            lock.Lock(path).acquire()
+        assert sorted(path.parent.iterdir()) == before
+        assert tell(process) == "True"
+        process.wait(seconds(10))
+    with lock.Lock(path):
+        assert path.with_name(".lock.owner").exists()
+    assert [each.name for each in path.parent.iterdir()] == [".lock"]
+
+
+def test_a_file_system_without_byte_range_locks_is_said(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    mounted(monkeypatch, "refused")
+    with lock.Lock(path):
+        assert "No locks available" in caplog.text and caplog.text.count("\n") == 1
+
+
+def test_another_failure_of_the_lock_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: Any) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(fcntl, "lockf", fails)
+    with pytest.raises(OSError, match="Input/output"):
+        lock.Lock(path).acquire()
+    monkeypatch.undo()
+    lock.Lock(path).acquire()  # the failure left nothing
+
+
+@pytest.mark.parametrize("mount", ["locks", "pretended"])
+def test_what_kill_9_leaves_is_taken_over_at_once(path: Path, monkeypatch: pytest.MonkeyPatch, mount: str) -> None:
+    mounted(monkeypatch, mount)
+    with holder(path, mount) as process:
+        assert line(process) == "held"
+        process.kill()
+        process.wait()
+        assert path.with_name(".lock.owner").exists()
+        with lock.Lock(path) as held:
+            assert held.still_own()
+
+
+def test_one_process_has_it_once(path: Path) -> None:
+    with lock.Lock(path):
+        with error_about(InUseError, path.parent, "this process"):
+            lock.Lock(path).acquire()
+        with lock.Lock(path.with_name(".other.lock")):
+            pass
+        assert subprocess.run([sys.executable, "-c", HOLDS.format(mount=""), path], check=False).returncode == 2
+    with lock.Lock(path):
+        pass
+
+
+def test_a_process_number_that_came_again_is_not_the_owner(path: Path) -> None:
+    alive = this_process()
+    assert not alive.has_ended() and replace(alive, started=alive.started - 1).has_ended()
+    put(path, started=alive.started - 1)
+    with lock.Lock(path):
+        pass
+
+
+def test_a_process_that_ended_and_is_not_cleared_away_is_not_the_owner() -> None:
+    with subprocess.Popen(["true"]) as ended:
+        until("it has ended", lambda: owner._started(ended.pid) == 0, 10, 0.01)
+        assert replace(this_process(), pid=ended.pid, started=7).has_ended()
+
+
+@pytest.mark.parametrize(
+    ("changes", "ended"),
+    [
+        ({"boot": "another"}, True),  # this machine has started again
+        ({"boot": "another", "host": "node9"}, False),
+        ({"boot": "another", "namespace": "pid:[4026532000]"}, False),  # a container with this name, elsewhere
+        ({"namespace": "pid:[4026532000]", "pid": 1 << 22}, False),  # numbers of another container say nothing
+        ({"pid": (1 << 22) + 1}, True),  # more than there are
+    ],
+)
+def test_what_is_known_of_owners(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], ended: bool) -> None:
+    monkeypatch.setattr(owner, "_namespace", lambda: "pid:[4026531836]")
+    assert replace(this_process(), **changes).has_ended() == ended
+
+
+def test_without_a_job_nothing_is_waited_for(path: Path) -> None:
+    put(path, **AWAY)
+    started = time.monotonic()
+    with error_about(InUseError, path.parent, "process 4711 on node9", f"delete {path}.owner"):
+        lock.Lock(path).acquire(waits_for=restarted)
+    assert time.monotonic() - started < 1
+    path.with_name(".lock.owner").unlink()
+    lock.Lock(path).acquire()
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("content", [None, b"", b"{", b'{"pid": "1"}', b"\xff", b"[" * 100_000])
+def test_a_restarted_job_takes_over_from_a_dead_owner(
+    path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is in its file."""
+    put(path, **AWAY, job="7")
+    if content is not None:
+        path.with_name(".lock.owner").write_bytes(content)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    held = lock.Lock(path)
+    held.acquire(waits_for=restarted)
+    assert held.still_own()
+    held.release()
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2 and str(path.parent) in said[0] and "without a sign of life" in said[0]
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(("job", "code"), [("7", 75), ("8", 2)])
+def test_a_restarted_job_does_not_fight_an_owner_that_lives(
+    path: Path, monkeypatch: pytest.MonkeyPatch, job: str, code: int
+) -> None:
+    """An earlier start of the same job may live on a node that Slurm does not reach: the job tries again later."""
+    monkeypatch.setattr(lock, "STALE", 30.0)
+    monkeypatch.setenv("SLURM_JOB_ID", job)
+    with holder(path, "pretended") as process:
+        assert line(process) == "held"
+        mounted(monkeypatch, "pretended")
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+        monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+        with error_about(InUseError, path.parent, f"process {process.pid} on ") as caught:
+            lock.Lock(path).acquire(waits_for=restarted)
+        assert caught.value.exit_code == code
+        assert tell(process) == "True"
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_stops_a_job_ends_its_waiting(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "STALE", 60.0)
+    put(path, **AWAY)
+    looks = iter(range(10))
+    with error_about(InUseError, path.parent):
+        lock.Lock(path).acquire(waits_for=lambda owner: True, stopped=lambda: next(looks) == 3)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("mount", ["locks", "pretended"])
+def test_a_suspended_owner_that_lost_it_sees_that_and_deletes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, mount: str
+) -> None:
+    """A server that keeps the byte-range lock of a machine that died is the same."""
+    mounted(monkeypatch, mount)
+    with holder(path, mount) as process:
+        assert line(process) == "held"
+        process.send_signal(signal.SIGSTOP)
+        held = lock.Lock(path)
+        held.acquire(waits_for=lambda owner: True)
+        process.send_signal(signal.SIGCONT)
+        assert tell(process) == "False"
+        process.wait(seconds(10))
+        time.sleep(0.1)
+        assert held.still_own() and read_owner(path.with_name(".lock.owner").read_bytes()) == held._me
+        held.release()
+
+
+@pytest.mark.usefixtures("quick")
+def test_one_that_lost_it_says_so_in_one_line(path: Path) -> None:
+    held = lock.Lock(path)
+    held.acquire()
+    held.require_own()
+    mine = path.with_name(".lock.owner").read_bytes()
+    path.with_name(".lock.owner").unlink()
+    put(path, **AWAY)
+    with error_about(LostError, path.parent, "process 4711 on node9") as caught:
+        held.require_own()
+    assert caught.value.exit_code == 2  # not 75: the same job may have taken over
+    until("the heartbeat saw it", lambda: held.lost, 5, 0.01)
+    path.with_name(".lock.owner").write_bytes(mine)
+    assert not held.still_own(), "what is lost stays lost"
+    put(path, **AWAY)
+    held.release()
+    assert b"node9" in path.with_name(".lock.owner").read_bytes()
+
+
+def test_a_file_that_went_by_itself_is_made_again(path: Path) -> None:
+    with lock.Lock(path) as held:
+        path.with_name(".lock.owner").unlink()
+        assert held.still_own() and read_owner(path.with_name(".lock.owner").read_bytes()) == held._me
+        with pytest.raises(InUseError):
+            lock.Lock(path).acquire()
+
+
+def test_a_file_that_cannot_be_read_for_a_while_is_no_loss(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lock.Lock(path) as held:
+
+        def fails(self: lock.Lock) -> bytes:
+            raise OSError(errno.ESTALE, "Stale file handle")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(lock.Lock, "_read", fails)
+            assert held.still_own()
+            patch.setattr(lock, "STALE", 0.0)
+            assert not held.still_own()  # nobody can say
+        assert held.still_own()
+
+
+def test_the_file_of_one_that_came_in_between_is_put_back(path: Path) -> None:
+    put(path, **AWAY)
+    before = path.with_name(".lock.owner").read_bytes()
+    lock.Lock(path)._set_aside(b"of another")
+    assert path.with_name(".lock.owner").read_bytes() == before and len(list(path.parent.iterdir())) == 1
+
+
+def test_while_the_file_system_hangs_no_owner_grows_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(lock.time, "monotonic", lambda: now[0])
+    watch = lock._Watch()
+    watch.look(b"x")
+    now[0] += 1000
+    watch.look(b"x")
+    assert not watch.silent
+    for _ in range(int(lock.STALE / lock.POLL)):
+        now[0] += lock.POLL
+        watch.look(b"x")
+    assert watch.silent
+    watch.look(b"y")
+    assert not watch.silent and not watch.unchanged
+
+
+def test_of_many_that_find_a_dead_owner_one_has_it(path: Path) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    put(path, pid=ended.pid, started=7)
+    command = [sys.executable, "-c", HOLDS.format(mount=PRETEND), str(path)]
+    many = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(5)]
+    said = [line(each) for each in many]
+    assert sorted(text.partition(":")[0] for text in said) == ["held", *["refused"] * 4]
+    (winner,) = (each for each, text in zip(many, said, strict=True) if text == "held")
+    assert tell(winner) == "True"
+    for each in many:
+        each.communicate(timeout=seconds(10))
+
+
+def test_a_forked_child_does_not_end_what_its_parent_holds(path: Path) -> None:
+    with lock.Lock(path) as held:
+        if (child := os.fork()) == 0:
+            code = 1
+            held.release()
+            try:
+                lock.Lock(path).acquire()
+            except InUseError:
+                code = 0
+            os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert held.still_own()
+
+
+def test_nothing_in_the_file_of_another_speaks_to_the_terminal(path: Path) -> None:
+    put(path, **AWAY | {"host": "a\x1b[2Jb\n" + "c" * 1000})
+    with pytest.raises(InUseError) as caught:
+        lock.Lock(path).acquire()
+    text = str(caught.value)
+    assert "\x1b" not in text and "\n" not in text and len(text) < 500
+
+
+def test_a_sign_of_life_changes_the_file_and_not_its_length(path: Path) -> None:
+    found = this_process()
+    first, second = found.as_bytes(0), found.as_bytes(10**9)
+    assert len(first) == len(second) and first != second and read_owner(first) == read_owner(second) == found
+    assert json.loads(first)["token"] == found.token

@@ -1,0 +1,199 @@
+"""Two trainers on one run, on file systems whose locks hold and on those whose locks do not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from command import lock
+from command.owner import read_owner
+from tests.errors import error_about, key_of
+from tests.limits import seconds, until
+from tests.test_lock import AWAY, PRETEND, mounted, put
+from tests.train.runs import TrainedRuns, settings, small
+from train.__main__ import main
+from train.run import checkpoint
+from train.run.folder import RunFolder
+from train.run.runner import Runner
+from train.run.segments import FOLDER
+
+TRAINS = f"""
+import fcntl, sys
+{PRETEND}
+from command import lock
+lock.BEAT = 0.1
+from train.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def trainer(arguments: list[str]) -> subprocess.Popen[str]:
+    """A process that trains, on a mount whose locks stay on its node."""
+    return subprocess.Popen([sys.executable, "-c", TRAINS, *arguments], stderr=subprocess.PIPE, text=True)
+
+
+def written(folder: Path) -> dict[str, tuple[int, int]]:
+    """The files of a run, with their sizes and times; but for the log, which a process of either kind may end with."""
+    found = {path: path.stat() for path in folder.rglob("*") if path.is_file() and "train.log" not in path.name}
+    return {str(path): (stat.st_size, stat.st_mtime_ns) for path, stat in found.items()}
+
+
+@pytest.mark.slow  # a second process that imports PyTorch
+def test_a_second_trainer_is_refused_between_segments_and_checkpoint(
+    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take the new segments for left-overs, since no checkpoint needs them yet."""
+    folder = trained_run("episodes=64", runs=tmp_path)
+    mounted(monkeypatch, "pretended")
+    arguments, save = small(tmp_path, "episodes=128"), torch.save
+    others: list[tuple[int, str]] = []
+
+    def meanwhile(*given: Any) -> None:
+        if not others and (folder / "checkpoints" / FOLDER).exists():
+            before = written(folder / "checkpoints")  # where only this thread writes
+            with trainer(arguments) as second:
+                others.append((second.wait(seconds(60)), second.communicate()[1]))
+            assert written(folder / "checkpoints") == before and any(".tmp" in name for name in before)
+        save(*given)
+
+    monkeypatch.setattr(torch, "save", meanwhile)
+    assert main(arguments) == 0
+    ((code, said),) = others
+    assert code == 2 and key_of(said) == str(folder) and str(folder / ".lock.owner") in said
+    found = checkpoint.load_newest(folder / "checkpoints", to_go_on=True)
+    assert found is not None and not found.problems and found.path.name == "episode_000000000128.pt"
+
+
+def test_segments_that_went_before_their_checkpoint_was_there_are_an_error(
+    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever deleted them: no checkpoint is written that could not be loaded."""
+    folder = trained_run("episodes=64", runs=tmp_path)
+    before, save = checkpoint.listed(folder / "checkpoints"), torch.save
+
+    def meanwhile(*given: Any) -> None:
+        save(*given)
+        for path in (folder / "checkpoints" / FOLDER).glob("*.seg"):
+            path.unlink()
+
+    monkeypatch.setattr(torch, "save", meanwhile)
+    assert main(small(tmp_path, "episodes=128")) == 2
+    assert key_of(capsys.readouterr().err, alone=False).endswith(".pt")
+    assert checkpoint.listed(folder / "checkpoints") == before
+
+
+def test_a_trainer_that_lost_its_run_writes_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after being suspended for minutes; what another wrote in between stays."""
+    folder, steps, step = settings(tmp_path).folder, [0], Runner._step
+    before: dict[str, tuple[int, int]] = {}
+
+    def robbed(runner: Runner) -> None:
+        steps[0] += 1
+        if steps[0] == 5:
+            runner._folder.writer.wait()
+            put(folder / ".lock", **AWAY)
+            before.update(written(folder))
+        step(runner)
+
+    monkeypatch.setattr(Runner, "_step", robbed)
+    assert main(small(tmp_path)) == 2
+    assert key_of(capsys.readouterr().err, alone=False) == str(folder)
+    after = written(folder)
+    assert {name: after[name] for name in after if "tensorboard" not in name} == {
+        name: before[name] for name in before if "tensorboard" not in name
+    }
+    owner = read_owner((folder / ".lock.owner").read_bytes())
+    assert owner is not None and owner.host == AWAY["host"]
+
+
+@pytest.mark.slow  # a second process that trains, stopped for a while
+def test_a_suspended_trainer_that_goes_on_does_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "STALE", 1.0)
+    monkeypatch.setattr(lock, "POLL", 0.1)
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    chosen = settings(tmp_path, "episodes=1000000")
+    with trainer(small(tmp_path, "episodes=1000000")) as first:
+        until("a checkpoint", lambda: checkpoint.listed(chosen.folder / "checkpoints"), 60)
+        first.send_signal(signal.SIGSTOP)
+        mounted(monkeypatch, "pretended")
+        with RunFolder(chosen) as folder:
+            before = written(chosen.folder)
+            first.send_signal(signal.SIGCONT)
+            assert first.wait(seconds(60)) == 2
+            _, said = first.communicate()
+            assert key_of(said, alone=False) == str(chosen.folder) and "Traceback" not in said
+            after = written(chosen.folder)
+            changed = {name for name in after.keys() | before if after.get(name) != before.get(name)}
+            assert not {name for name in changed if "tensorboard" not in name and not name.endswith((".tmp", ".seg"))}
+            folder.require_own()
+
+
+@pytest.fixture
+def restarted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, float], None]:
+    """Have this process be a job that was put back into the queue after its node died."""
+
+    def die(runs: Path, stale: float) -> None:
+        folder = settings(runs).folder
+        folder.mkdir(parents=True, exist_ok=True)
+        put(folder / ".lock", **AWAY, job="7")
+        monkeypatch.setattr(lock, "STALE", stale)
+        monkeypatch.setattr(lock, "POLL", 0.1)
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+        monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+
+    return die
+
+
+def test_a_restarted_job_waits_for_its_dead_start_and_goes_on(
+    tmp_path: Path, trained_run: TrainedRuns, restarted: Callable[[Path, float], None], capsys: Any
+) -> None:
+    trained_run("episodes=64", runs=tmp_path)
+    restarted(tmp_path, 0.4)
+    assert main(small(tmp_path, "episodes=96")) == 0
+    said = capsys.readouterr().err
+    assert "process 4711 on node9, job 7" in said and "taken over" in said and "resumed from" in said
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGUSR1, 75), (signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signals_end_the_waiting(
+    tmp_path: Path, restarted: Callable[[Path, float], None], capsys: Any, number: int, code: int
+) -> None:
+    restarted(tmp_path, 60.0)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
+    timer.start()
+    assert main(small(tmp_path)) == code
+    timer.join()
+    assert key_of(capsys.readouterr().err, alone=False) == str(settings(tmp_path).folder)
+    assert read_owner((settings(tmp_path).folder / ".lock.owner").read_bytes()).host == "node9"  # type: ignore[union-attr]
+
+
+def test_a_signal_that_comes_as_the_run_is_taken_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    acquire = lock.Lock.acquire
+
+    def signalled(held: lock.Lock, **given: Any) -> None:
+        acquire(held, **given)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(lock.Lock, "acquire", signalled)
+    with pytest.raises(KeyboardInterrupt):
+        RunFolder(settings(tmp_path)).__enter__()
+    monkeypatch.undo()
+    with RunFolder(settings(tmp_path)):
+        pass
+
+
+def test_a_look_at_a_run_waits_for_nothing(tmp_path: Path, restarted: Callable[[Path, float], None]) -> None:
+    restarted(tmp_path, 60.0)
+    with error_about(lock.UserError, settings(tmp_path).folder, "node9", ".lock.owner"):
+        RunFolder(settings(tmp_path)).newest()
