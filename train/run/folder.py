@@ -10,7 +10,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from cards.files import write_atomic
+from cards.files import make_folder, write_atomic
 from command.checks import SettingsError
 from command.compose import as_yaml
 from command.game import game_defaults
@@ -43,7 +43,7 @@ class RunFolder:
 
     def __enter__(self) -> RunFolder:
         try:
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            make_folder(self.checkpoints)
             self._lock = FileLock(self.path / ".lock", timeout=0)
             self._lock.acquire()
         except Timeout:
@@ -64,7 +64,8 @@ class RunFolder:
         """Load the newest good checkpoint of the run and return its path, None when there is none.
 
         Damaged newer ones are renamed, with a warning. Raises SettingsError when the run was started with other
-        settings, CheckpointError when no checkpoint is whole or the newest that is does not fit.
+        settings, CheckpointError when no checkpoint is whole or the newest that is does not fit, UnreadableError when
+        one cannot be read and NewerFormatError when one is of a newer busso; then nothing is renamed.
         """
         checkpoint.delete_unneeded_segments(self.checkpoints)  # of a start that was killed while it wrote
         found = checkpoint.load_newest(self.checkpoints)
@@ -79,7 +80,10 @@ class RunFolder:
             log.warning("%s; the one before is used, this one is renamed", problem)
         try:
             load_state_dict(found.state)
+        except OSError as error:
+            raise checkpoint.UnreadableError.because(error, found.path) from None
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            checkpoint.raise_for_memory(error)
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             problem = f"does not fit this run ({reason})"
             raise checkpoint.CheckpointError(found.path, problem, "start another with name=...") from None
