@@ -95,6 +95,22 @@ def _now(folder: Path) -> float:
         path.unlink(missing_ok=True)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those that it lies in; their names survive a failure of the machine. Raises OSError."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(exist_ok=True)
+    sync_folder(path.parent)
+
+
+def rename_aside(path: Path, suffix: str) -> Path:
+    """Rename a file so that its name ends with `suffix`, and no other file is lost; returns its new path."""
+    numbers = itertools.chain([""], (f".{number}" for number in itertools.count(2)))
+    aside = next(each for number in numbers if not (each := path.with_name(path.name + number + suffix)).exists())
+    return path.replace(aside)
+
+
 def sync_file(path: Path) -> None:
     """Have the content of a file survive a failure of the machine."""
     _sync(os.open(path, os.O_RDONLY))

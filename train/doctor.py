@@ -22,7 +22,6 @@ from train.dqn.gpu_memory import check_gpu_memory
 from train.dqn.priorities import Priorities
 from train.dqn.replay import ReplayBuffer
 from train.run import resources
-from train.run.checkpoint import CheckpointError
 from train.run.device import choose_device
 from train.run.folder import RunFolder
 from train.settings.dqn import TrainSettings
@@ -156,7 +155,7 @@ def _folder(settings: TrainSettings) -> Finding:
     wanted = (_replay_bytes(settings) + 64 * resources.MIB) * (settings.checkpoint.keep + 1)
     try:
         newest = RunFolder(settings).newest()
-    except (SettingsError, CheckpointError) as error:
+    except UserError as error:
         return Finding("run folder", str(error), "error")
     start = f"goes on from {newest.name}" if newest else "starts anew"
     says = f"{folder} {start}; {free / GIB:.1f} GiB free, at most {wanted / GIB:.1f} GiB wanted"

@@ -39,10 +39,17 @@ class Best:
         self.score = self._score_so_far()
 
     def _score_so_far(self) -> float:
+        """Raises UnreadableError and NewerFormatError; a damaged file is set aside, with a warning."""
         try:
             state = checkpoint.load(self._path)
-        except checkpoint.CheckpointError:
-            return -math.inf  # not there, or damaged: the next one takes its place
+        except checkpoint.MissingError:
+            return -math.inf
+        except checkpoint.UnreadableError:
+            raise
+        except checkpoint.CheckpointError as error:
+            aside = checkpoint.set_aside(self._path)
+            log.warning("%s; it is now %s, and the next network that is evaluated is the best", error, aside.name)
+            return -math.inf
         return float(state["score"]) if state.get("measure") == self._measure else -math.inf
 
     def offer(self, weights: Weights, env_steps: int, duels: Mapping[str, Duel]) -> None:

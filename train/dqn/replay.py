@@ -15,6 +15,7 @@ from train.dqn.priorities import Priorities
 from train.dqn.ring import RingColumns, RingGuard
 from train.dqn.transitions import Transitions
 from train.run.columns import Columns, as_columns
+from train.run.files import NewerFormatError
 from train.run.segments import Segments, StoredSegments
 
 log = logging.getLogger("train")
@@ -162,7 +163,8 @@ class ReplayBuffer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`. Raises ValueError when capacity, shape or kind of sampling differ.
 
-        Where rows are lost, or have the columns of an older version, the buffer stays empty, with a warning.
+        Raises OSError when rows cannot be read. Where they are lost, or have the columns of an older version, the
+        buffer stays empty, with a warning.
         """
         rows = as_columns(state["rows"])
         priorities = state["priorities"] if "priorities" in state else state["tree"]  # as older versions had it
@@ -190,6 +192,8 @@ class ReplayBuffer:
         try:
             if isinstance(rows, StoredSegments):
                 rows.check()
+        except NewerFormatError:
+            raise
         except ValueError as error:
             return f"replay: {error}"
         return None

@@ -25,6 +25,8 @@ from tensorboard.plugins.hparams.api_pb2 import STATUS_SUCCESS
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionEndInfo, SessionStartInfo
 from torch.utils.tensorboard import SummaryWriter
 
+from cards.files import write_atomic
+
 FOLDER = "tensorboard"
 # The curves, of one point each, that hold the results: first of all by name, by which the page HParams sorts.
 FINAL = "at_end/"
@@ -109,7 +111,7 @@ def finish(run: Path, env_steps: int) -> None:
         writer.add_image("results/games_won", picture, env_steps + 1, dataformats="HWC")
     _add(writer, _end())
     writer.close()
-    (folder / _FINISHED).write_text(json.dumps(about))
+    write_atomic(folder / _FINISHED, json.dumps(about))
 
 
 def final_scalars(results: Mapping[str, Any]) -> dict[str, float]:

@@ -4,12 +4,17 @@ A file is one line of text, `busso-checkpoint 3 <sha256 of the rest>`; one line 
 of the state, if it has any (`train.run.columns`); their bytes; and what `torch.save` wrote of all else. Neither writing
 nor loading one makes a copy of the columns. Those that only grow lie in files of their own (`train.run.segments`),
 which checkpoints share: one that is copied without them is enough to play.
-Older files are read: format 2 knows no segments, format 1 no columns, and `torch.save` wrote everything.
+Older files are read: format 2 knows no segments, format 1 no columns, and `torch.save` wrote everything. A newer format
+is refused. It has to be one wherever an older busso must not go on, with settings that it does not know as well.
+
+What is wrong with a file decides what follows. One that is damaged is set aside, and the one before it is used. One
+that cannot be read may be whole: it is tried again, then the run ends with exit code 75, and everything stays.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import logging
 import re
@@ -17,33 +22,54 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
 import torch
 
-from cards.files import delete_left_over, sync_folder, temporary_beside
+from cards.files import delete_left_over, rename_aside, sync_folder, temporary_beside
 from command.errors import UserError
 from command.renamed import renewed
 from train.run import segments
 from train.run.columns import Columns, Place, as_bytes, described, put, restored, taken_out
-from train.run.files import Hashing, header_bytes, on_disk
+from train.run.files import Hashing, NewerFormatError, header_bytes, on_disk, refuse_newer
 from train.run.finite import not_finite
+from train.run.reading import is_missing, names_in, patiently
 from train.run.segments import GrowingColumns, StoredSegments
+from train.run.signals import EXIT_REQUEUE
 from train.run.snapshot import Snapshot
 
 MAGIC = b"busso-checkpoint 3 "
 MAGIC_2, MAGIC_1 = b"busso-checkpoint 2 ", b"busso-checkpoint 1 "  # as long as the other
+_KNOWN = (MAGIC, MAGIC_2, MAGIC_1)
 _HEADER = header_bytes(MAGIC)
 _LONGEST_LINE = 1 << 20  # of JSON; a few hundred characters in truth
-_NAME = re.compile(r"episode_(\d{12})\.pt")
+_NAME = re.compile(r"episode_(\d{12}|[1-9]\d{12,})\.pt")
 BEST = "best.pt"
+DAMAGED = ".damaged"  # how the names of files end that were set aside
 _PLAYING = ("acting", "evaluating")  # the weights in a state that play, and follow all that are learned
 
 
 class CheckpointError(UserError):
     """A checkpoint that is missing, damaged or of another run; the message names the file and the way out."""
+
+
+class MissingError(CheckpointError):
+    """There is no such file."""
+
+
+class UnreadableError(CheckpointError):
+    """A file that may be whole and cannot be read now."""
+
+    exit_code = EXIT_REQUEUE
+
+    @classmethod
+    def because(cls, error: OSError, path: Path) -> UnreadableError:
+        """Of what the system said of a file, `path` where it names none."""
+        problem = f"cannot be read ({error.strerror or error}); nothing was changed"
+        return cls(error.filename or path, problem, "see that the disk is there, then give the same command again")
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
@@ -94,22 +120,35 @@ def _write_columns(columns: Columns, file: Hashing) -> None:
 def load(path: Path, to_go_on: bool = False) -> dict[str, Any]:
     """Read a checkpoint onto the CPU, but for its columns, which are read from their files when they are asked for.
 
-    Raises CheckpointError when it is missing, damaged or of a diverged network; `to_go_on`, also when one of the
-    segments is missing or damaged that it needs beside it.
+    Raises CheckpointError when it is damaged or of a diverged network, MissingError when it is not there, and
+    UnreadableError when it cannot be read, NewerFormatError for one of a newer busso; `to_go_on`, also when that is so
+    of one of the segments that it needs beside it.
     """
     try:
-        with path.open("rb") as file:
-            magic = _checked(path, file)
-            return _loaded(path, file, magic, to_go_on)
+        return patiently(partial(_load, path, to_go_on))
     except OSError as error:
-        raise CheckpointError(path, f"cannot be read ({error.strerror or error})") from None
+        raise UnreadableError.because(error, path) from None
+
+
+def _load(path: Path, to_go_on: bool) -> dict[str, Any]:
+    """The same at once, and an OSError where it cannot be read."""
+    try:
+        file = path.open("rb")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not is_missing(path):  # it is listed: whoever serves the files is behind
+            raise
+        raise MissingError(path, f"cannot be read ({error.strerror})") from None
+    with file:
+        magic = _checked(path, file)
+        return _loaded(path, file, magic, to_go_on)
 
 
 def _checked(path: Path, file: BufferedReader) -> bytes:
     """The magic of a file whose checksum is right; the file then stands behind it."""
     header = file.read(_HEADER)
     magic = header[: len(MAGIC)]
-    if magic not in (MAGIC, MAGIC_2, MAGIC_1):
+    refuse_newer(path, header, _KNOWN)
+    if magic not in _KNOWN:
         raise CheckpointError(path, "not a checkpoint of busso")
     if hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n" != header[len(MAGIC) :]:
         raise CheckpointError(path, "damaged (its checksum does not match)")
@@ -120,12 +159,14 @@ def _checked(path: Path, file: BufferedReader) -> bytes:
 def _loaded(path: Path, file: BufferedReader, magic: bytes, to_go_on: bool) -> dict[str, Any]:
     try:
         columns = _stored_columns(file, path.parent) if magic != MAGIC_1 else {}
-        state = torch.load(file, map_location="cpu", weights_only=True)
+        rest = io.BytesIO(file.read())  # torch makes another error of one that comes while it reads
+        state = torch.load(rest, map_location="cpu", weights_only=True)
         for place, each in columns.items():
             put(state, place, each)
-    except OSError:
+    except (OSError, MemoryError):
         raise
     except Exception as error:  # whatever a file with a right checksum and a wrong content makes torch raise
+        raise_for_memory(error)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(path, f"cannot be loaded ({reason})") from None
     if not isinstance(state, dict):
@@ -141,10 +182,18 @@ def _loaded(path: Path, file: BufferedReader, magic: bytes, to_go_on: bool) -> d
     return state
 
 
+def raise_for_memory(error: Exception) -> None:
+    """Raise MemoryError for what torch raises when there is too little: the file may be whole."""
+    if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
+        raise MemoryError(str(error).splitlines()[0]) from None
+
+
 def _check_segments(path: Path, columns: StoredSegments) -> None:
     try:
         columns.check()
-    except (ValueError, OSError) as error:
+    except NewerFormatError:
+        raise
+    except ValueError as error:
         raise CheckpointError(path, f"damaged ({error})") from None
 
 
@@ -165,9 +214,9 @@ def _stored_columns(file: IO[bytes], beside: Path) -> dict[Place, Columns]:
 
 
 def listed(folder: Path) -> list[Path]:
-    """The checkpoints of a run, newest first; `best` is not among them."""
-    found = [path for path in folder.glob("episode_*.pt") if _NAME.fullmatch(path.name)]
-    return sorted(found, reverse=True)
+    """The checkpoints of a run, newest first; `best` is not among them. Raises OSError."""
+    found = [match for name in names_in(folder) if (match := _NAME.fullmatch(name))]
+    return [folder / match[0] for match in sorted(found, key=lambda match: int(match[1]), reverse=True)]
 
 
 def path_for(folder: Path, episodes: int) -> Path:
@@ -184,19 +233,32 @@ class Found:
     problems: dict[Path, str]
 
 
-def load_newest(folder: Path, first: Path | None = None, to_go_on: bool = True) -> Found | None:
-    """The newest checkpoint that is whole (`first`, if given, comes before them all); None without any file.
+def load_newest(folder: Path, first: str | None = None, to_go_on: bool = True) -> Found | None:
+    """The newest checkpoint that is whole (that of the name `first`, if it is there, comes before them all).
 
-    To be whole it needs its segments, too, if it is `to_go_on`; where none has them all, the newest is taken that is
-    whole but for them. Raises CheckpointError when there are checkpoints and all are damaged: nothing is thrown away
-    silently.
+    None without any file. To be whole it needs its segments, too, if it is `to_go_on`; where none has them all, the
+    newest is taken that is whole but for them. Raises CheckpointError when there are checkpoints and all are damaged:
+    nothing is thrown away silently. Raises UnreadableError when one that counts cannot be read, and NewerFormatError
+    when one is of a newer busso; `to_go_on`, when any is.
     """
-    paths = ([first] if first is not None and first.exists() else []) + listed(folder)
+    try:
+        return patiently(partial(_newest, folder, first, to_go_on))
+    except OSError as error:
+        raise UnreadableError.because(error, folder) from None
+
+
+def _newest(folder: Path, first: str | None, to_go_on: bool) -> Found | None:
+    """The same at once, and an OSError where one cannot be read."""
+    if to_go_on:
+        _refuse_newer(folder)
+    paths = ([folder / first] if first in names_in(folder) else []) + listed(folder)
     for with_segments in (True, False) if to_go_on else (False,):
         problems: dict[Path, str] = {}
         for path in paths:
             try:
-                return Found(path, load(path, with_segments), problems)
+                return Found(path, _load(path, with_segments), problems)
+            except MissingError:  # deleted since it was listed, by the run that it is of
+                return _newest(folder, first, to_go_on)
             except CheckpointError as error:
                 problems[path] = str(error)
     if problems:
@@ -207,7 +269,7 @@ def load_newest(folder: Path, first: Path | None = None, to_go_on: bool = True) 
 
 def load_best(folder: Path) -> Found | None:
     """The best checkpoint of a run if it is whole, else the newest that is. Raises like `load_newest`."""
-    return load_newest(folder, first=folder / BEST, to_go_on=False)
+    return load_newest(folder, first=BEST, to_go_on=False)
 
 
 def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
@@ -225,13 +287,18 @@ def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
     return found.path, found.state
 
 
-def set_aside(path: Path) -> None:
+def set_aside(path: Path) -> Path:
     """Rename a damaged checkpoint, so that it neither counts as one of those that are kept nor is lost."""
-    path.replace(path.with_name(path.name + ".damaged"))
+    return rename_aside(path, DAMAGED)
 
 
 def prune(folder: Path, keep: int) -> None:
-    """Delete all but the newest `keep` checkpoints, segments that none of them needs, and what interruptions left."""
+    """Delete all but the newest `keep` checkpoints, segments that none of them needs, and what interruptions left.
+
+    Nothing while a checkpoint cannot be read, or is of a newer busso.
+    """
+    if not _may_delete(folder):
+        return
     delete_left_over(folder)
     for path in listed(folder)[keep:]:
         path.unlink(missing_ok=True)
@@ -239,10 +306,33 @@ def prune(folder: Path, keep: int) -> None:
 
 
 def delete_unneeded_segments(folder: Path) -> None:
-    """Delete segments that no checkpoint needs: those that are set aside may still be repaired, and count as well."""
-    with suppress(OSError):  # who cannot read what is needed deletes nothing
-        needing = [*listed(folder), *folder.glob("*.damaged")]
-        segments.delete_all_but(folder, {name for path in needing for name in _needed_segments(path)})
+    """Delete segments that no checkpoint needs: those that are set aside may still be repaired, and count as well.
+
+    Nothing while a checkpoint cannot be read, or is of a newer busso.
+    """
+    if _may_delete(folder):
+        segments.delete_all_but(folder, {name for path in _needing(folder) for name in _needed_segments(path)})
+
+
+def _needing(folder: Path) -> list[Path]:
+    """The files that may need segments. Raises OSError."""
+    return [*listed(folder), *(folder / name for name in names_in(folder) if name.endswith(DAMAGED))]
+
+
+def _may_delete(folder: Path) -> bool:
+    try:
+        _refuse_newer(folder)
+    except (OSError, NewerFormatError):
+        return False
+    return True
+
+
+def _refuse_newer(folder: Path) -> None:
+    """Raises NewerFormatError when a checkpoint there is of a newer busso, OSError when one cannot be read."""
+    best = [folder / BEST] if BEST in names_in(folder) else []
+    for path in [*_needing(folder), *best]:
+        with path.open("rb") as file:
+            refuse_newer(path, file.read(_HEADER), _KNOWN)
 
 
 def _needed_segments(path: Path) -> list[str]:

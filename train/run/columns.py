@@ -7,12 +7,15 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import IO, Any
 
 import torch
 from torch import Tensor
+
+from train.run.reading import patiently
 
 Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
 
@@ -98,12 +101,12 @@ class StoredColumns(Columns):
         weakref.finalize(self, self._file.close)
 
     def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
-        """Read from the file. Raises ValueError when it has become shorter."""
+        """Read from the file. Raises ValueError when it has become shorter, OSError when it cannot be read."""
         at = self._offset
         for start, stop in self.spans():
             piece = [torch.empty(stop - start, *kind.shape, dtype=kind.dtype) for kind in self.kinds]
             for values in piece:
-                self._read(as_bytes(values), at)
+                patiently(partial(self._read, as_bytes(values), at))
                 at += values.nbytes
             yield start, piece
 

@@ -1,13 +1,24 @@
-"""Files that are whole or not there, with a checksum over all but their first line."""
+"""Files that are whole or not there, with a checksum over all but their first line.
+
+That line begins with a magic, a name and the number of a format: `busso-checkpoint 3 `. A number that is not known is
+that of a newer busso.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+from command.errors import UserError
+
+
+class NewerFormatError(UserError):
+    """A file of a newer busso, which must neither be used nor deleted."""
 
 
 class Hashing:
@@ -30,6 +41,17 @@ class Hashing:
 def header_bytes(magic: bytes) -> int:
     """Length of the first line of a file with this magic."""
     return len(magic) + 64 + 1
+
+
+def refuse_newer(path: Path, header: bytes, known: Sequence[bytes]) -> None:
+    """Raise NewerFormatError for a file whose first bytes have the name of the `known` magics and another number."""
+    name = known[0].split()[0]
+    found = re.match(re.escape(name) + rb" (\d{1,9}) ", header)
+    if found and found[0] not in known:
+        numbers = sorted(magic.split()[1].decode() for magic in known)
+        reads = numbers[0] if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+        problem = f"its format is {found[1].decode()}, of a newer busso; this one reads {reads}"
+        raise NewerFormatError(path, problem, "use the newer one, or another run with name=...")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cards.files import delete_left_over, write_atomic
+from cards.files import delete_left_over, make_folder, write_atomic
 from command.checks import SettingsError
 from command.compose import as_yaml
 from command.game import game_defaults
@@ -63,7 +63,7 @@ class RunFolder:
 
     def _take(self, acquire: Callable[[], object]) -> None:
         try:
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            make_folder(self.checkpoints)
             acquire()
         except InUseError as error:
             problem = f"another process is using this run ({error.who})"
@@ -91,7 +91,8 @@ class RunFolder:
         """Load the newest good checkpoint of the run and return its path, None when there is none.
 
         Damaged newer ones are renamed, with a warning. Raises SettingsError when the run was started with other
-        settings, CheckpointError when no checkpoint is whole or the newest that is does not fit.
+        settings, CheckpointError when no checkpoint is whole or the newest that is does not fit, UnreadableError when
+        one cannot be read and NewerFormatError when one is of a newer busso; then nothing is renamed.
         """
         for folder in (self.path, self.checkpoints):
             delete_left_over(folder)  # of a start that was killed while it wrote
@@ -108,7 +109,10 @@ class RunFolder:
             log.warning("%s; the one before is used, this one is renamed", problem)
         try:
             load_state_dict(found.state)
+        except OSError as error:
+            raise checkpoint.UnreadableError.because(error, found.path) from None
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            checkpoint.raise_for_memory(error)
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             problem = f"does not fit this run ({reason})"
             raise checkpoint.CheckpointError(found.path, problem, "start another with name=...") from None

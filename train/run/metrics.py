@@ -7,14 +7,17 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from cards.files import replacing
+from cards.files import rename_aside, replacing
 from cards.kinds import curve_name
+from train.run import checkpoint
 from train.run.board import Board
+from train.run.reading import is_missing, patiently
 
 SCALARS = (
     "rollout/episode_return",  # mean over the network's seats; empty in self-play, where it is always 0
@@ -97,19 +100,24 @@ class Metrics:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    """The whole rows of a metrics.csv; a file that cannot be read as one is renamed and counts as empty."""
-    if not path.exists():
-        return []
+    """The whole rows of a metrics.csv; a file that is none is renamed and counts as empty. Raises UnreadableError."""
     try:
-        with path.open(newline="") as file:
-            rows = list(csv.DictReader(file))
+        rows = patiently(partial(_all_rows, path))
+    except OSError as error:
+        raise checkpoint.UnreadableError.because(error, path) from None
     except (UnicodeDecodeError, csv.Error) as error:
-        aside = path.with_name(path.name + ".damaged")
-        path.replace(aside)
+        aside = rename_aside(path, checkpoint.DAMAGED)
         logging.getLogger("train").warning("%s: cannot be read (%s); it is now %s", path, error, aside.name)
         return []
     # Too many fields come under the key None, too few with the value None.
     return [row for row in rows if None not in row and None not in row.values()]
+
+
+def _all_rows(path: Path) -> list[dict[str, str]]:
+    if is_missing(path):
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _is_kept(row: Mapping[str, str], env_steps: int, again: Sequence[int]) -> bool:

@@ -13,6 +13,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +22,8 @@ from torch import Tensor
 
 from cards.files import delete_left_over, sync_folder, temporary_beside
 from train.run.columns import Columns, Kind, as_bytes, described, kinds_of, read_into
-from train.run.files import Hashing, header_bytes, on_disk
+from train.run.files import Hashing, NewerFormatError, header_bytes, on_disk, refuse_newer
+from train.run.reading import is_missing, patiently
 
 FOLDER = "replay"  # of the segments, beside the checkpoints
 MAGIC = b"busso-rows 1 "
@@ -155,19 +157,21 @@ class StoredSegments(Columns):
     def check(self) -> None:
         """Raises ValueError, with the name of the file, when a segment is missing or damaged.
 
-        Once they were found to be whole they are not read again for it.
+        OSError when one cannot be read, NewerFormatError for one of a newer busso. Once they were found to be whole
+        they are not read again for it.
         """
         for segment in [] if self._checked else self.segments:
             path = self.folder / segment.name
             with self._opened(path) as file:
                 line = file.readline(header_bytes(MAGIC))
                 whole = hashlib.file_digest(file, "sha256").hexdigest() == segment.sha256  # type: ignore[arg-type]
+            refuse_newer(path, line, [MAGIC])
             if not whole or line != MAGIC + segment.sha256.encode() + b"\n":
                 raise ValueError(f"{path} is not what it was")
         self._checked = True
 
     def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
-        """Read from the files. Raises ValueError when one is missing or has become shorter."""
+        """Read from the files. Raises ValueError when one is missing or has become shorter, else OSError."""
         stored = self._stored()
         left = [torch.empty(0, *kind.shape, dtype=kind.dtype) for kind in self.kinds]
         for start, stop in self.spans():
@@ -184,32 +188,38 @@ class StoredSegments(Columns):
         """All rows, from the oldest on, in the pieces in which they were written."""
         at = self.inserted - self.rows
         for segment in self.segments:
-            with self._opened(self.folder / segment.name) as file:
-                skipped = (at - segment.first) // segment.piece * segment.piece  # whole pieces
-                file.seek(header_bytes(MAGIC) + skipped * sum(kind.nbytes for kind in self.kinds))
-                for first in range(segment.first + skipped, segment.end, segment.piece):
-                    end = min(first + segment.piece, segment.end)
-                    yield [values[max(0, at - first) :] for values in self._read(file, end - first)]
+            skipped = (at - segment.first) // segment.piece * segment.piece  # whole pieces
+            for first in range(segment.first + skipped, segment.end, segment.piece):
+                rows = min(segment.piece, segment.end - first)
+                piece = patiently(partial(self._read, segment, first, rows))
+                yield [values[max(0, at - first) :] for values in piece]
             at = segment.end
 
-    def _read(self, file: IO[bytes], rows: int) -> list[Tensor]:
+    def _read(self, segment: Segment, first: int, rows: int) -> list[Tensor]:
         piece = [torch.empty(rows, *kind.shape, dtype=kind.dtype) for kind in self.kinds]
-        for values in piece:
-            read_into(file, as_bytes(values))
+        with self._opened(self.folder / segment.name) as file:
+            file.seek(header_bytes(MAGIC) + (first - segment.first) * sum(kind.nbytes for kind in self.kinds))
+            for values in piece:
+                read_into(file, as_bytes(values))
         return piece
 
     def _opened(self, path: Path) -> IO[bytes]:
         try:
             return path.open("rb")
-        except OSError as error:
-            raise ValueError(f"{path} cannot be read ({error.strerror or error})") from None
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if not is_missing(path):  # it is listed: whoever serves the files is behind
+                raise
+            raise ValueError(f"{path} cannot be read ({error.strerror})") from None
 
 
 def delete_all_but(beside: Path, needed: set[str]) -> None:
-    """Delete the segments that are not `needed`, and what an interrupted write left behind."""
+    """Delete the segments that are not `needed`, and what an interrupted write left behind.
+
+    Those of a newer busso stay, and those that cannot be read.
+    """
     delete_left_over(beside / FOLDER)
     for path in (beside / FOLDER).glob("*"):
-        if _NAME.fullmatch(path.name) and path.name not in needed:
+        if _NAME.fullmatch(path.name) and path.name not in needed and _is_known(path):
             path.unlink(missing_ok=True)
 
 
@@ -217,3 +227,12 @@ def check_there(beside: Path, description: dict[str, Any]) -> None:
     """Raises FileNotFoundError when a segment of a description has been deleted since it was written."""
     for name, *_ in description.get("segments", []):
         (beside / FOLDER / name).stat()
+
+
+def _is_known(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            refuse_newer(path, file.read(header_bytes(MAGIC)), [MAGIC])
+    except (OSError, NewerFormatError):
+        return False
+    return True

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import platform
 import subprocess
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,9 @@ import torch
 from cards.files import write_atomic
 from command import __version__
 from train.run import resources
+from train.run.reading import patiently
+
+log = logging.getLogger("train")
 
 FILE = "starts.json"
 _CPUINFO = Path("/proc/cpuinfo")
@@ -24,18 +29,31 @@ _KEPT = 200  # a run on a cluster may start often
 def add_start(folder: Path, learner: str) -> None:
     """Add this start, with what is said of its `learner`, to those of the run in the folder.
 
-    A file that is damaged is begun anew: no run fails because of what only its report reads.
+    A file that is damaged is begun anew, and one that cannot be read stays as it is: no run fails because of what only
+    its report reads.
     """
+    try:
+        before = patiently(partial(_read, folder / FILE))
+    except OSError as error:
+        log.warning("%s: cannot be read (%s); this start is not added", folder / FILE, error.strerror or error)
+        return
     start = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "learner": learner, **this_program()}
-    found = [*read_starts(folder), {**start, "machine": this_hardware()}][-_KEPT:]
+    found = [*before, {**start, "machine": this_hardware()}][-_KEPT:]
     write_atomic(folder / FILE, json.dumps(found, indent=2) + "\n")
 
 
 def read_starts(folder: Path) -> list[dict[str, Any]]:
     """The starts of a run, oldest first; none for a run of a version that wrote no such file, or a damaged one."""
     try:
-        found = json.loads((folder / FILE).read_text())
-    except (OSError, ValueError):
+        return _read(folder / FILE)
+    except OSError:
+        return []
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
         return []
     return [start for start in found if isinstance(start, dict)] if isinstance(found, list) else []
 

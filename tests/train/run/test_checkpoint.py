@@ -219,6 +219,25 @@ def test_prune_keeps_the_newest_and_best(tmp_path: Path) -> None:
     ]
 
 
+def test_names_grow_with_the_episodes(tmp_path: Path) -> None:
+    """A run of more than 10^12 episodes is found again, and its newest checkpoint is the newest."""
+    for episodes in (10**12 - 1, 10**12, 9):
+        saved(tmp_path, episodes)
+    (tmp_path / "episode_0000000000009.pt").write_bytes(b"no name of busso's")
+    assert checkpoint.listed(tmp_path) == [checkpoint.path_for(tmp_path, n) for n in (10**12, 10**12 - 1, 9)]
+    checkpoint.prune(tmp_path, 2)
+    assert [path.stem for path in checkpoint.listed(tmp_path)] == ["episode_1000000000000", "episode_999999999999"]
+
+
+def test_two_that_are_set_aside_under_one_name_are_both_kept(tmp_path: Path) -> None:
+    paths = []
+    for content in (b"a", b"b", b"c"):
+        path = checkpoint.path_for(tmp_path, 7)
+        path.write_bytes(content)
+        paths.append(checkpoint.set_aside(path))
+    assert [path.read_bytes() for path in paths] == [b"a", b"b", b"c"] and checkpoint.listed(tmp_path) == []
+
+
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path)
     before = path.read_bytes()

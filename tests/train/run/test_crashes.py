@@ -1,0 +1,151 @@
+"""The machine fails at any moment of a save: what is there afterwards is the old or the new, and never nothing."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cards.files import make_folder
+from play.saves import read_save, write_save
+from tests.disk import Disk, lay_out, watched
+from tests.play.people import choice, sit_down
+from tests.train.rows import rows
+from tests.train.run.test_checkpoint import contents
+from tests.train.runs import equal, settings
+from train.dqn.replay import ReplayBuffer
+from train.run import checkpoint, columns, results, segments
+from train.run.checkpoint import BackgroundWriter
+from train.run.folder import RunFolder
+
+SAVES, KEEP = 4, 2
+
+
+@pytest.fixture(autouse=True)
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A buffer of three segments."""
+    monkeypatch.setattr(columns, "PIECE_BYTES", 4000)
+    monkeypatch.setattr(segments, "SEGMENT_BYTES", 50 * 37)
+
+
+class Run:
+    """A buffer of 150 rows, its checkpoints and its best: what was saved, by the number of the save."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.replay = ReplayBuffer(150, 2, torch.device("cpu"), seed=1)
+        self.writer, self.saved = BackgroundWriter(), list[dict[str, Any]]()
+
+    def save(self) -> None:
+        self.replay.add(rows(self.replay.inserted, 70))
+        number = len(self.saved) + 1
+        self.saved.append(contents(self.replay.state_dict()))
+        path = checkpoint.path_for(self.folder, number)
+        self.writer.save(path, {"number": number, "replay": self.replay.state_dict()}, KEEP)
+        self.writer.save(self.folder / checkpoint.BEST, {"number": number})
+        self.writer.wait()
+
+
+def faults_of_a_run(tmp_path: Path) -> Iterator[str]:
+    """Saves a few checkpoints; then whatever a crash would break."""
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    run = Run(runs / "spike" / "small" / "checkpoints")
+    with watched(runs) as disk:
+        make_folder(run.folder)
+        for _ in range(SAVES):
+            run.save()
+            disk.mark()
+    for number, crash in enumerate(disk.crashes()):
+        after = tmp_path / str(number)
+        lay_out(crash.left, after)
+        folder = after / "spike" / "small" / "checkpoints"
+        if problem := fault(folder, run.saved, crash.marks):
+            yield f"after {crash.marks} saves and {crash.after}: {problem}"
+
+
+def fault(folder: Path, saved: list[dict[str, Any]], marks: int) -> str:
+    """What is wrong with what the next start finds, as it looks for it; empty if nothing is."""
+    checkpoint.delete_unneeded_segments(folder)
+    try:
+        found = checkpoint.load_newest(folder)
+        rows_found = found and contents(found.state["replay"])
+        best = checkpoint.load(folder / checkpoint.BEST)["number"] if (folder / checkpoint.BEST).exists() else 0
+    except ValueError as error:  # CheckpointError, too
+        return str(error)
+    number = 0 if found is None else found.state["number"]
+    if not (marks <= number <= marks + 1 and marks <= best <= marks + 1):
+        return f"checkpoint {number}, best {best}"
+    if found is None:
+        return ""
+    if found.problems or equal(rows_found, saved[number - 1]):
+        return f"{found.problems} the newest is not what was saved"
+    return ""
+
+
+def test_the_newest_checkpoint_is_the_old_or_the_new_one(tmp_path: Path) -> None:
+    """With its segments, and when older ones are deleted; one that was saved is there whatever follows."""
+    assert list(faults_of_a_run(tmp_path)) == []
+
+
+def test_the_folders_of_a_run_are_there_once_it_has_them(tmp_path: Path) -> None:
+    with watched(tmp_path) as disk:
+        with RunFolder(settings(tmp_path / "new" / "runs")):
+            pass
+        disk.mark()
+    trees = [crash.left for crash in disk.crashes() if crash.marks]
+    assert trees and all("new/runs/tressette/small/checkpoints" in tree for tree in trees)
+
+
+SYNC = Disk.sync
+
+
+@pytest.mark.parametrize("name", [".rows_", ".episode_", ".best.pt", "replay", "checkpoints", "small", "spike", "runs"])
+def test_each_sync_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Of files before they get their names, and of all folders: without one of them a crash would be seen above."""
+    monkeypatch.setattr(Disk, "sync", lambda disk, path: path.name.startswith(name) or SYNC(disk, path))
+    assert any(faults_of_a_run(tmp_path))
+
+
+def saves(folder: Path) -> tuple[Callable[[int], None], Callable[[Path], int]]:
+    """A table of a person, after more and more actions."""
+    session = sit_down("seed=7")
+
+    def write(number: int) -> None:
+        session.play(choice(session.table)) if session.table.person_to_move else session.reply()
+        write_save(folder / "table.json", session.table, {"name": "tressette"})
+
+    return write, lambda there: len(read_save(there / "table.json")["hands"][0])
+
+
+def results_of_a_run(folder: Path) -> tuple[Callable[[int], None], Callable[[Path], int]]:
+    """results.json, again after each."""
+    return lambda number: results.write(folder, {"n": number}), lambda there: json.loads(
+        (there / "results.json").read_text()
+    )["n"]
+
+
+@pytest.mark.parametrize("synced", [True, False])
+@pytest.mark.parametrize("kind", [saves, results_of_a_run])
+def test_other_files_are_the_old_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, synced: bool
+) -> None:
+    if not synced:
+        monkeypatch.setattr(Disk, "sync", lambda disk, path: None)
+    root = tmp_path / "root"
+    root.mkdir()
+    write, read = kind(root)
+    with watched(root) as disk:
+        for number in range(1, 4):
+            write(number)
+            disk.mark()
+    found = []
+    for number, crash in enumerate(disk.crashes()):
+        lay_out(crash.left, after := tmp_path / str(number))
+        try:
+            found.append((crash.marks, read(after)))
+        except (FileNotFoundError, ValueError):
+            found.append((crash.marks, 0))
+    assert all(marks <= content <= marks + 1 for marks, content in found) == synced, found

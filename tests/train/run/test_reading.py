@@ -1,0 +1,293 @@
+"""Files that cannot be read, for a moment or longer, and files of a newer busso: nothing is lost by either."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.disk import watched
+from tests.errors import error_about, key_of
+from tests.train.rows import rows
+from tests.train.run.test_checkpoint import contents
+from tests.train.runs import TrainedRuns, equal, small
+from train.__main__ import main
+from train.dqn.replay import ReplayBuffer
+from train.run import checkpoint, reading, segments
+from train.run.checkpoint import UnreadableError
+from train.run.columns import TensorColumns
+from train.run.files import NewerFormatError
+from train.run.starts import FILE, add_start, read_starts
+
+NUMBERS = (errno.EIO, errno.ESTALE, errno.EACCES, errno.ETIMEDOUT, errno.ENOENT)
+Fail = Callable[[Path], None]
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "WAITS", (0.0, 0.0))
+    monkeypatch.setattr(segments, "SEGMENT_BYTES", 100 * 37)
+
+
+def failing(part: str, times: int, number: int = errno.EIO, after: int = 0) -> Fail:
+    """Refuse what is done with files that have this in their path, so many times, after so many that succeed."""
+    done = 0
+
+    def refuse(path: Path) -> None:
+        nonlocal done
+        if part in str(path):
+            done += 1
+            if after < done <= after + times:
+                raise OSError(number, os.strerror(number), str(path))
+
+    return refuse
+
+
+def saved(folder: Path, *inserted: int) -> dict[str, object]:
+    """Checkpoints of a buffer after so many rows, with columns of another kind; the state of the last."""
+    replay, writer = ReplayBuffer(400, 2, torch.device("cpu"), seed=1), checkpoint.BackgroundWriter()
+    for number in inserted:
+        replay.add(rows(replay.inserted, number - replay.inserted))
+        state = {"n": number, "table": TensorColumns([torch.arange(number)]), "replay": replay.state_dict()}
+        writer.save(checkpoint.path_for(folder, number), state, keep=3)
+    writer.wait()
+    return contents(state)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """All files but the log."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name not in ("train.log", ".lock"))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_a_read_that_fails_once_is_no_damage(tmp_path: Path) -> None:
+    """Whichever read it is: of the header, for the checksum, of what torch wrote, of a segment, of a column."""
+    before = saved(tmp_path, 150, 350)
+    reads = 0
+
+    def loaded(refuse: Fail) -> int:
+        nonlocal reads
+        reads = 0
+
+        def counted(path: Path) -> None:
+            nonlocal reads
+            reads += 1
+            refuse(path)
+
+        with watched(tmp_path) as disk:
+            disk.refuse_read = counted
+            found = checkpoint.load_newest(tmp_path)
+            assert found is not None and found.problems == {}
+            assert equal(contents(found.state), before) == []
+        return reads
+
+    for after in range(count := loaded(lambda path: None)):
+        assert loaded(failing("", 1, after=after)) > after
+    assert count > 10
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("part", ["episode_000000000350", "rows_"])
+def test_what_cannot_be_opened_ends_the_start_and_nothing_else(tmp_path: Path, number: int, part: str) -> None:
+    """A file that its folder lists and that is not found is one of them."""
+    saved(tmp_path, 150, 350)
+    before = everything(tmp_path)
+    with watched(tmp_path) as disk:
+        disk.refuse_open = failing(part, 1, number)
+        found = checkpoint.load_newest(tmp_path)
+        assert found is not None and found.state["n"] == 350 and found.problems == {}
+        disk.refuse_open = failing(part, 1_000, number)
+        with pytest.raises(UnreadableError) as caught:
+            checkpoint.load_newest(tmp_path)
+    error = caught.value
+    assert error.exit_code == 75 and part in error.key and "\n" not in str(error) and error.hint
+    assert everything(tmp_path) == before
+
+
+def test_a_folder_that_cannot_be_read_is_not_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the run would begin anew over its checkpoints."""
+    saved(tmp_path, 150)
+    failed = failing(str(tmp_path), 1_000)
+    listing = os.listdir
+
+    def listed(path: Path) -> list[str]:
+        failed(Path(path))
+        return listing(path)
+
+    monkeypatch.setattr(os, "listdir", listed)
+    with error_about(UnreadableError, tmp_path, "Input/output error"):
+        checkpoint.load_newest(tmp_path)
+
+
+def test_too_little_memory_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved(tmp_path, 150)
+    for error in (
+        MemoryError("no"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes"),
+    ):
+
+        def fails(*_: object, error: Exception = error, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(torch, "load", fails)
+        with pytest.raises(MemoryError):
+            checkpoint.load_newest(tmp_path)
+
+
+FILES = {
+    "the newest checkpoint": "episode_000000000256",
+    "a segment": "rows_",
+    "the best network": "best.pt",
+    "the curves": "metrics.csv",
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path, trained_run: TrainedRuns) -> Iterator[Path]:
+    """The folder of a complete run, the parent of which is `tmp_path`."""
+    yield trained_run("checkpoint.keep=2", runs=tmp_path)
+
+
+def goes_on(runs: Path) -> int:
+    return main(small(runs, "checkpoint.keep=2", "episodes=288"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_run_whose_file_cannot_be_read_ends_with_75_and_changes_nothing(
+    tmp_path: Path, run: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = everything(run)
+    written = {"config.yaml", "starts.json"} if name == "the curves" else set()  # before the curves are opened
+    with watched(run) as disk:
+        disk.refuse_read = failing(FILES[name], 1_000)
+        assert goes_on(tmp_path) == 75
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("error: "))
+    assert FILES[name] in key_of(f"{line}\n") and "nothing was changed" in line
+    after = everything(run)
+    assert {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)} <= written
+
+
+@pytest.mark.parametrize("after", [0, 3])
+@pytest.mark.parametrize("name", FILES)
+def test_a_run_whose_file_cannot_be_read_once_goes_on(
+    tmp_path: Path, run: Path, name: str, after: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    best = run / "checkpoints" / checkpoint.BEST
+    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0})
+    with watched(run) as disk:
+        disk.refuse_read = failing(FILES[name], 1, after=after)
+        assert goes_on(tmp_path) == 0
+    text = capsys.readouterr().err
+    assert "episode_000000000256.pt: 256 episodes" in text and "damaged" not in text and "starts empty" not in text
+    assert checkpoint.load(best)["score"] == 2.0, "no later network is better"
+    assert (run / "metrics.csv").read_text().startswith("env_steps") and not list(run.rglob("*.damaged"))
+
+
+def test_rows_that_cannot_be_read_when_they_are_wanted_are_not_given_up(tmp_path: Path) -> None:
+    """They were whole when the checkpoint was read."""
+    before = saved(tmp_path, 350)
+    state = checkpoint.load(checkpoint.path_for(tmp_path, 350), to_go_on=True)["replay"]
+    replay = ReplayBuffer(400, 2, torch.device("cpu"), seed=1)
+    with watched(tmp_path) as disk:
+        disk.refuse_read = failing("rows_", 1_000)
+        with pytest.raises(OSError, match="Input/output error"):
+            replay.load_state_dict(state)
+        disk.refuse_read = failing("rows_", 1, after=2)
+        replay.load_state_dict(state)
+    assert equal(contents(replay.state_dict()), before["replay"]) == []
+
+
+def test_a_best_network_that_is_damaged_is_set_aside_with_a_warning(
+    tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    best = run / "checkpoints" / checkpoint.BEST
+    for number, content in enumerate((b"one", b"another")):
+        best.write_bytes(content)
+        assert main(small(tmp_path, "checkpoint.keep=2", f"episodes={288 + 32 * number}", "seed=1")) == 0
+        assert f"{best}: not a checkpoint of busso" in capsys.readouterr().err and checkpoint.load(best)
+    assert sorted(path.read_bytes() for path in best.parent.glob("best.*.damaged")) == [b"another", b"one"]
+
+
+def test_starts_that_cannot_be_read_are_not_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    add_start(tmp_path, "one")
+    with watched(tmp_path) as disk:
+        disk.refuse_read = failing(FILE, 1)
+        add_start(tmp_path, "two")
+        disk.refuse_read = failing(FILE, 1_000)
+        add_start(tmp_path, "three")
+    assert [start["learner"] for start in read_starts(tmp_path)] == ["one", "two"]
+    assert f"{tmp_path / FILE}: cannot be read" in caplog.text
+
+
+def newer(path: Path) -> None:
+    """As a later busso may write it."""
+    data = path.read_bytes()
+    name, number, _ = data.split(b" ", 2)
+    path.write_bytes(data.replace(name + b" " + number, name + b" " + str(int(number) + 1).encode(), 1))
+
+
+NEWER: dict[str, Callable[[Path], Path]] = {
+    "the newest checkpoint": lambda folder: checkpoint.listed(folder)[0],
+    "an older checkpoint": lambda folder: checkpoint.listed(folder)[1],
+    "the best network": lambda folder: folder / checkpoint.BEST,
+    "one that was set aside": lambda folder: checkpoint.set_aside(checkpoint.listed(folder)[1]),
+    "a segment": lambda folder: sorted((folder / "replay").iterdir())[-1],
+}
+
+
+@pytest.mark.parametrize("what", NEWER)
+def test_a_run_of_a_newer_busso_is_refused_and_left_alone(
+    tmp_path: Path, run: Path, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = NEWER[what](run / "checkpoints")
+    newer(path)
+    before = everything(run)
+    assert goes_on(tmp_path) == 2
+    text = capsys.readouterr().err
+    assert key_of(text) == str(path) and "newer busso" in text
+    assert everything(run) == before
+
+
+@pytest.mark.parametrize("what", [name for name in NEWER if name != "a segment"])
+def test_nothing_is_deleted_beside_a_checkpoint_of_a_newer_busso(tmp_path: Path, what: str) -> None:
+    saved(tmp_path, 150, 250, 350)
+    checkpoint.save(tmp_path / checkpoint.BEST, {"n": 1})
+    (tmp_path / "replay" / "rows_000000000000900_000000000000950_0123456789abcdef.seg").write_bytes(b"of no checkpoint")
+    newer(NEWER[what](tmp_path))
+    before = everything(tmp_path)
+    checkpoint.prune(tmp_path, 1)
+    checkpoint.delete_unneeded_segments(tmp_path)
+    assert everything(tmp_path) == before
+
+
+def test_a_segment_of_a_newer_busso_is_not_deleted(tmp_path: Path) -> None:
+    """Although no checkpoint that is known needs it."""
+    saved(tmp_path, 150)
+    left = tmp_path / "replay" / "rows_000000000000900_000000000000950_0123456789abcdef.seg"
+    left.write_bytes(b"busso-rows 2 and more")
+    checkpoint.prune(tmp_path, 1)
+    assert left.exists()
+    left.write_bytes(b"busso-rows 1 and more")
+    checkpoint.prune(tmp_path, 1)
+    assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    ("header", "refused"),
+    [
+        (b"busso-checkpoint 4 x", True),
+        (b"busso-checkpoint 0 x", True),
+        (b"busso-checkpoint 12 x", True),
+        (b"busso-checkpoint x", False),
+        (b"busso-checkpoinu 4 x", False),
+        (b"busso-rows 1 x", False),
+        (b"", False),
+    ],
+)
+def test_what_is_of_a_newer_busso(tmp_path: Path, header: bytes, refused: bool) -> None:
+    path = tmp_path / "x.pt"
+    path.write_bytes(header)
+    with error_about(NewerFormatError if refused else checkpoint.CheckpointError, path):
+        checkpoint.load(path)
