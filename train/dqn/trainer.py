@@ -98,7 +98,7 @@ class Trainer:
     def begin(self, runner: Runner) -> None:
         """Wait for the rollout workers, evaluate again what was being evaluated, and compile."""
         self._runner = runner
-        self._best = Best(self.settings, self._folder.checkpoints, self._folder.writer)
+        self._best = Best(self.settings, self._folder.checkpoints, self._folder.writer, self._folder.run_id)
         self._rates = Rates(self.counters.env_steps, self.learner.updates)
         runner.display.remember("games won against", "none yet")
         with self._loss_excused_by_a_stop():
@@ -132,7 +132,7 @@ class Trainer:
 
     def report(self) -> None:
         """The table of the best network, on deals that it was not chosen by."""
-        report_best(self.settings, self._folder, self._device)
+        report_best(self.settings, self._folder, self._device, self.progress)
 
     @contextmanager
     def _loss_excused_by_a_stop(self) -> Iterator[None]:

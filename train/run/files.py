@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import IO, Any
 
@@ -50,3 +51,10 @@ def on_disk(temporary: Path, magic: bytes) -> Iterator[Hashing]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def rename_aside(path: Path, mark: str) -> Path:
+    """Rename a file to `NAME-MARK`, where nothing lies yet; returns the new name."""
+    names = (f"{path.stem}-{mark}{number}{path.suffix}" for number in chain([""], (f"-{k}" for k in count(2))))
+    aside = next(each for name in names if not (each := path.with_name(name)).exists())
+    return path.rename(aside)

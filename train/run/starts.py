@@ -21,13 +21,19 @@ _GIT_SECONDS = 5.0
 _KEPT = 200  # a run on a cluster may start often
 
 
-def add_start(folder: Path, learner: str) -> None:
-    """Add this start, with what is said of its `learner`, to those of the run in the folder.
+def add_start(folder: Path, learner: str, run: str | None = None) -> None:
+    """Add this start, with what is said of its `learner`, to those of the run with this id in the folder.
 
+    Those of another run, which left no checkpoint, are dropped, as the rows of its curves are.
     A file that is damaged is begun anew: no run fails because of what only its report reads.
     """
-    start = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "learner": learner, **this_program()}
-    found = [*read_starts(folder), {**start, "machine": this_hardware()}][-_KEPT:]
+    start: dict[str, Any] = {
+        "time": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "learner": learner,
+        **this_program(),
+    }
+    start |= {"machine": this_hardware()} | ({"run": run} if run else {})
+    found = [*(each for each in read_starts(folder) if each.get("run") == run), start][-_KEPT:]
     write_atomic(folder / FILE, json.dumps(found, indent=2) + "\n")
 
 
