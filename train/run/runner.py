@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from command.checks import SettingsError
-from train.run import ids, results
+from train.run import gpu_failures, ids, results
 from train.run.board import finish
 from train.run.budget import Budget
 from train.run.cadence import Cadence
@@ -177,8 +177,13 @@ class Runner:
             self._trainer.begin(self)
             while not self._trainer.complete() and not self.stop_requested():
                 self._step()
-        except SettingsError:
-            something_to_keep = self._trainer.progress != before  # else nothing keeps the folder from other settings
+        except Exception as error:
+            if isinstance(error, SettingsError):
+                something_to_keep = (
+                    self._trainer.progress != before
+                )  # else nothing keeps the folder from other settings
+            if gpu_failures.failure_in(error):
+                something_to_keep = False  # nothing can be read of a GPU that failed: the last checkpoint stands
             raise
         finally:
             try:
@@ -218,7 +223,8 @@ def run(
 
     The trainer's context, with whatever plays for it, ends before the results are made.
     """
-    with StopRequest() as stop:  # to the very end: a signal that nobody handles would end the process without a word
+    # To the very end: a signal that nobody handles would end the process without a word.
+    with gpu_failures.told(folder.path), StopRequest() as stop:
         with open_trainer() as trainer:
             runner = Runner(trainer, folder, lambda: stop.signal is not None, judge)
             complete = runner.run()
