@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
@@ -75,11 +74,9 @@ def load_run(folder: str | Path) -> Run:
         raise SettingsError(path / "config.yaml", f"damaged ({str(error).splitlines()[0]})") from None
     if not isinstance(settings, dict) or not isinstance(settings.get("game"), dict):
         raise SettingsError(path / "config.yaml", "not the settings of a run")
-    results = path / "results.json"
-    try:
-        return Run(path, settings, json.loads(results.read_text()) if results.exists() else {})
-    except ValueError:
-        raise SettingsError(results, "damaged") from None
+    from train.run.results import read_results
+
+    return Run(path, settings, read_results(path) or {})
 
 
 def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:

@@ -25,6 +25,7 @@ from command.game import with_game_options
 from command.line import parse, run_command
 from command.progress import Progress
 from train.run.resources import cpus
+from train.run.results import read_results
 from train.run.signals import StopRequest
 from train.settings.door import Chosen
 from train.settings.dqn import TrainSettings
@@ -193,12 +194,17 @@ def train(settings: AblationSettings, planned: Sequence[Trial], stop: StopReques
 
 def finished(trial: Trial) -> bool:
     """Whether its results are there, of the same settings."""
+    return results_of(trial) is not None
+
+
+def results_of(trial: Trial) -> dict[str, Any] | None:
+    """Those of a complete run with the same settings; None while there is none, or they are damaged."""
     folder = trial.settings.folder
     try:
         there = yaml.safe_load((folder / "config.yaml").read_text())
-    except (OSError, yaml.YAMLError):
-        return False
-    return (folder / "results.json").exists() and there == yaml.safe_load(as_yaml(trial.settings))
+        return read_results(folder) if there == yaml.safe_load(as_yaml(trial.settings)) else None
+    except (OSError, yaml.YAMLError, SettingsError):
+        return None
 
 
 class Processes:
@@ -218,8 +224,6 @@ class Processes:
             if self._stopped:
                 return None
             folder.mkdir(parents=True, exist_ok=True)
-            # Those of a shorter run, with which it goes on, are not its own, should it end before it has some.
-            (folder / "results.json").unlink(missing_ok=True)
             with path.open("a") as output:
                 process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
             self._running.add(process)
@@ -243,9 +247,8 @@ def _of_row(row: str, planned: Sequence[Trial]) -> dict[int, dict[str, dict[str,
     """The final results of a row by seed and opponent."""
     found = {}
     for trial in planned:
-        path = trial.settings.folder / "results.json"
-        if trial.row == row and path.exists():
-            found[trial.seed] = json.loads(path.read_text())
+        if trial.row == row and (results := results_of(trial)) is not None:
+            found[trial.seed] = results
     return found
 
 

@@ -7,7 +7,6 @@ table of a small game its errors, which are exact. --sort=COLUMN sorts by anothe
 from __future__ import annotations
 
 import csv
-import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from cards.duplicate import Estimate, decimals, share_text
 from command.checks import SettingsError
 from command.console import result_console
 from command.line import asks_for_help, run_command
-from train.run.results import INTERVAL
+from train.run.results import INTERVAL, read_results
 from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.tabular import TabularSettings
 from train.sweep import SweepRun, sweep_runs
@@ -92,11 +91,11 @@ def read_row(run: SweepRun, settings: AnyRunSettings) -> Row:
     """What the folder of a run says of it. A damaged file of results counts as not finished."""
     folder = settings.folder
     try:
-        results = json.loads((folder / "results.json").read_text())
+        results = read_results(folder)
+        if results is None:
+            return Row(run.values, folder, _progress(folder))
         columns = _errors(results) if isinstance(settings, TabularSettings) else _against(results)
         return Row(run.values, folder, "finished", columns)
-    except FileNotFoundError:
-        return Row(run.values, folder, _progress(folder))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
         return Row(run.values, folder, "results.json is damaged")
 

@@ -17,7 +17,7 @@ if __name__ == "__main__":
 from command.checks import SettingsError
 from command.compose import as_yaml
 from command.line import parse, run_command
-from train.run.device import choose_device, gpu_names, other_gpus, this_machine
+from train.run.device import gpu_names, other_gpus, this_machine
 from train.settings.batch_q import BatchQSettings
 from train.settings.door import Chosen, at_the_door
 from train.settings.dqn import TrainSettings
@@ -125,9 +125,10 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         import torch
 
         from train.dqn.trainer import Trainer as DqnTrainer
+        from train.run.gpu_failures import device_of_run
 
         torch.set_num_threads(settings.learner.threads)
-        device = choose_device(settings.device)
+        device = device_of_run(settings.device, folder.path)
         if device.type == "cuda":
             look_at_gpus(settings, device)
         with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read

@@ -24,6 +24,7 @@ from train.dqn.replay import ReplayBuffer
 from train.run import resources
 from train.run.device import choose_device
 from train.run.folder import RunFolder
+from train.run.gpu_failures import missing_gpu
 from train.settings.dqn import TrainSettings
 
 GIB = 1 << 30
@@ -81,6 +82,9 @@ def _gpus(settings: TrainSettings) -> Iterator[Finding]:
         yield Finding(f"cuda:{index}", says)
     if not torch.cuda.device_count():
         yield _no_gpu(drivers, cuda)
+    if missing := missing_gpu(settings.device, settings.folder):
+        yield Finding("device", f"{missing}; device=cpu trains on the CPU", "error")
+        return
     try:
         device = choose_device(settings.device)
         if device.type == "cuda":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,7 @@ from train.dqn.frozen import holds_table, load_champion, load_network
 from train.dqn.named import TABLES, file_of
 from train.dqn.network import QNetwork
 from train.run import checkpoint
+from train.run.results import read_results
 
 _CPU = torch.device("cpu")
 EXPORT = "export"  # the folder beside a run
@@ -91,7 +91,7 @@ def _of_champion(path: Path, run: str) -> Source:
     title = f"{game.name} champion" if own else f"{game.name} {path.parent.name}"
     # What comes with the program may lie where nobody may write.
     beside = Path(EXPORT) / f"{game.name}-champion" if own else path.parent / EXPORT
-    return Source(title, found, _results(path.parent / "results.json"), beside)
+    return Source(title, found, _results(path.parent), beside)
 
 
 def _of_checkpoint(named: Path) -> Source:
@@ -111,7 +111,7 @@ def _of_checkpoint(named: Path) -> Source:
     folder = path.parent.parent if in_run else path.parent
     best = named.is_dir() or path.name == checkpoint.BEST
     beside = folder / EXPORT if best else folder / EXPORT / path.stem
-    results = _results(folder / "results.json", path) if in_run and best else {}
+    results = _results(folder) if in_run and best else {}
     title = f"{game.name} {settings.name}"
     return Source(title, Champion(settings, [state["acting"]], about, _version()), results, beside)
 
@@ -122,12 +122,10 @@ def _version() -> str:
     return __version__
 
 
-def _results(path: Path, network: Path | None = None) -> dict[str, Any]:
-    """Of results.json; empty where there is none, or it is older than the network and so of another."""
+def _results(folder: Path) -> dict[str, Any]:
+    """The results there by player; empty where there are none of the network, or they are damaged."""
     try:
-        if network is not None and path.stat().st_mtime < network.stat().st_mtime:
-            return {}
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
+        found = read_results(folder) or {}
+    except SettingsError:
         return {}
-    return {name: row for name, row in found.items() if "win_rate" in row} if isinstance(found, dict) else {}
+    return {name: row for name, row in found.items() if isinstance(row, dict) and "win_rate" in row}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -22,7 +21,7 @@ from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
 from train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
 from train.run.metrics import evaluation_scalar
-from train.run.results import INTERVAL
+from train.run.results import INTERVAL, read_results
 from train.run.starts import read_starts
 from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
@@ -61,17 +60,11 @@ class Run:
 
     @cached_property
     def results(self) -> dict[str, Any]:
-        """What results.json holds; nothing of a run that is not finished. Raises SettingsError for a damaged file."""
-        path = self.folder / "results.json"
+        """Those at its end; nothing of a run that is not finished. Raises SettingsError for a damaged file."""
         try:
-            found = json.loads(path.read_text())
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            raise SettingsError(
-                "run", f"{path} cannot be read ({error})", "the run makes it anew when it is gone"
-            ) from None
-        return found if isinstance(found, dict) else {}
+            return read_results(self.folder) or {}
+        except SettingsError as error:
+            raise SettingsError("run", error) from None
 
     @cached_property
     def starts(self) -> list[dict[str, Any]]:
@@ -194,6 +187,8 @@ def seeds_beside(run: Run) -> list[Run]:
         if path.parent == run.folder.resolve():
             continue
         try:
+            if read_results(path.parent) is None:
+                continue
             other = load_run(path.parent)
         except SettingsError:
             continue

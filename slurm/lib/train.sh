@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Training in a job: Ray on its nodes, signals to the trainer, and back into the queue when time is up.
 MISSING_NODES=69 # exit code of the trainer: not all nodes joined
-CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, or Ray is gone, with a checkpoint, and worth going on with
+CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, or Ray or the GPU is gone; it resumes from its checkpoint
 trainer='' signals=0 signal='' told='' cancelled=''
 
 # USR1, shortly before the time limit or a preemption: checkpoint, and back into the queue. TERM, of scancel, or when
@@ -64,7 +64,7 @@ train() { # OVERRIDES...: ends the job
     say "the trainer ended with exit code $code"
     ((code == MISSING_NODES)) && name_missing_nodes
     if [[ $ray_head && ! $signal ]] && ((code == CHECKPOINTED)); then
-        say "Ray is lost, see $(ray_log "${ray_nodes[0]}")" # its head may not have ended yet: the trainer is quicker
+        say "unless the GPU failed, Ray is lost, see $(ray_log "${ray_nodes[0]}")" # its head may not have ended yet: the trainer is quicker
     fi
     trap - EXIT
     stop_ray

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -39,6 +40,7 @@ from tests.train.runs import settings as run_settings
 from train.dqn import champion
 from train.dqn.acting import build_network
 from train.dqn.champion import Champion
+from train.run.results import results_of_complete
 
 ROOT = Path(__file__).parent.parent.parent
 CPU = torch.device("cpu")
@@ -195,7 +197,7 @@ def test_a_run_is_exported_beside_itself(form: str, name: str, run: Path, capsys
     front = front_of(folder / "README.md")
     assert front["license"] == "mit" and front["library_name"] == "busso"
     assert {"reinforcement-learning", "tressette", form} <= set(front["tags"])
-    results = json.loads((run / "results.json").read_text())
+    results = results_of_complete(run)
     (index,) = front["model-index"]
     metrics = index["results"][0]["metrics"]
     assert [metric["type"] for metric in metrics] == ["win_rate", "mean_points"] * len(results)
@@ -246,14 +248,13 @@ def test_results_of_another_network_are_not_claimed(run: Path, tmp_path: Path) -
     newest = max((run / "checkpoints").glob("episode_*.pt"))
     assert not open_source(str(newest), load_game("tressette")).results
     assert open_source(str(run / "checkpoints" / "best.pt"), load_game("tressette")).results
-    best, stamp = run / "checkpoints" / "best.pt", (run / "results.json").stat().st_mtime
-    own = best.stat()
-    os.utime(best, (stamp + 10, stamp + 10))  # learned on since then
+    later = newest.with_name("episode_000000999999.pt")
+    shutil.copy(newest, later)  # the run went on
     try:
         assert not open_source(str(run), load_game("tressette")).results
         assert main([f"run={run}", "format=safetensors", f"to={tmp_path}"]) == 0
     finally:
-        os.utime(best, (own.st_atime, own.st_mtime))
+        later.unlink()
     assert "model-index" not in front_of(tmp_path / "README.md")
     assert "Not measured" in (tmp_path / "README.md").read_text()
 

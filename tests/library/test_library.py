@@ -2,7 +2,6 @@
 
 import doctest
 import inspect
-import json
 import runpy
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from evaluate.tournament.settings import TournamentSettings
 from tests.errors import error_about
 from tests.train.runs import small
 from train.__main__ import main as train_command
+from train.run.results import read_results
 from train.settings.door import Machine, at_the_door
 from train.settings.dqn import TrainSettings
 
@@ -196,7 +196,7 @@ def test_a_run_is_that_of_the_command(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert again == run
     file = busso.export(run, to=tmp_path / "out", input="bits")
     assert file == tmp_path / "out" / "model.onnx" and file.exists()
-    assert json.loads((run.folder / "results.json").read_text()) == run.results
+    assert read_results(run.folder) == run.results and run.results.keys() == {"random"}
 
 
 def test_export_takes_the_games_of_champions(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 """A best response to a player of Kuhn poker, whose worth is worked out by hand."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from train.__main__ import main
+from train.run.results import read_results
 
 HERE = Path(__file__).parent
 SHORT = ("rollout=local", "minutes=null", "episodes=20000", "learner.samples_per_insert=16", "evaluation.deals=64")
@@ -21,7 +21,7 @@ def test_it_wins_what_can_be_won(tmp_path: Path) -> None:
     elsewhere = f"hydra.searchpath=[{HERE / 'conf'}]"
     given = ["experiment=best_response", "opponent=honest", *SHORT, f"runs={tmp_path}", "name=b"]
     assert main([elsewhere, "game=kuhn_poker", *given]) == 0
-    results = json.loads((tmp_path / "kuhn_poker" / "b" / "results.json").read_text())
+    results = read_results(tmp_path / "kuhn_poker" / "b") or {}
     mean, half_width = results["honest"]["chips"]
     assert results.keys() == {"honest"} and results["honest"]["deals"] == 4096
     assert mean + 2 * half_width > 0.9 * OF_HONEST and mean - 2 * half_width < OF_HONEST

@@ -16,6 +16,7 @@ from train.run import checkpoint
 from train.run.columns import Columns
 from train.settings.dqn import TrainSettings
 
+OWN_TO_A_RUN = (".settings.runs", ".counters.seconds", ".run")  # what differs between two with the same settings
 FINISHED = "finished"  # the file beside a run that nobody trains any more
 
 SMALL = (

@@ -66,6 +66,17 @@ def test_a_run_that_does_not_fit_into_the_gpu(tmp_path: Path, monkeypatch: pytes
     assert doctor.would_start(list(doctor._gpus(small_enough)))
 
 
+def test_a_job_whose_gpu_is_missing_would_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And looking at it is no failed start."""
+    monkeypatch.setattr(torch.version, "cuda", "12.8")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert not doctor.would_start(list(doctor._gpus(settings(tmp_path, "rollout=local"))))
+    assert doctor.would_start(list(doctor._gpus(settings(tmp_path, "rollout=local", "device=cpu"))))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_runs_that_could_not_be_resumed(tmp_path: Path) -> None:
     def folder(*overrides: str) -> doctor.Finding:
         found = {finding.what: finding for finding in doctor.examine(settings(tmp_path, *overrides))}

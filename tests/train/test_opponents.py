@@ -1,7 +1,6 @@
 """Players with options as opponents in the evaluations of a run."""
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from tests.errors import key_of
 from tests.train.runs import small
 from train.__main__ import main
 from train.run import checkpoint
+from train.run.results import read_results
 
 
 def test_search_players_are_opponents(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_search_players_are_opponents(tmp_path: Path) -> None:
     tags = {tag for tag in board.Tags()["scalars"] if tag.startswith("eval/")}
     of_random = {"eval/win_rate_vs_random", "eval/points_vs_random"}
     assert tags == of_random | {tag.replace("random", "monte_carlo.samples-2") for tag in of_random}
-    assert json.loads((run / "results.json").read_text()).keys() == {player, "random"}
+    assert (read_results(run) or {}).keys() == {player, "random"}
     best = checkpoint.load(run / "checkpoints" / "best.pt")
     assert best["measure"] == f"4 deals against {player}, by result"
 

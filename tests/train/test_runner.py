@@ -1,7 +1,6 @@
 """What every kind of run promises, whatever learns in it."""
 
 import csv
-import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -15,11 +14,12 @@ from typing import Any
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from tests.train.runs import SMALL, TrainedRuns, equal
+from tests.train.runs import OWN_TO_A_RUN, SMALL, TrainedRuns, equal
 from train.__main__ import main
 from train.dqn.trainer import Trainer as DqnTrainer
 from train.run import checkpoint
 from train.run.folder import RunFolder
+from train.run.results import read_results
 from train.tabular.batch_q_trainer import BatchQTrainer
 from train.tabular.trainer import TabularTrainer
 
@@ -111,12 +111,13 @@ def files(folder: Path) -> set[str]:
 def assert_same_end(kind: Kind, one: Path, other: Path) -> None:
     """The same bits in the last checkpoint, the same curves, the same results, the same files."""
     found = equal(newest(kind, one), newest(kind, other))
-    assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
+    assert [path for path in found if path not in OWN_TO_A_RUN] == []
     first, second = kind.folder(one), kind.folder(other)
     assert rows(first) == rows(second) != []
     assert files(first) == files(second) >= {"config.yaml", "metrics.csv", "train.log", "results.json"}
-    results = [json.loads((folder / "results.json").read_text()) | {"seconds": 0} for folder in (first, second)]
-    assert results[0] == results[1]
+    results = [read_results(folder) for folder in (first, second)]
+    assert None not in results
+    assert results[0] | {"seconds": 0} == results[1] | {"seconds": 0}
 
 
 @EveryKind
@@ -271,7 +272,7 @@ def test_what_was_learned_before_an_error_is_kept(
     assert kind.train(tmp_path) == 0
     found = equal(newest(kind, uninterrupted(kind)), newest(kind, tmp_path))
     # What the failed step would have logged, evaluated and saved is done after the next one.
-    assert [path for path in found if not path.startswith((".settings.runs", ".counters.", ".evaluat"))] == []
+    assert [path for path in found if not path.startswith((".settings.runs", ".counters.", ".evaluat", ".run"))] == []
 
 
 @pytest.mark.parametrize(

@@ -17,21 +17,28 @@ from cards.duplicate import Duel, meaning_of_won
 from command.console import result_console
 from train.dqn.evaluator import Evaluator, evaluation_seating
 from train.dqn.rollout import Weights
-from train.run import checkpoint, results
+from train.run import checkpoint, ids, results
 from train.run.folder import RunFolder
 from train.run.progress import results_table
+from train.run.runner import Progress
 from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
 
 class Best:
-    """Goes on from the file that is there, if its score was measured against the same players on as many deals."""
+    """Resumes from the file that is there, if its score was measured against the same players on as many deals.
 
-    def __init__(self, settings: TrainSettings, folder: Path, writer: checkpoint.BackgroundWriter) -> None:
+    A file that does not bear the id `run` is of another run, and does not count.
+    """
+
+    def __init__(
+        self, settings: TrainSettings, folder: Path, writer: checkpoint.BackgroundWriter, run: str | None = None
+    ) -> None:
         self._settings = settings
         self._path = folder / checkpoint.BEST
         self._writer = writer
+        self._run = run
         evaluation = settings.evaluation
         self._measure = f"{evaluation.deals} deals against {', '.join(evaluation.best_against)}"
         if evaluation.best_measure != "win_rate":  # older runs, which knew no other measure, do not name it
@@ -50,7 +57,8 @@ class Best:
             aside = checkpoint.set_aside(self._path)
             log.warning("%s; it is now %s, and the next network that is evaluated is the best", error, aside.name)
             return -math.inf
-        return float(state["score"]) if state.get("measure") == self._measure else -math.inf
+        counts = ids.id_of(state) == self._run and state.get("measure") == self._measure
+        return float(state["score"]) if counts else -math.inf
 
     def offer(self, weights: Weights, env_steps: int, duels: Mapping[str, Duel]) -> None:
         """Keep the weights if they score more than all before; without an opponent, always."""
@@ -60,17 +68,20 @@ class Best:
             return
         self.score = score
         state = {"settings": asdict(self._settings), "acting": weights, "env_steps": env_steps}
-        self._writer.save(self._path, state | {"score": score, "measure": self._measure})
+        state |= {"score": score, "measure": self._measure}
+        self._writer.save(self._path, ids.with_id(state, self._run))
 
 
-def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device) -> None:
-    """The best network on deals that it was not chosen by, as a table and as results.json; nothing without opponents.
+def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device, at: Progress) -> None:
+    """The best network of a run that is so far on deals that it was not chosen by; nothing without opponents.
 
-    Raises CheckpointError when no checkpoint is whole.
+    As a table and as results.json. Raises CheckpointError when no checkpoint is whole.
     """
     if not settings.evaluation.opponents:
         return
     found = checkpoint.load_best(folder.checkpoints)
+    if found is not None and ids.id_of(found.state) != folder.run_id:  # it could not be read when the run began
+        found = checkpoint.load_newest(folder.checkpoints, to_go_on=False)
     if found is None:
         raise checkpoint.CheckpointError(folder.path, "holds no checkpoint")
     for problem in found.problems.values():
@@ -83,8 +94,7 @@ def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device
     if settings.opponent in duels:
         means += f"\na lower bound of how exploitable {settings.opponent} is: this learned what wins of it"
     result_console().print(results_table(title, game.unit, duels, means))
-    folder.require_own()
-    results.write(folder.path, results.of_duels(duels, game.unit))
+    results.write_of_run(folder, results.of_duels(duels, game.unit), at)
 
 
 def score_of(duels: Sequence[Duel], measure: str) -> float:

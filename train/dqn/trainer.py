@@ -32,6 +32,7 @@ from train.dqn.rollout import Rollout, RolloutRequest, Weights, build_replay
 from train.run.budget import Budget
 from train.run.cadence import Cadence, restore
 from train.run.folder import RunFolder
+from train.run.gpu_failures import LEARNER_ON
 from train.run.metrics import SCALARS, Metrics, evaluation_scalar
 from train.run.rates import Rates
 from train.run.runner import Progress, Runner
@@ -87,7 +88,7 @@ class Trainer:
     def describe(self) -> str:
         """The learner's device and number format."""
         where = torch.cuda.get_device_name(self._device) if self._device.type == "cuda" else "CPU"
-        return f"learner on {where} in {described(self.settings.learner.precision, self.learner.precision)}"
+        return f"{LEARNER_ON}{where} in {described(self.settings.learner.precision, self.learner.precision)}"
 
     def open_metrics(self, folder: Path) -> Metrics:
         """The curves of the run; evaluations that were under way are made again."""
@@ -98,7 +99,7 @@ class Trainer:
     def begin(self, runner: Runner) -> None:
         """Wait for the rollout workers, evaluate again what was being evaluated, and compile."""
         self._runner = runner
-        self._best = Best(self.settings, self._folder.checkpoints, self._folder.writer)
+        self._best = Best(self.settings, self._folder.checkpoints, self._folder.writer, self._folder.run_id)
         self._rates = Rates(self.counters.env_steps, self.learner.updates)
         runner.display.remember("games won against", "none yet")
         with self._loss_excused_by_a_stop():
@@ -132,7 +133,7 @@ class Trainer:
 
     def report(self) -> None:
         """The table of the best network, on deals that it was not chosen by."""
-        report_best(self.settings, self._folder, self._device)
+        report_best(self.settings, self._folder, self._device, self.progress)
 
     @contextmanager
     def _loss_excused_by_a_stop(self) -> Iterator[None]:

@@ -26,6 +26,8 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, Sessi
 from torch.utils.tensorboard import SummaryWriter
 
 from cards.files import write_atomic
+from command.checks import SettingsError
+from train.run.results import read_results
 
 FOLDER = "tensorboard"
 # The curves, of one point each, that hold the results: first of all by name, by which the page HParams sorts.
@@ -94,8 +96,10 @@ def finish(run: Path, env_steps: int) -> None:
     are a picture.
     """
     try:
-        results = json.loads((run / "results.json").read_text())
-    except (OSError, ValueError):
+        results = read_results(run)
+    except SettingsError:
+        return
+    if results is None:
         return
     folder, about = run / FOLDER, {"env_steps": env_steps, "results": results}
     if _read(folder / _FINISHED) == about:

@@ -45,7 +45,7 @@ def choose_device(setting: str) -> torch.device:
 
     if setting == "auto":
         device = torch.device("cuda")
-        problem = _problem(device)
+        problem = problem_with(device)
         if problem and _driver():
             log.warning("no GPU is used: %s", problem)
         return torch.device("cpu") if problem else _prepared(device)
@@ -55,7 +55,7 @@ def choose_device(setting: str) -> torch.device:
         raise SettingsError("device", f"auto, cpu, cuda or cuda:N, not {setting!r}") from None
     if device.type not in ("cpu", "cuda"):
         raise SettingsError("device", f"auto, cpu, cuda or cuda:N, not {setting!r}")
-    problem = _problem(device) if device.type == "cuda" else None
+    problem = problem_with(device) if device.type == "cuda" else None
     if problem:
         raise SettingsError("device", f"PyTorch sees no {setting} it can use ({problem})", "say device=cpu")
     return _prepared(device) if device.type == "cuda" else device
@@ -72,7 +72,7 @@ def _prepared(device: torch.device) -> torch.device:
     return device
 
 
-def _problem(device: torch.device) -> str | None:
+def problem_with(device: torch.device) -> str | None:
     """Why a CUDA device cannot be computed on; None if it can."""
     import torch
 

@@ -13,7 +13,7 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from command.game import game_defaults
 from command.lock import InUseError, Lock, restarted
-from train.run import checkpoint
+from train.run import checkpoint, ids
 from train.run.signals import StopRequest
 from train.settings.run import RunSettings
 from train.settings.saved import changes, other_keys
@@ -33,11 +33,15 @@ class RunInUseError(SettingsError):
 
 
 class RunFolder:
-    """runs/<game>/<name>, held by one process at a time. Use as a context."""
+    """runs/<game>/<name>, held by one process at a time. Use as a context.
+
+    `run_id` is None of a run that began before runs had ids.
+    """
 
     def __init__(self, settings: RunSettings) -> None:
         self.path = settings.folder
         self.checkpoints = self.path / "checkpoints"
+        self.run_id: str | None = ids.new_id()
         self._settings = settings
         self._lock = Lock(self.path / LOCK)
         self.writer = checkpoint.BackgroundWriter(self.require_own)
@@ -116,6 +120,7 @@ class RunFolder:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             problem = f"does not fit this run ({reason})"
             raise checkpoint.CheckpointError(found.path, problem, "start another with name=...") from None
+        self.run_id = ids.id_of(found.state)
         return found.path
 
     def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> None:
@@ -123,7 +128,11 @@ class RunFolder:
 
         Raises CheckpointError when an earlier one could not be written.
         """
-        self.writer.save(checkpoint.path_for(self.checkpoints, done), state, keep)
+        self.writer.save(self.checkpoint_at(done), ids.with_id(state, self.run_id), keep)
+
+    def checkpoint_at(self, done: int) -> Path:
+        """Where the checkpoint after so many episodes or iterations lies."""
+        return checkpoint.path_for(self.checkpoints, done)
 
     def newest(self) -> Path | None:
         """The checkpoint that `resume` would load; changes nothing. Raises what it and entering the folder would."""

@@ -1,16 +1,30 @@
-"""The results at the end of a run, as results.json holds them for `evaluate.sweep`."""
+"""The results at the end of a run: results.json of its folder, with one writer and one reader.
+
+Beside the results lies, as `_run`, of which run they are and of which
+checkpoint. They count while that is the newest.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cards.duplicate import Duel
-from cards.files import write_atomic
+from cards.files import rename_aside, write_atomic
+from command.checks import SettingsError
 
+if TYPE_CHECKING:
+    from train.run.folder import RunFolder
+    from train.run.runner import Progress
+
+log = logging.getLogger("train")
+
+FILE = "results.json"
 INTERVAL = "_interval"
+_ABOUT = "_run"  # no player has this name
 
 
 def of_duels(duels: Mapping[str, Duel], unit: str) -> dict[str, Any]:
@@ -30,5 +44,79 @@ def of_duels(duels: Mapping[str, Duel], unit: str) -> dict[str, Any]:
 
 
 def write(folder: Path, results: Mapping[str, Any]) -> None:
-    """Write results.json of a run folder, whole or not at all."""
-    write_atomic(folder / "results.json", json.dumps(results, indent=2) + "\n")
+    """Write results.json of a network that is in no run, such as a champion."""
+    write_atomic(folder / FILE, json.dumps(results, indent=2) + "\n")
+
+
+def write_of_run(folder: RunFolder, results: Mapping[str, Any], at: Progress) -> None:
+    """Write results.json of a complete run that is so far. Raises LostError when another process has its folder."""
+    folder.require_own()
+    newest = folder.checkpoint_at(at.done).name
+    about = {"id": folder.run_id, "checkpoint": newest, "env_steps": at.env_steps}
+    write(folder.path, {_ABOUT: about, **results})
+
+
+def read_results(folder: Path) -> dict[str, Any] | None:
+    """The results of a complete run; None where there are none, or the run has gone on since.
+
+    Those of older versions do not say how far the run was: they count if no checkpoint is newer. Raises SettingsError
+    for a file that is damaged.
+    """
+    if (found := _read(folder)) is None:
+        return None
+    about, results = found
+    checkpoints = folder / "checkpoints"
+    if about is None:
+        written = (folder / FILE).stat().st_mtime
+        stale = any(path.stat().st_mtime > written for path in checkpoints.glob("*.pt"))
+    else:  # not by `checkpoint.listed`: a table of runs need not wait for PyTorch
+        newest = max((path.name for path in checkpoints.glob("episode_*.pt")), default=about["checkpoint"])
+        stale = newest != about["checkpoint"]
+    return None if stale else results
+
+
+def results_of_complete(folder: Path) -> dict[str, Any]:
+    """The same of a run that is known to be complete. Raises SettingsError where it has no results."""
+    found = read_results(folder)
+    if found is None:
+        raise SettingsError(
+            folder, "holds no results of its newest checkpoint", "the command that trained it makes them"
+        )
+    return found
+
+
+def run_of_results(folder: Path) -> str | None:
+    """The id of the run that the results in a folder are of; None of a version without ids, or without results."""
+    found = _read(folder)
+    return None if found is None or found[0] is None else found[0]["id"]
+
+
+def set_aside_of_shorter_run(folder: Path) -> None:
+    """Rename the results of a run that goes on."""
+    path = folder / FILE
+    if not path.exists():
+        return
+    try:
+        found = _read(folder)
+        mark = str(found[0]["env_steps"]) if found and found[0] else "before"
+    except SettingsError:
+        mark = "damaged"
+    log.info("the run goes on: %s is now %s", FILE, rename_aside(path, f".{mark}").name)
+
+
+def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
+    """What the file says of its run, None in one of older versions, and the results; None without a file."""
+    path = folder / FILE
+    try:
+        results = json.loads(path.read_text())
+        about = results.pop(_ABOUT, None)
+        whole = about is None or about.keys() >= {"id", "checkpoint", "env_steps"}
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        whole, about, results, problem = False, None, {}, f"damaged ({error})"
+    else:
+        problem = "damaged (it does not say how far its run was)"
+    if not whole:
+        raise SettingsError(path, problem, "the command that trained the run makes it anew")
+    return about, results

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from command.checks import SettingsError
+from train.run import gpu_failures, ids, results
 from train.run.board import finish
 from train.run.budget import Budget
 from train.run.cadence import Cadence
@@ -130,15 +131,17 @@ class Runner:
 
         Leaves a checkpoint either way, and on an error.
         """
-        settings = self._trainer.settings
+        settings, path = self._trainer.settings, self._folder.path
+        ids.set_aside_others(path, self._folder.run_id)
         if self._trainer.complete():
             more = " or ".join(key for key in BUDGET_KEYS if hasattr(settings, key))
             text = f"{settings.folder} is complete: raise {more} to go on with it"
             log.info(text)
             print(text, file=sys.stderr)
             return True
+        results.set_aside_of_shorter_run(path)
         self._folder.write_settings()
-        add_start(self._folder.path, self._trainer.describe())
+        add_start(path, self._trainer.describe(), self._folder.run_id)
         with Display(f"{settings.game_name}/{settings.name}") as self.display:
             self._greet()
             with closing(self._trainer.open_metrics(self._folder.path)) as self.metrics:
@@ -175,8 +178,13 @@ class Runner:
             self._trainer.begin(self)
             while not self._trainer.complete() and not self.stop_requested():
                 self._step()
-        except SettingsError:
-            something_to_keep = self._trainer.progress != before  # else nothing keeps the folder from other settings
+        except Exception as error:
+            if isinstance(error, SettingsError):
+                something_to_keep = (
+                    self._trainer.progress != before
+                )  # else nothing keeps the folder from other settings
+            if gpu_failures.failure_in(error):
+                something_to_keep = False  # nothing can be read of a GPU that failed: the last checkpoint stands
             raise
         finally:
             try:
@@ -219,7 +227,8 @@ def run(
 
     The trainer's context, with whatever plays for it, ends before the results are made.
     """
-    with StopRequest() as stop:  # to the very end: a signal that nobody handles would end the process without a word
+    # To the very end: a signal that nobody handles would end the process without a word.
+    with gpu_failures.told(folder.path), StopRequest() as stop:
         with open_trainer() as trainer:
             runner = Runner(trainer, folder, lambda: stop.signal is not None, judge)
             complete = runner.run()

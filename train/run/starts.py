@@ -26,19 +26,24 @@ _GIT_SECONDS = 5.0
 _KEPT = 200  # a run on a cluster may start often
 
 
-def add_start(folder: Path, learner: str) -> None:
-    """Add this start, with what is said of its `learner`, to those of the run in the folder.
+def add_start(folder: Path, learner: str, run: str | None = None) -> None:
+    """Add this start, with what is said of its `learner`, to those of the run with this id in the folder.
 
-    A file that is damaged is begun anew, and one that cannot be read stays as it is: no run fails because of what only
-    its report reads.
+    Those of another run, which left no checkpoint, are dropped, as the rows of its curves are. A file that is damaged
+    is begun anew, and one that cannot be read stays as it is: no run fails because of what only its report reads.
     """
     try:
         before = patiently(partial(_read, folder / FILE))
     except OSError as error:
         log.warning("%s: cannot be read (%s); this start is not added", folder / FILE, error.strerror or error)
         return
-    start = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "learner": learner, **this_program()}
-    found = [*before, {**start, "machine": this_hardware()}][-_KEPT:]
+    start: dict[str, Any] = {
+        "time": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "learner": learner,
+        **this_program(),
+    }
+    start |= {"machine": this_hardware()} | ({"run": run} if run else {})
+    found = [*(each for each in before if each.get("run") == run), start][-_KEPT:]
     write_atomic(folder / FILE, json.dumps(found, indent=2) + "\n")
 
 

@@ -210,8 +210,7 @@ class BatchQTrainer:
         if duels:
             title = f"{settings.folder}, last policy, duplicate deals"
             result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
-        self._folder.require_own()
-        results.write(self._folder.path, results.of_duels(duels, game.unit))
+        results.write_of_run(self._folder, results.of_duels(duels, game.unit), self.progress)
 
 
 def _episodes(batch: Batch, numbering: Numbering) -> int:

@@ -219,8 +219,7 @@ class TabularTrainer:
     def report(self) -> None:
         """How far the table is, as lines and as results.json."""
         counters, errors, settings = self.counters, self.errors(), self.settings
-        self._folder.require_own()
-        results.write(self._folder.path, asdict(counters) | asdict(errors))
+        results.write_of_run(self._folder, asdict(counters) | asdict(errors), self.progress)
         print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
         for line in error_lines(errors, settings.min_visits):
             print(line)

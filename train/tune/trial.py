@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ from train.__main__ import train
 from train.run import checkpoint
 from train.run.folder import LOCK
 from train.run.metrics import evaluation_scalar
-from train.run.results import INTERVAL
+from train.run.results import INTERVAL, results_of_complete
 from train.settings.algorithms import AnyRunSettings
 from train.settings.door import Chosen
 from train.settings.dqn import TrainSettings
@@ -94,7 +93,7 @@ def result(settings: AnyRunSettings) -> tuple[float, float | None]:
 
     The best network on fresh deals, by `evaluation.best_by`; of a table of a small game its loss, which is exact.
     """
-    found = json.loads((settings.folder / "results.json").read_text())
+    found = results_of_complete(settings.folder)
     if isinstance(settings, TabularSettings):
         return float(found["loss"]), None
     what, against = _measured(settings)

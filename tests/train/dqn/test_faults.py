@@ -17,7 +17,7 @@ import torch
 from command.checks import SettingsError
 from tests.errors import key_of
 from tests.limits import seconds
-from tests.train.runs import equal, settings, small
+from tests.train.runs import OWN_TO_A_RUN, equal, settings, small
 from tests.train.warm import train
 from train.__main__ import main, make_backend
 from train.dqn.backend import BackendLostError, LocalBackend
@@ -85,7 +85,7 @@ def test_drivers_killed_at_any_moment_end_where_an_uninterrupted_one_does(
     assert main(small(tmp_path / "killed", *run)) == 0
     assert main(small(tmp_path / "whole", *run)) == 0
     found = equal(state_of(tmp_path / "whole"), state_of(tmp_path / "killed"))
-    assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
+    assert [path for path in found if path not in OWN_TO_A_RUN] == []
     assert not any(folder.rglob(".*.tmp"))
 
 
@@ -121,7 +121,7 @@ def test_full_disk_keeps_the_last_checkpoint_and_says_so(
     assert main(small(small_disk, "episodes=640", *steady)) == 0
     assert main(small(tmp_path / "whole", "episodes=640", *steady)) == 0
     found = equal(state_of(tmp_path / "whole"), state_of(small_disk))
-    assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
+    assert [path for path in found if path not in OWN_TO_A_RUN] == []
 
 
 class Straggler(LocalBackend):

@@ -11,7 +11,7 @@ import torch
 
 from cards.duplicate import Duel
 from tests.chips import CHIPS, emulated_chip
-from tests.train.runs import equal, save_format_1, save_format_2, settings, whole
+from tests.train.runs import OWN_TO_A_RUN, equal, save_format_1, save_format_2, settings, whole
 from train.__main__ import make_backend
 from train.dqn.backend import LocalBackend
 from train.dqn.learner import Learner
@@ -38,7 +38,7 @@ def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str,
 
 def differences(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     """All but the folder and the time that the run took."""
-    return [path for path in equal(a, b) if path not in (".settings.runs", ".counters.seconds")]
+    return [path for path in equal(a, b) if path not in OWN_TO_A_RUN]
 
 
 VARIANTS = {

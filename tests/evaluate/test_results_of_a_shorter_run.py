@@ -1,0 +1,63 @@
+"""A run that went on since its results were written is not finished, whatever reads them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import busso
+from cards.game import load_game
+from command.compose import as_yaml
+from evaluate.ablation import Trial, results_of
+from evaluate.export.source import open_source
+from evaluate.reports.runs import load_run, seeds_beside
+from evaluate.sweep import read_row
+from tests.train.runs import TrainedRuns, settings
+from train.run import checkpoint
+from train.run.board import FOLDER, finish
+from train.settings.dqn import TrainSettings
+from train.sweep import SweepRun
+from train.tune import trial
+
+
+@pytest.fixture
+def run(trained_run: TrainedRuns) -> Path:
+    """A complete one, whose settings name the folder to which it was copied."""
+    folder = trained_run()
+    (folder / "config.yaml").write_text(as_yaml(of(folder)))
+    return folder
+
+
+def of(run: Path) -> TrainSettings:
+    return settings(run.parents[1])
+
+
+def results_everywhere(run: Path) -> list[bool]:
+    """Whether each reader takes the run to have results."""
+    row = read_row(SweepRun({}, []), of(run))
+    other = shutil.copytree(run, run.parent / "other_seed")
+    (other / "config.yaml").write_text((run / "config.yaml").read_text().replace("\nseed: 1\n", "\nseed: 2\n"))
+    beside = seeds_beside(load_run(other))
+    shutil.rmtree(other)
+    shown = run / FOLDER / "results.json"
+    shown.unlink(missing_ok=True)
+    finish(run, 1)
+    return [
+        row.state == "finished" and row.results != {},
+        load_run(run).results != {},
+        len(beside) == 1,
+        busso.load_run(run).results != {},
+        open_source(str(run), load_game("tressette")).results != {},
+        results_of(Trial("", 1, [], of(run))) is not None,
+        shown.exists(),
+    ]
+
+
+def test_every_reader_knows_of_which_checkpoint_results_are(run: Path) -> None:
+    assert all(results_everywhere(run))
+    assert trial.result(of(run))[0] >= 0
+    newest = checkpoint.listed(run / "checkpoints")[0]
+    shutil.copy(newest, checkpoint.path_for(newest.parent, 10**6))
+    assert not any(results_everywhere(run))
+    with pytest.raises(busso.BussoError):
+        trial.result(of(run))

@@ -1,0 +1,82 @@
+"""Results of a run count while they are those of its newest checkpoint."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from cards.files import rename_aside
+from command.checks import SettingsError
+from tests.errors import error_about
+from train.run import checkpoint, results
+from train.run.results import read_results
+
+ROWS = {"random": {"deals": 8, "win_rate": [0.5, 0.1]}}
+
+
+def write(folder: Path, done: int | None) -> Path:
+    about = (
+        {}
+        if done is None
+        else {"_run": {"id": "a", "checkpoint": checkpoint.path_for(folder, done).name, "env_steps": 40 * done}}
+    )
+    path = folder / results.FILE
+    path.write_text(json.dumps(about | ROWS))
+    return path
+
+
+def add_checkpoint(folder: Path, done: int) -> Path:
+    path = checkpoint.path_for(folder / "checkpoints", done)
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    return path
+
+
+def test_results_of_the_newest_checkpoint_count(tmp_path: Path) -> None:
+    assert read_results(tmp_path) is None
+    for done in (64, 128):
+        add_checkpoint(tmp_path, done)
+    write(tmp_path, 128)
+    assert read_results(tmp_path) == ROWS
+    write(tmp_path, 64)
+    assert read_results(tmp_path) is None
+
+
+def test_where_the_checkpoints_were_deleted_results_count(tmp_path: Path) -> None:
+    """As of a trial that has ended."""
+    write(tmp_path, 64)
+    assert read_results(tmp_path) == ROWS
+
+
+@pytest.mark.parametrize("newer", ["episode", "best"])
+def test_results_of_older_versions_count_unless_the_run_went_on(tmp_path: Path, newer: str) -> None:
+    """They do not say of how many decisions they are; a complete run writes them last of all."""
+    path, last = write(tmp_path, None), add_checkpoint(tmp_path, 64)
+    best = last.with_name(checkpoint.BEST)
+    best.touch()
+    now = path.stat().st_mtime
+    for each in (last, best):
+        os.utime(each, (now - 1, now - 1))
+    assert read_results(tmp_path) == ROWS
+    os.utime(last if newer == "episode" else best, (now + 1, now + 1))
+    assert read_results(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["{", "3", '{"_run": {}}', '{"_run": 7}', "\0"])
+def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / results.FILE).write_text(text)
+    add_checkpoint(tmp_path, 64)
+    with error_about(SettingsError, tmp_path / results.FILE, "damaged"):
+        read_results(tmp_path)
+
+
+def test_a_file_that_is_set_aside_never_takes_the_place_of_another(tmp_path: Path) -> None:
+    for number in range(3):
+        path = write(tmp_path, number)
+        rename_aside(path, ".x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "results.json.2.x",
+        "results.json.3.x",
+        "results.json.x",
+    ]
