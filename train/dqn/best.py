@@ -14,7 +14,8 @@ from pathlib import Path
 import torch
 
 from cards.duplicate import Duel, meaning_of_won
-from command.console import result_console
+from cards.stopping import Stop
+from command.console import output_may_fail, result_console
 from train.dqn.evaluator import Evaluator, evaluation_seating
 from train.dqn.rollout import Weights
 from train.run import checkpoint, results
@@ -56,10 +57,10 @@ class Best:
         self._writer.save(self._path, state | {"score": score, "measure": self._measure})
 
 
-def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device) -> None:
+def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device, stop_requested: Stop) -> None:
     """The best network on deals that it was not chosen by, as a table and as results.json; nothing without opponents.
 
-    Raises CheckpointError when no checkpoint is whole.
+    Raises CheckpointError when no checkpoint is whole, StoppedError soon after a stop request.
     """
     if not settings.evaluation.opponents:
         return
@@ -69,14 +70,15 @@ def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device
     for problem in found.problems.values():
         log.warning("%s; %s is shown", problem, found.path)
     deals = settings.evaluation.final_deals
-    duels = Evaluator(settings, device).duels(found.state["acting"], "final", deals)
+    duels = Evaluator(settings, device).duels(found.state["acting"], "final", deals, stop_requested)
     game = settings.load_game()
     title = f"{settings.folder}, best network, duplicate deals"
     means = meaning_of_won(game, evaluation_seating(settings))
     if settings.opponent in duels:
         means += f"\na lower bound of how exploitable {settings.opponent} is: this learned what wins of it"
-    result_console().print(results_table(title, game.unit, duels, means))
     results.write(folder.path, results.of_duels(duels, game.unit))
+    with output_may_fail():
+        result_console().print(results_table(title, game.unit, duels, means))
 
 
 def score_of(duels: Sequence[Duel], measure: str) -> float:
