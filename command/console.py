@@ -1,7 +1,12 @@
-"""Tables on the screen."""
+"""Standard output and standard error: tables, and what happens where they are closed."""
 
 from __future__ import annotations
 
+import os
+import select
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,8 +14,50 @@ if TYPE_CHECKING:
 
 
 def result_console() -> Console:
-    """Standard output; where it is no terminal, wide enough for our tables."""
+    """Standard output; where it is no terminal, wide enough for our tables. Brackets in text, as of paths, are text."""
     from rich.console import Console  # where there is something to show
 
-    console = Console()
-    return console if console.is_terminal else Console(width=120)
+    console = Console(markup=False)
+    return console if console.is_terminal else Console(width=120, markup=False)
+
+
+@contextmanager
+def output_may_fail() -> Iterator[None]:
+    """For printing what is in a file as well: where standard output does not take it, a line says so; nothing fails."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError):
+            print(f"standard output does not take more: {error.strerror or error}", file=sys.stderr)
+        with suppress(OSError):
+            to_nowhere(sys.stdout.fileno())  # with what is left in its buffer, which would fail again at the end
+
+
+def is_gone(descriptor: int) -> bool:
+    """Whether nothing can be written there any more: the reader of a pipe has ended, a terminal was closed."""
+    asked = select.poll()
+    asked.register(descriptor, 0)
+    return bool(asked.poll(0))
+
+
+def to_nowhere(descriptor: int) -> None:
+    """Drop what is written there from now on."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    if nowhere != descriptor:
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
+
+
+def open_standard_files() -> None:
+    """Where standard input, output or error is closed, open it to nowhere.
+
+    Else a file that is opened later gets its number, and what is meant for a person is written into that file.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            to_nowhere(descriptor)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - as Python opens it
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import select
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ import yaml
 
 from command.as_hydra import add_flags, refuse_flags, search_path, with_values
 from command.compose import CONF, T, as_yaml, compose, show
+from command.console import is_gone, open_standard_files, to_nowhere
 from command.errors import UserError
 
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
@@ -115,36 +114,39 @@ def asks_for_help(arguments: Sequence[str], explanation: str | None, example: st
 
 
 def _output_is_gone() -> bool:
-    """Whether nobody reads standard output any more; then what is left of it goes nowhere, or Python would complain."""
+    """Whether standard output has no reader any more; then the rest of it goes nowhere, or Python would complain."""
     try:
         output = sys.stdout.fileno()
     except OSError:  # captured, which cannot break
         return False
-    asked = select.poll()
-    asked.register(output, 0)
-    if not asked.poll(0):
-        return False
-    os.dup2(os.open(os.devnull, os.O_WRONLY), output)
-    return True
+    if gone := is_gone(output):
+        to_nowhere(output)
+    return gone
+
+
+def failure_of(error: UserError | OSError | MemoryError) -> tuple[str, int]:
+    """What a user is told of an error that ends a command, or one of its runs, and the exit code."""
+    if isinstance(error, UserError):
+        return str(error), error.exit_code
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({error})", 2
+    what = "a pipe" if isinstance(error, BrokenPipeError) else error.filename or "a file"
+    return f"{what}: {error.strerror or error}", 2
 
 
 def run_command(command: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
     """Run a command; whatever a user can cause becomes one line and an exit code that is not 0."""
+    open_standard_files()
     try:
         code = command(arguments)
         sys.stdout.flush()
         return code
-    except UserError as error:
-        message, code = f"error: {error}", error.exit_code
-    except BrokenPipeError as error:
-        if _output_is_gone():
+    except (UserError, OSError, MemoryError) as error:
+        if isinstance(error, BrokenPipeError) and _output_is_gone():
             return _BROKEN_PIPE
-        message, code = f"error: a pipe: {error.strerror}", 2
-    except OSError as error:
-        message, code = f"error: {error.filename or 'a file'}: {error.strerror or error}", 2
-    except MemoryError as error:
-        message, code = f"error: not enough memory ({error})", 2
+        message, code = failure_of(error)
+        print(f"error: {message}", file=sys.stderr)
+        return code
     except KeyboardInterrupt:
-        message, code = "interrupted", 130
-    print(message, file=sys.stderr)
-    return code
+        print("interrupted", file=sys.stderr)
+        return 130

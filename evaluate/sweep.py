@@ -75,7 +75,7 @@ def _main(arguments: Sequence[str]) -> int:
         result_console().print(note, highlight=False)
     from rich.console import Console
 
-    Console(stderr=True).print(f"written to {path}.md and .csv", highlight=False)
+    Console(stderr=True, markup=False).print(f"written to {path}.md and .csv", highlight=False)
     return 0
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import torch
 from rich.table import Table
+from rich.text import Text
 
 from command.checks import SettingsError
 from command.errors import UserError
@@ -184,7 +185,7 @@ def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterato
     table = Table("", "found", "", title="what a run would get")
     colours = {"ok": "green", "warning": "yellow", "error": "red"}
     for finding in findings:
-        table.add_row(finding.what, finding.says, f"[{colours[finding.verdict]}]{finding.verdict}")
+        table.add_row(finding.what, finding.says, Text(finding.verdict, colours[finding.verdict]))
     yield table
     if measured:
         yield from stages.screen(measured)

@@ -65,7 +65,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
 def _say(line: str) -> None:
     from rich.console import Console  # which nothing before the results waits for
 
-    Console(stderr=True).print(line, highlight=False)
+    Console(stderr=True, markup=False).print(line, highlight=False)
 
 
 def about(settings: TournamentSettings, game: Game) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`python -m train` as a user meets it: exit codes, messages, signals, and folders that are in use."""
 
-import os
 import re
 import signal
 import subprocess
@@ -10,13 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from cards.duplicate import Duel
 from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.backend import LocalBackend
-from train.dqn.evaluator import Evaluator
-from train.dqn.rollout import Weights
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.checkpoint import path_for
@@ -223,21 +219,6 @@ def test_usr1_after_progress(tmp_path: Path) -> None:
     process.send_signal(signal.SIGUSR1)
     _, text = process.communicate(timeout=seconds(60))
     assert process.returncode == 75 and "stopped by SIGUSR1" in text and "Traceback" not in text
-
-
-def test_a_signal_while_the_table_is_made_does_not_cost_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training is over: the job ends in order, and is not started again."""
-    duels = Evaluator.duels
-
-    def interrupted(evaluator: Evaluator, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
-        if stream_name == "final":
-            os.kill(os.getpid(), signal.SIGUSR1)
-            os.kill(os.getpid(), signal.SIGTERM)
-        return duels(evaluator, weights, stream_name, deals)
-
-    monkeypatch.setattr(Evaluator, "duels", interrupted)
-    assert main(small(tmp_path, "episodes=64")) == 0
-    assert (folder(tmp_path) / "results.json").exists()
 
 
 def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(

@@ -1,8 +1,11 @@
 """What every kind of run promises, whatever learns in it."""
 
 import csv
+import io
 import os
+import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -136,7 +139,9 @@ def test_a_run_that_was_stopped_twice_ends_where_an_uninterrupted_one_does(
 
 
 @EveryKind
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75), (signal.SIGHUP, 129)]
+)
 def test_a_stop_request_ends_with_a_checkpoint_and_its_code(
     tmp_path: Path, kind: Kind, number: signal.Signals, code: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -316,6 +321,29 @@ def test_a_complete_run_is_shown_again_and_left_as_it_is(
     assert first.out == second.out != ""
     assert second.err == f"{kind.folder(runs)} is complete: raise {kind.raise_more} to go on with it\n"
     assert [path.read_bytes() for path in written] == before
+
+
+class NoReader(io.StringIO):
+    """Standard output whose reader has ended."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+@EveryKind
+def test_a_run_has_its_results_whatever_becomes_of_the_screen(
+    tmp_path: Path, kind: Kind, uninterrupted: Callable[[Kind], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A complete run whose results are not there makes them: in a folder that looks like markup, with no reader."""
+    runs = tmp_path / "[" / "x]"
+    shutil.copytree(uninterrupted(kind), runs)
+    path = kind.folder(runs) / "results.json"
+    before = path.read_text()
+    path.unlink()
+    assert main([*kind.arguments, f"runs='{runs}'"]) == 0 and path.read_text() == before
+    path.unlink()
+    monkeypatch.setattr(sys, "stdout", NoReader())
+    assert main([*kind.arguments, f"runs='{runs}'"]) == 0 and path.read_text() == before
 
 
 @EveryKind

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Protocol
 
 import torch
 
 from cards.duplicate import Duel
+from cards.stopping import Stop, StoppedError
 from command.errors import UserError
 from train.dqn.evaluator import Evaluator, Judge
 from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker, Weights
@@ -64,17 +66,17 @@ class RolloutBackend(Protocol):
     def ready(self, wait: bool) -> list[Rollout]:
         """The rollouts that are done, each once; with `wait`, at least one, or none after a second."""
 
-    def evaluate(self, tag: int, weights: Weights) -> None:
-        """Start an evaluation of these weights; `tag` comes back with its result."""
+    def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
+        """Start an evaluation of these weights; `tag` comes back with its result, unless a stop request ends it."""
 
     def evaluated(self, wait: bool) -> Iterable[tuple[int, dict[str, Duel]]]:
         """The evaluations that are done, each once; with `wait`, at least one, or none after a second."""
 
-    def describe(self, stop_requested: Callable[[], bool]) -> str:
+    def describe(self, stop_requested: Stop) -> str:
         """One line on who plays; what it waits for ends with a stop request."""
 
     def close(self) -> None:
-        """Give back processes and memory."""
+        """Give back processes and memory, in the middle of games and evaluations."""
 
 
 class LocalBackend:
@@ -128,16 +130,17 @@ class LocalBackend:
         done, self._done = self._done, []
         return done
 
-    def evaluate(self, tag: int, weights: Weights) -> None:
+    def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
         """See `RolloutBackend`."""
-        self._evaluations.append((tag, self._evaluator.duels(weights, "evaluation", self._deals)))
+        with suppress(StoppedError):
+            self._evaluations.append((tag, self._evaluator.duels(weights, "evaluation", self._deals, stop_requested)))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
         """See `RolloutBackend`."""
         done, self._evaluations = self._evaluations, []
         return done
 
-    def describe(self, stop_requested: Callable[[], bool]) -> str:
+    def describe(self, stop_requested: Stop) -> str:
         """See `RolloutBackend`."""
         return "local: games are played in the learner's process"
 

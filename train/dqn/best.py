@@ -14,7 +14,8 @@ from pathlib import Path
 import torch
 
 from cards.duplicate import Duel, meaning_of_won
-from command.console import result_console
+from cards.stopping import Stop
+from command.console import output_may_fail, result_console
 from train.dqn.evaluator import Evaluator, evaluation_seating
 from train.dqn.rollout import Weights
 from train.run import checkpoint, ids, results
@@ -72,10 +73,13 @@ class Best:
         self._writer.save(self._path, ids.with_id(state, self._run))
 
 
-def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device, at: Progress) -> None:
+def report_best(
+    settings: TrainSettings, folder: RunFolder, device: torch.device, at: Progress, stop_requested: Stop
+) -> None:
     """The best network of a run that is so far on deals that it was not chosen by; nothing without opponents.
 
-    As a table and as results.json. Raises CheckpointError when no checkpoint is whole.
+    As a table and as results.json. Raises CheckpointError when no checkpoint is whole, StoppedError soon after a stop
+    request.
     """
     if not settings.evaluation.opponents:
         return
@@ -87,14 +91,15 @@ def report_best(settings: TrainSettings, folder: RunFolder, device: torch.device
     for problem in found.problems.values():
         log.warning("%s; %s is shown", problem, found.path)
     deals = settings.evaluation.final_deals
-    duels = Evaluator(settings, device).duels(found.state["acting"], "final", deals)
+    duels = Evaluator(settings, device).duels(found.state["acting"], "final", deals, stop_requested)
     game = settings.load_game()
     title = f"{settings.folder}, best network, duplicate deals"
     means = meaning_of_won(game, evaluation_seating(settings))
     if settings.opponent in duels:
         means += f"\na lower bound of how exploitable {settings.opponent} is: this learned what wins of it"
-    result_console().print(results_table(title, game.unit, duels, means))
     results.write_of_run(folder, results.of_duels(duels, game.unit), at)
+    with output_may_fail():
+        result_console().print(results_table(title, game.unit, duels, means))
 
 
 def score_of(duels: Sequence[Duel], measure: str) -> float:

@@ -14,6 +14,7 @@ from cards.duplicate import Duel, Outcome, Plays, duel, duel_of, seatings
 from cards.game import Game
 from cards.gpu import SIMULATED, NoDeviceError, on_host
 from cards.splitmix import stream
+from cards.stopping import Stop, Stoppable, StoppedError, never, stoppable
 from command.checks import SettingsError
 from train.dqn.acting import acting_network
 from train.dqn.backend import LocalBackend
@@ -91,27 +92,29 @@ class DeviceEvaluator:
         with on_the_device(count):
             self._block = DeviceBlock(self._game, count, self._network, self._on_device)
 
-    def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
-        """See `Evaluator`."""
+    def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
+        """See `Judge`."""
         self._network.load_state_dict(weights)
         seeds, batch = stream(self._seed, stream_name, 0, deals), self._block.count // self._plays
         duels: dict[str, Duel] = {}
         for name in self._opponents:
             if name in self._on_device:
                 number = 1 + self._on_device.index(name)
-                duels[name] = duel_of(self._game, partial(self._played, number), seeds, batch=batch)
+                duels[name] = duel_of(self._game, partial(self._played, number, stop), seeds, batch=batch)
             else:
-                player = NetworkPlayer(self._network)
-                duels[name] = duel(self._game, player, self._others[name], seeds)
+                player = Stoppable(NetworkPlayer(self._network), stop)
+                other = stoppable(self._game, name, self._others[name], stop)
+                duels[name] = duel(self._game, player, other, seeds)
         return duels
 
-    def _played(self, number: int, plays: Plays) -> Outcome:
+    def _played(self, number: int, stop: Stop, plays: Plays) -> Outcome:
         """The games of a duel with this one of the opponents; the second player of each has the second generator."""
         block, count = self._block, len(plays.seeds)
         with on_the_device(block.count):
             block.deal(plays.seeds, plays.sides * np.uint8(number), 0.0, salts=[0] + [1] * len(self._on_device))
             for _ in block.played():
-                pass
+                if stop():
+                    raise StoppedError
             return block.returns()[:count].cpu().numpy(), _taken(self._game, block, count)
 
 

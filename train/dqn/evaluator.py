@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import torch
 
 from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
-from cards.play import Actions, Decisions, Player
 from cards.splitmix import stream
+from cards.stopping import Stop, Stoppable, never, stoppable
 from train.dqn.acting import acting_network
 from train.dqn.frozen import player_of
 from train.dqn.network import NetworkPlayer
-from train.dqn.rollout import Weights, nothing
+from train.dqn.rollout import Weights
 from train.settings.dqn import TrainSettings
 
 
@@ -29,36 +28,28 @@ def evaluation_seating(settings: TrainSettings) -> str:
 class Judge(Protocol):
     """Who plays evaluations: `Evaluator`, or one on a device."""
 
-    def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
-        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
+    def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
+        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds.
 
-
-class _Watched:
-    """A player before each of whose decisions something is called."""
-
-    def __init__(self, player: Player, look: Callable[[], None]) -> None:
-        self.begin, self._act, self._look = player.begin, player.act, look
-
-    def act(self, decisions: Decisions) -> Actions:
-        self._look()
-        return self._act(decisions)
+        Raises StoppedError soon after `stop` says so.
+        """
 
 
 class Evaluator:
-    """Plays the network on duplicate deals against players that do not learn. `look` as of `RolloutWorker`."""
+    """Plays the network on duplicate deals against players that do not learn."""
 
-    def __init__(self, settings: TrainSettings, device: torch.device, look: Callable[[], None] = nothing) -> None:
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._settings = settings
-        self._look = look
         self._game = settings.load_game()
         self._network = acting_network(self._game, settings, device)
         key, opponents = "evaluation.opponents", settings.evaluation.opponents
         self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
 
-    def duels(self, weights: Weights, stream_name: str, deals: int) -> dict[str, Duel]:
-        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds."""
+    def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
+        """See `Judge`."""
         self._network.load_state_dict(weights)
-        player = _Watched(NetworkPlayer(self._network), self._look)
+        player = Stoppable(NetworkPlayer(self._network), stop)
         seeds = stream(self._settings.seed, stream_name, 0, deals)
         seating = evaluation_seating(self._settings)
-        return {name: duel(self._game, player, other, seeds, seating) for name, other in self._opponents.items()}
+        others = {name: stoppable(self._game, name, other, stop) for name, other in self._opponents.items()}
+        return {name: duel(self._game, player, other, seeds, seating) for name, other in others.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from torch import Tensor
 from cards.game import Game
 from cards.play import Actions, Decisions, Player, play
 from cards.splitmix import stream
+from cards.stopping import Stop, StoppedError, never, stoppable
 from train.dqn.acting import acting_network
 from train.dqn.device_player import DevicePlayer
 from train.dqn.device_recorder import DeviceRecorder
@@ -104,15 +105,11 @@ def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> R
     return ReplayBuffer(replay.capacity, game.words, device, settings.seed, replay.exponent, replay.beta)
 
 
-def nothing() -> None:
-    """What is called where nobody looks."""
-
-
 class RolloutWorker:
     """Plays requests with the newest weights it was given.
 
-    With `stays` its transitions are tensors that stay on the device. `look` is called in every round of moves; what it
-    raises ends the games. It plays with the `network` that it is given, or one of its own.
+    With `stays` its transitions are tensors that stay on the device. Once `stop` says so, games end with StoppedError.
+    It plays with the `network` that it is given, or one of its own.
     """
 
     def __init__(
@@ -120,7 +117,7 @@ class RolloutWorker:
         settings: TrainSettings,
         device: torch.device,
         stays: bool = False,
-        look: Callable[[], None] = nothing,
+        stop: Stop = never,
         network: QNetwork | None = None,
     ) -> None:
         self._settings = settings
@@ -131,7 +128,7 @@ class RolloutWorker:
         self.network = network or acting_network(self._game, settings, device, measured)
         self._names = seated_players(settings)
         self._player = _player_of(self.network, stays)
-        self._look = look
+        self._stop = stop
         self._member = copy.deepcopy(self.network) if LEAGUE in self._names else None
         self._member_number: int | None = None
         self._players: list[Player] = [self._player, *(self._other(name, stays) for name in self._names[1:])]
@@ -148,7 +145,7 @@ class RolloutWorker:
         if name == LEAGUE and self._member is not None:
             return _player_of(self._member, stays)
         key = "behaviour.mix" if self._settings.opponent is None else "opponent"
-        return player_of(self._game, name, self._device, key)
+        return stoppable(self._game, name, player_of(self._game, name, self._device, key), self._stop)
 
     def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
         """Play a request to the end; `member` has the weights of the member that it names.
@@ -165,7 +162,8 @@ class RolloutWorker:
         recorder = self._recorder()
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
-            self._look()
+            if self._stop():
+                raise StoppedError
             self.rounds += 1
             # What others play is never the network's greedy choice, even where it would have played the same.
             games = decisions.games

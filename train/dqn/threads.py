@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from cards.duplicate import Duel
+from cards.stopping import Stop, StoppedError
 from train.dqn.evaluator import Evaluator
 from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker, Weights
 from train.run import resources
@@ -29,10 +30,6 @@ T = TypeVar("T")
 WAIT_SECONDS = 1.0
 # Requests beside those that are played. Few: they are long, and have the exploration of when they were made.
 _AHEAD_ON_GPU = 2
-
-
-class _Ended(Exception):  # noqa: N818 - no error: how a thread leaves a batch of games that nobody waits for
-    """The backend is closed."""
 
 
 class _HandedOver(NamedTuple):
@@ -78,11 +75,11 @@ class ThreadsBackend:
         self._out = self._evaluating = 0
         self._compiling = threading.Lock()
         # Not in the threads: initial weights are drawn by way of PyTorch's own generator, which is everybody's.
-        worker = partial(RolloutWorker, settings, device, self._on_gpu, self._look)
+        worker = partial(RolloutWorker, settings, device, self._on_gpu, self._ending.is_set)
         workers = [worker()]
         while len(workers) < self._count:  # with copies: what is chosen for a network is chosen once, for all blocks
             workers.append(worker(copy.deepcopy(workers[0].network)))
-        evaluator = Evaluator(settings, device, self._look)
+        evaluator = Evaluator(settings, device)
         if self._on_gpu:
             torch.cuda.synchronize(device)  # the networks were made on this thread's stream
         jobs = [partial(self._play, worker) for worker in workers] + [partial(self._evaluate, evaluator)]
@@ -97,8 +94,8 @@ class ThreadsBackend:
             torch.set_num_threads(self._threads_each)  # of this thread
             with own_stream(self._device):
                 job()
-        except _Ended:
-            pass
+        except StoppedError:
+            pass  # the backend is closed
         except BaseException as error:  # whatever it is, the learner's thread shall raise it
             with self._changed:
                 self._failure = self._failure or error
@@ -120,15 +117,10 @@ class ThreadsBackend:
 
     def _evaluate(self, evaluator: Evaluator) -> None:
         while (order := self._to_evaluate.get()) is not None:
-            duels = evaluator.duels(order.receive(), "evaluation", self._deals)
+            duels = evaluator.duels(order.receive(), "evaluation", self._deals, self._ending.is_set)
             with self._changed:
                 self._evaluations.append((order.version, duels))
                 self._changed.notify_all()
-
-    def _look(self) -> None:
-        """Called in every round of moves."""
-        if self._ending.is_set():
-            raise _Ended
 
     # ------------------------------------------------------------------ in the learner's thread
 
@@ -172,8 +164,8 @@ class ThreadsBackend:
             keep_for_this_stream([column for column in columns if isinstance(column, Tensor)])
         return done
 
-    def evaluate(self, tag: int, weights: Weights) -> None:
-        """See `RolloutBackend`."""
+    def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
+        """See `RolloutBackend`. `close` ends it."""
         self._evaluating += 1
         self._to_evaluate.put(self._handed_over(tag, weights))
 
@@ -183,7 +175,7 @@ class ThreadsBackend:
         self._evaluating -= len(done)
         return done
 
-    def describe(self, stop_requested: Callable[[], bool]) -> str:
+    def describe(self, stop_requested: Stop) -> str:
         """See `RolloutBackend`."""
         where = torch.cuda.get_device_name(self._device) if self._on_gpu else "the CPU"
         blocks = "block" if self._count == 1 else "blocks"

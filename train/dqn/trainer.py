@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 
-from cards.duplicate import Duel
+from cards.stopping import Stop
 from command.compose import as_yaml
 from train.dqn.acting import build_network
 from train.dqn.backend import BackendLostError, RolloutBackend
 from train.dqn.beginning import weights_to_begin_with
-from train.dqn.best import Best, report_best
+from train.dqn.best import report_best
 from train.dqn.counters import Counters
-from train.dqn.distributions import look
 from train.dqn.divergence import Watch
+from train.dqn.evaluations import Evaluations
 from train.dqn.exploration import epsilon, linear
 from train.dqn.first_layer import FirstLayer
 from train.dqn.frozen import files_of_training
@@ -28,12 +28,12 @@ from train.dqn.league import League, has_league
 from train.dqn.learner import Learner
 from train.dqn.pace import Pace
 from train.dqn.precision import described
-from train.dqn.rollout import Rollout, RolloutRequest, Weights, build_replay
+from train.dqn.rollout import Rollout, RolloutRequest, build_replay
 from train.run.budget import Budget
 from train.run.cadence import Cadence, restore
 from train.run.folder import RunFolder
 from train.run.gpu_failures import LEARNER_ON
-from train.run.metrics import SCALARS, Metrics, evaluation_scalar
+from train.run.metrics import SCALARS, Metrics
 from train.run.rates import Rates
 from train.run.runner import Progress, Runner
 from train.settings.dqn import TrainSettings
@@ -67,9 +67,9 @@ class Trainer:
         self._pace = Pace(settings.learner, settings.replay.capacity)
         self._unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
         self._in_flight: dict[int, RolloutRequest] = {}
-        self._evaluating: dict[int, Weights] = {}
         self._league = League(settings.league, settings.seed) if has_league(settings) else None
         self._watch = Watch(folder.checkpoints, folder.writer)
+        self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)
         self._published = -1
         evaluation, saving = settings.evaluation, settings.checkpoint
         self.cadences = {
@@ -92,20 +92,17 @@ class Trainer:
 
     def open_metrics(self, folder: Path) -> Metrics:
         """The curves of the run; evaluations that were under way are made again."""
-        opponents, again = self.settings.evaluation.opponents, list(self._evaluating)
+        opponents, again = self.settings.evaluation.opponents, list(self.evaluations.under_way)
         scalars = SCALARS if self._league is None else (*SCALARS, *LEAGUE_SCALARS)
         return Metrics(folder, opponents, as_yaml(self.settings), self.counters.env_steps, again, scalars)
 
     def begin(self, runner: Runner) -> None:
         """Wait for the rollout workers, evaluate again what was being evaluated, and compile."""
         self._runner = runner
-        self._best = Best(self.settings, self._folder.checkpoints, self._folder.writer, self._folder.run_id)
         self._rates = Rates(self.counters.env_steps, self.learner.updates)
-        runner.display.remember("games won against", "none yet")
         with self._loss_excused_by_a_stop():
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
-            for tag, weights in list(self._evaluating.items()):
-                self._start_evaluation(tag, weights)
+            self.evaluations.begin(runner)
             self._first_layer.settle()
             if self._league is not None:
                 self.rollouts.enrol(self._league.weights)
@@ -131,9 +128,9 @@ class Trainer:
         """Not after two starts in a row that got nowhere: the same job again would do no better."""
         return self._idle_starts() < IDLE_STARTS
 
-    def report(self) -> None:
+    def report(self, stop_requested: Stop) -> None:
         """The table of the best network, on deals that it was not chosen by."""
-        report_best(self.settings, self._folder, self._device, self.progress)
+        report_best(self.settings, self._folder, self._device, self.progress, stop_requested)
 
     @contextmanager
     def _loss_excused_by_a_stop(self) -> Iterator[None]:
@@ -159,10 +156,9 @@ class Trainer:
         for rollout in self.rollouts.ready(wait=self._updates_due() == 0):
             self._insert(rollout)
         self._update(min(self._updates_due(), UPDATES_AT_ONCE))
-        for tag, duels in self.rollouts.evaluated(wait=False):
-            self._evaluated(tag, duels)
-        if not self._evaluating and self.cadences["evaluation"].take(self.counters.episodes):
-            self._evaluate()
+        self._take_evaluations(wait=False)
+        if not self.evaluations.under_way and self.cadences["evaluation"].take(self.counters.episodes):
+            self.evaluations.start(self.counters.env_steps, self.replay)
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""
@@ -255,25 +251,8 @@ class Trainer:
         self._rates = Rates(counters.env_steps, learner.updates)
         return row
 
-    def _evaluate(self) -> None:
-        self._start_evaluation(self.counters.env_steps, self.learner.acting_weights())
-        self._runner.metrics.histograms(self.counters.env_steps, *look(self.learner, self.replay))
-
-    def _start_evaluation(self, tag: int, weights: Weights) -> None:
-        self._watch.state({"evaluated": weights, "learner": self.learner.state_dict()})
-        self._evaluating[tag] = weights
-        self.rollouts.evaluate(tag, weights)
-
-    def _evaluated(self, tag: int, duels: dict[str, Duel]) -> None:
-        weights, counters = self._evaluating.pop(tag), self.counters
-        counters.evaluated = max(counters.evaluated, tag)
-        row: dict[str, float] = {}
-        for name, duel in duels.items():
-            row[evaluation_scalar("win_rate", name)] = duel.win_rate.mean
-            row[evaluation_scalar("points", name)] = duel.points.mean
-        self._runner.evaluated(tag, row)
-        self._runner.display.evaluated(duels)
-        self._best.offer(weights, tag, duels)
+    def _take_evaluations(self, wait: bool) -> None:
+        self.counters.evaluated = max(self.counters.evaluated, self.evaluations.take(wait))
 
     def _last_evaluation(self) -> None:
         """What is under way first; then the last weights too have a chance to be the best.
@@ -286,11 +265,10 @@ class Trainer:
                 "nothing was learned: %d transitions, learner.learning_starts is %d", self.replay.inserted, minimum
             )
         self._runner.save_checkpoint()
-        while not self._runner.stop_requested() and (self._evaluating or not self.complete()):
-            if not self._evaluating:
-                self._evaluate()
-            for tag, duels in self.rollouts.evaluated(wait=True):
-                self._evaluated(tag, duels)
+        while not self._runner.stop_requested() and (self.evaluations.under_way or not self.complete()):
+            if not self.evaluations.under_way:
+                self.evaluations.start(self.counters.env_steps, self.replay)
+            self._take_evaluations(wait=True)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on. Tensors are not copied. Raises DivergedError."""
@@ -302,7 +280,7 @@ class Trainer:
             "settings": asdict(self.settings),
             "acting": self.learner.acting_weights(),
             "counters": counters,
-            "evaluating": [[tag, weights] for tag, weights in self._evaluating.items()],
+            "evaluating": self.evaluations.state_dict(),
             "open_requests": [[request.first, request.count, request.attempt] for request in open_requests],
             "budget_minutes": self.budget.minutes,
             "players": self._files,
@@ -327,7 +305,7 @@ class Trainer:
         # Checkpoints of older versions have no attempts, and had another word.
         out = state["open_requests"] if "open_requests" in state else state["open_tickets"]
         self._unplayed = [RolloutRequest(first, count, 0.0, *attempt) for first, count, *attempt in out]
-        self._evaluating = dict(state["evaluating"])
+        self.evaluations.load_state_dict(state["evaluating"])
         restore(self.cadences, state["passed"])
         self._first_layer.resume(state)
         self.replay.load_state_dict(state["replay"])  # first: it says in words what else would not fit the network

@@ -43,13 +43,13 @@ class Display:
     """Shows a run's status. Use as a context."""
 
     def __init__(self, title: str) -> None:
-        self._console = Console(stderr=True)
+        self._console = Console(stderr=True, markup=False)  # brackets of paths are no markup
         self._title = title
         self._newest: tuple[str, str] | None = None  # of what is looked at now and then
         self._last_line = time.monotonic()
         self._live: Live | None = None
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),

@@ -12,11 +12,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from cards.stopping import Stop, StoppedError
 from command.checks import SettingsError
 from train.run import gpu_failures, ids, results
 from train.run.board import finish
@@ -88,7 +89,7 @@ class Trainer(Protocol):
         """Once before the first step. What a trainer wants from the runner it may use from now on."""
 
     def step(self) -> None:
-        """Learn for a short while: stop requests wait for it."""
+        """Learn for a short while: stop requests wait for it, but evaluations end with `runner.stop_requested`."""
 
     def log_row(self) -> dict[str, float]:
         """What a row of the curves says of the time since the last one."""
@@ -102,8 +103,8 @@ class Trainer(Protocol):
     def worth_another_start(self) -> bool:
         """Whether the same job again might get further than this one did."""
 
-    def report(self) -> None:
-        """Say what came of a complete run, and write its results."""
+    def report(self, stop_requested: Stop) -> None:
+        """Write the results of a complete run, and show them. Raises StoppedError where a stop request ends it."""
 
 
 class Runner:
@@ -115,10 +116,9 @@ class Runner:
     metrics: Metrics
     display: Display
 
-    def __init__(
-        self, trainer: Trainer, folder: RunFolder, stop_requested: Callable[[], bool], judge: Judge | None = None
-    ) -> None:
+    def __init__(self, trainer: Trainer, folder: RunFolder, stop_requested: Stop, judge: Judge | None = None) -> None:
         self.given_up = False  # by the judge
+        self.began = False  # to learn or evaluate: not where the run was complete before
         self._stop_requested, self._judge = stop_requested, judge
         self._trainer = trainer
         self._folder = folder
@@ -173,7 +173,7 @@ class Runner:
         self.display.say(f"watch it: tensorboard --logdir {settings.runs}")
 
     def _learn(self) -> None:
-        before, something_to_keep = self._trainer.progress, True
+        before, something_to_keep, self.began = self._trainer.progress, True, True
         try:
             self._trainer.begin(self)
             while not self._trainer.complete() and not self.stop_requested():
@@ -230,19 +230,20 @@ def run(
     # To the very end: a signal that nobody handles would end the process without a word.
     with gpu_failures.told(folder.path), StopRequest() as stop:
         with open_trainer() as trainer:
-            runner = Runner(trainer, folder, lambda: stop.signal is not None, judge)
+            runner = Runner(trainer, folder, stop.requested, judge)
             complete = runner.run()
         if complete:
-            trainer.report()
-            finish(folder.path, trainer.progress.env_steps)
-            return 0
+            with suppress(StoppedError):  # then the next start makes the results
+                trainer.report(stop.requested)
+                finish(folder.path, trainer.progress.env_steps)
+                return 0
         if stop.signal is None and runner.given_up:
             log.info("given up after %s", trainer.progress)
             return 0
-        return _interrupted(trainer, folder, stop)
+        return _interrupted(trainer, runner, folder, stop)
 
 
-def _interrupted(trainer: Trainer, folder: RunFolder, stop: StopRequest) -> int:
+def _interrupted(trainer: Trainer, runner: Runner, folder: RunFolder, stop: StopRequest) -> int:
     assert stop.signal is not None  # nothing else ends a run before it is complete
     at = trainer.progress
     print(
@@ -250,4 +251,4 @@ def _interrupted(trainer: Trainer, folder: RunFolder, stop: StopRequest) -> int:
         f"{folder.checkpoints}; the same command goes on from there",
         file=sys.stderr,
     )
-    return stop.exit_code(again=trainer.worth_another_start())
+    return stop.exit_code(again=runner.began and trainer.worth_another_start())

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
+
+from command.console import is_gone, to_nowhere
 
 # What `sysexits.h` calls a temporary failure: the same command goes on from the checkpoint. Job scripts requeue on it.
 EXIT_REQUEUE = 75
@@ -15,15 +18,15 @@ EXIT_REQUEUE = 75
 class StopRequest:
     """Use as a context; `signal` is the number of the first signal that came, or None.
 
-    Ctrl-C, SIGTERM (`scancel`) and SIGUSR1 (the time limit is near, or the job is preempted) ask for an end. A
-    SIGTERM that follows does no harm: schedulers send it while the checkpoint is being written. A second Ctrl-C ends
-    the process at once.
+    Ctrl-C, SIGTERM (`scancel`), SIGUSR1 (the time limit is near, or the job is preempted) and SIGHUP (the terminal is
+    closed; `nohup` keeps it from coming) ask for an end. A SIGTERM that follows does no harm: schedulers send it while
+    the checkpoint is being written. A second Ctrl-C ends the process at once.
 
     One inside of another has what came before it, and leaves to the outer one what came to it: a run that is complete
     all the same is no reason to begin the next.
     """
 
-    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
 
     def __init__(self, answer: bytes = b"\nstopping with a checkpoint; Ctrl-C now ends at once\n") -> None:
         self._answer = answer  # to the first signal, on the screen
@@ -32,7 +35,8 @@ class StopRequest:
         self._mask: set[signal.Signals | int] = set()
 
     def __enter__(self) -> StopRequest:
-        self._before = {number: signal.signal(number, self._handle) for number in self.SIGNALS}
+        ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else set()
+        self._before = {n: signal.signal(n, self._handle) for n in self.SIGNALS if n not in ignored}
         if (outer := self._outer()) is not None:
             self.signal = outer.signal
         self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})  # one that came before comes now
@@ -56,6 +60,10 @@ class StopRequest:
         owner = getattr(self._before[signal.SIGTERM], "__self__", None)
         return owner if isinstance(owner, StopRequest) else None
 
+    def requested(self) -> bool:
+        """Whether a signal has come."""
+        return self.signal is not None
+
     def exit_code(self, again: bool) -> int:
         """For a process that ended because of the signal: 75 asks a job script to start it `again`, 1 does not."""
         if self.signal != signal.SIGUSR1:
@@ -65,13 +73,17 @@ class StopRequest:
         return EXIT_REQUEUE if again else 1
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            for descriptor in filter(is_gone, range(3)):
+                to_nowhere(descriptor)  # else the next line for a person would be an error
         if self.signal is not None:
             if number == signal.SIGINT:
                 os._exit(128 + number)
             return
         self.signal = number
         # Not print, which may be in the middle of a line of its own.
-        os.write(2, self._answer)
+        with suppress(OSError):
+            os.write(2, self._answer)
 
 
 def hold_usr1() -> None:

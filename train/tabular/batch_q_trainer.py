@@ -15,9 +15,10 @@ from cards.duplicate import duel, meaning_of_won
 from cards.numbering import Numbering, Policy
 from cards.play import named_player
 from cards.splitmix import stream
+from cards.stopping import Stop, Stoppable, stoppable
 from cards.tables import TablePlayer, numbering_of, save_policy
 from command.compose import as_yaml
-from command.console import result_console
+from command.console import output_may_fail, result_console
 from train.run import results
 from train.run.budget import Budget
 from train.run.cadence import Cadence
@@ -196,21 +197,24 @@ class BatchQTrainer:
         for cadence in self.cadences.values():  # nothing is ever late
             cadence.skip(self.counters.iteration)
 
-    def report(self) -> None:
+    def report(self, stop_requested: Stop) -> None:
         """The last policy as files, and against players without a table, on duplicate deals."""
         settings, counters, game = self.settings, self.counters, self._game
         self._save_policy()
         save_policy(self._folder.path / TEXT_FORM, game, self.policy)
-        states = int(visited(self.values).sum())
-        print(f"{settings.folder}: {counters.updates:,} updates, {states:,} states visited, {counters.seconds:.1f} s")
-        player = TablePlayer(numbering_of(game).number, self.policy)
+        player = Stoppable(TablePlayer(numbering_of(game).number, self.policy), stop_requested)
         seeds = stream(settings.seed, "final", 0, settings.evaluation.final_deals)
         names = settings.evaluation.opponents
-        duels = {name: duel(game, player, named_player(game, name), seeds) for name in names}
-        if duels:
-            title = f"{settings.folder}, last policy, duplicate deals"
-            result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
+        others = {name: stoppable(game, name, named_player(game, name), stop_requested) for name in names}
+        duels = {name: duel(game, player, other, seeds) for name, other in others.items()}
         results.write_of_run(self._folder, results.of_duels(duels, game.unit), self.progress)
+        states = int(visited(self.values).sum())
+        says = f"{settings.folder}: {counters.updates:,} updates, {states:,} states visited, {counters.seconds:.1f} s"
+        with output_may_fail():
+            print(says)
+            if duels:
+                title = f"{settings.folder}, last policy, duplicate deals"
+                result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
 
 
 def _episodes(batch: Batch, numbering: Numbering) -> int:

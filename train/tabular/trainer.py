@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from cards.mdp import Model
 from cards.splitmix import stream
+from cards.stopping import Stop
 from command.checks import SettingsError
 from command.compose import as_yaml
+from command.console import output_may_fail
 from train.run import checkpoint, results
 from train.run.budget import Budget
 from train.run.cadence import Cadence, restore
@@ -216,13 +218,14 @@ class TabularTrainer:
         self.budget.seconds_before = self.counters.seconds
         restore(self.cadences, state["passed"])
 
-    def report(self) -> None:
+    def report(self, stop_requested: Stop) -> None:
         """How far the table is, as lines and as results.json."""
         counters, errors, settings = self.counters, self.errors(), self.settings
         results.write_of_run(self._folder, asdict(counters) | asdict(errors), self.progress)
-        print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
-        for line in error_lines(errors, settings.min_visits):
-            print(line)
+        with output_may_fail():
+            print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
+            for line in error_lines(errors, settings.min_visits):
+                print(line)
 
 
 def error_lines(errors: Errors, min_visits: int) -> list[str]:

@@ -11,13 +11,12 @@ from typing import Any
 
 import yaml
 from optuna.trial import FrozenTrial, TrialState
-from rich.markup import escape
 from rich.table import Table
 
 from cards.duplicate import decimals
 from cards.files import replacing, write_atomic
 from command.compose import CONF
-from command.console import result_console
+from command.console import output_may_fail, result_console
 from train.run.device import this_machine
 from train.settings.door import NO_EXPERIMENT, at_the_door
 from train.settings.saved import changes
@@ -57,7 +56,8 @@ def show(study: Study) -> None:
     """Print the table, and write trials.csv and the experiment of the best trial into the study's folder."""
     trials = ranked(study)
     _write_csv(study, trials)
-    result_console().print(_table(study, trials))
+    with output_may_fail():
+        result_console().print(_table(study, trials))
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     if not complete:
         print("no trial is complete yet", file=sys.stderr)
@@ -126,7 +126,7 @@ def _table(study: Study, trials: Sequence[FrozenTrial]) -> Table:
         state = _STATES[trial.state]
         why = f": {trial.user_attrs[WHY]}" if WHY in trial.user_attrs else ""
         cells = (values.get(key, "") for key in keys)
-        table.add_row(f"{trial.number:03d}", _text(trial), *(escape(each) for each in cells), escape(state + why))
+        table.add_row(f"{trial.number:03d}", _text(trial), *cells, state + why)
     return table
 
 

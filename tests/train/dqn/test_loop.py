@@ -266,7 +266,7 @@ def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
         trainer = Trainer(chosen, folder, device, Waiting(chosen, device))
 
         def stop_requested() -> bool:
-            if trainer._evaluating:
+            if trainer.evaluations.under_way:
                 folder.writer.wait()
                 found = checkpoint.load_newest(folder.checkpoints)
                 seen.append(found.state["counters"]["episodes"] if found else 0)

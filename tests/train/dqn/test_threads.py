@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from cards.stopping import never
 from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main
@@ -106,7 +107,7 @@ def test_evaluations_are_those_of_the_local_backend(tmp_path: Path) -> None:
     chosen = threads(tmp_path, 1)
     rollouts = ThreadsBackend(chosen, CPU)
     try:
-        rollouts.evaluate(5, weights(chosen))
+        rollouts.evaluate(5, weights(chosen), never)
         found: list[Any] = []
         until("an evaluation", lambda: found.extend(rollouts.evaluated(wait=True)) or found, 60)
     finally:
@@ -137,7 +138,7 @@ def test_an_exception_in_a_thread_is_raised_as_itself(
         if what == "ready":
             rollouts.submit(REQUESTS[1])
         else:
-            rollouts.evaluate(0, weights(threads(tmp_path, 2)))
+            rollouts.evaluate(0, weights(threads(tmp_path, 2)), never)
         with pytest.raises(BrokenRulesError) as caught:
             until("the exception", lambda: getattr(rollouts, what)(wait=True) and None, 60)
         assert caught.value is broken and rollouts.free_slots() == 0
@@ -176,7 +177,7 @@ def test_closing_ends_threads_in_the_middle_of_their_games(tmp_path: Path, monke
     monkeypatch.setattr(NetworkPlayer, "act", slowly)
     for request in REQUESTS[:4]:
         rollouts.submit(request)
-    rollouts.evaluate(0, weights(chosen))
+    rollouts.evaluate(0, weights(chosen), never)
     until("rounds of moves", lambda: len(rounds) > 50, 60)
     started = time.monotonic()
     rollouts.close()

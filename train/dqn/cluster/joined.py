@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 
 from cards.duplicate import Duel
+from cards.stopping import Stop
 from train.dqn.backend import RolloutBackend
 from train.dqn.cluster.rollouts import WAIT_SECONDS, RayBackend
 from train.dqn.rollout import Rollout, RolloutRequest, Weights
@@ -85,15 +85,15 @@ class JoinedBackend:
                 return done
             time.sleep(_LOOK_SECONDS)
 
-    def evaluate(self, tag: int, weights: Weights) -> None:
+    def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
         """See `RolloutBackend`."""
-        self._here.evaluate(tag, weights)
+        self._here.evaluate(tag, weights, stop_requested)
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
         """See `RolloutBackend`."""
         return list(self._here.evaluated(wait))
 
-    def describe(self, stop_requested: Callable[[], bool]) -> str:
+    def describe(self, stop_requested: Stop) -> str:
         """See `RolloutBackend`."""
         return f"{self._here.describe(stop_requested)}; beside them {self._there.describe(stop_requested)}"
 

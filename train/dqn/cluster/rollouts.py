@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.duplicate import Duel
+from cards.stopping import Stop
 from train.dqn.cluster.messages import SLOTS, Layout, Order, WeightArrays
 from train.dqn.cluster.process import RayProcess
 from train.dqn.rollout import Rollout, RolloutRequest, Weights
@@ -142,8 +143,8 @@ class RayBackend:
         self._lent.append(weakref.ref(lease))
         return [rollout]
 
-    def evaluate(self, tag: int, weights: Weights) -> None:
-        """See `RolloutBackend`."""
+    def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
+        """See `RolloutBackend`. `close` ends it."""
         self._evaluating += 1
         self._process.say("evaluate", tag, _arrays(weights))
 
@@ -158,7 +159,7 @@ class RayBackend:
         self._evaluating -= len(done)
         return done
 
-    def describe(self, stop_requested: Callable[[], bool]) -> str:
+    def describe(self, stop_requested: Stop) -> str:
         """One line on who plays, once the workers have been asked for. Raises SettingsError if there can be none."""
         while not self._description and not stop_requested():
             self._wait(lambda: bool(self._description))

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import torch
 
+from cards.stopping import never
 from command.checks import SettingsError
 from tests.train.processes import LIMIT, alive, named, until
 from tests.train.runs import settings
@@ -146,7 +147,7 @@ def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("train.dqn.cluster.rollouts.RayProcess", Gone)
     rollouts = RayBackend(settings(tmp_path, "rollout=ray"))
     rollouts._hear("workers", 4)
-    rollouts.evaluate(5, {})
+    rollouts.evaluate(5, {}, never)
     assert rollouts.free_slots() == 8
     rollouts._process.end()  # type: ignore[attr-defined]
     assert rollouts.free_slots() == 0

@@ -13,6 +13,7 @@ import torch
 
 from cards.duplicate import Duel
 from cards.splitmix import stream
+from cards.stopping import never
 from command.checks import SettingsError
 from tests.errors import error_about, key_of
 from tests.train.processes import LIMIT, alive, named, trainer
@@ -238,7 +239,7 @@ def test_rollouts_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
 def test_an_evaluator_that_dies_is_replaced(chosen: TrainSettings, rollouts: RayBackend) -> None:
     (evaluator,) = named(os.getpid(), "ray::EvaluatorActor")
     os.kill(evaluator, signal.SIGSTOP)
-    rollouts.evaluate(7, weights_of(chosen))
+    rollouts.evaluate(7, weights_of(chosen), never)
     os.kill(evaluator, signal.SIGKILL)
     done: list[tuple[int, dict[str, Duel]]] = []
     while not done:

@@ -1,0 +1,71 @@
+"""Games that are given up: between two decisions, whoever plays; and the same games where they are not."""
+
+import time
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cards.duplicate import duel
+from cards.game import load_game
+from cards.play import Actions, Decisions, RandomPlayer, named_player, play
+from cards.splitmix import stream
+from cards.stopping import InPieces, Stoppable, StoppedError, never, stoppable
+
+TRESSETTE = load_game("tressette")
+
+
+class Thinking:
+    """Takes 2 ms for each decision, the first card; notes how many it was asked for at a time."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        pass
+
+    def act(self, decisions: Decisions) -> Actions:
+        self.asked.append(decisions.games.size)
+        time.sleep(0.002 * decisions.games.size)
+        return np.array([int(mask & -mask).bit_length() - 1 for mask in decisions.legal.astype(object)], np.uint8)
+
+
+@pytest.mark.parametrize("name", ["monte_carlo:samples=3", "alpha_beta:samples=3:tricks=2", "cheating:tricks=2"])
+def test_in_pieces_it_is_the_same_player(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds, other = stream(3, "pieces", 0, 12), RandomPlayer()
+    whole = duel(TRESSETTE, named_player(TRESSETTE, name), other, seeds)
+    monkeypatch.setattr("cards.stopping.LOOK_SECONDS", 0.002)  # so that there are some
+    pieces = stoppable(TRESSETTE, name, named_player(TRESSETTE, name), lambda: False)
+    assert isinstance(pieces, InPieces)
+    cut = duel(TRESSETTE, pieces, other, seeds)
+    assert np.array_equal(cut.own, whole.own) and np.array_equal(cut.other, whole.other)
+
+
+def test_no_more_decisions_at_a_time_than_take_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cards.stopping.LOOK_SECONDS", 0.01)
+    player = Thinking()
+    player_in_pieces = InPieces(player, lambda: False)
+    play(TRESSETTE, stream(1, "pieces", 0, 40), [player_in_pieces, RandomPlayer()], np.tile([0, 1, 1, 1], (40, 1)))
+    assert sum(player.asked) == 400 and 2 <= max(player.asked) <= 16
+
+
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_stop_between_two_pieces(after: int) -> None:
+    player, looks = Thinking(), [False] * after + [True]
+    with pytest.raises(StoppedError):
+        play(TRESSETTE, stream(1, "pieces", 0, 40), [InPieces(player, lambda: looks.pop(0))], np.zeros((40, 4)))
+    assert len(player.asked) == after and not looks
+
+
+def test_a_stop_between_two_rounds() -> None:
+    looks = [False] * 7 + [True]
+    player = stoppable(TRESSETTE, "greedy", named_player(TRESSETTE, "greedy"), lambda: looks.pop(0))
+    assert isinstance(player, Stoppable)
+    with pytest.raises(StoppedError):
+        play(TRESSETTE, stream(1, "rounds", 0, 40), [player], np.zeros((40, 4)))
+    assert not looks
+
+
+def test_where_nothing_stops_games_the_player_is_itself() -> None:
+    player = named_player(TRESSETTE, "monte_carlo")
+    assert stoppable(TRESSETTE, "monte_carlo", player, never) is player

@@ -1,0 +1,53 @@
+"""Commands whose standard output is closed, or has no reader any more."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from command.console import output_may_fail, result_console
+
+OPENS = """
+import os, sys
+from command.line import run_command
+def command(arguments):
+    file = open(arguments[0], "wb", buffering=0)
+    print("for a person")
+    print("also", file=sys.stderr)
+    os.write(1, b"without Python")
+    os.write(2, b"without Python")
+    return 3
+sys.exit(run_command(command, sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+def test_what_is_meant_for_a_person_is_never_written_into_another_file(tmp_path: Path, closed: str) -> None:
+    """A file that is opened gets the first free number, which is that of a closed standard output."""
+    file = tmp_path / "checkpoint"
+    command = ["bash", "-c", f'"$@" {closed}', "bash", sys.executable, "-c", OPENS, str(file)]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 3
+    assert file.read_bytes() == b""
+
+
+class NoReader(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+def test_printing_may_fail_where_it_is_said_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", NoReader())
+    with output_may_fail():
+        print("results")
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(ZeroDivisionError), output_may_fail():
+        raise ZeroDivisionError
+
+
+def test_nothing_on_the_screen_is_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    result_console().print("runs/[/x]/[red]")
+    assert capsys.readouterr().out == "runs/[/x]/[red]\n"

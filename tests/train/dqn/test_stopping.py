@@ -1,0 +1,95 @@
+"""A stop request while an evaluation is played: it ends at once, and the next start makes the evaluation again."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.limits import seconds
+from tests.train.runs import TrainedRuns, equal, small
+from train.__main__ import main
+from train.dqn.evaluator import Evaluator
+from train.run import checkpoint
+
+FILE = "results.json"
+SLOW = "evaluation.opponents=['monte_carlo:samples=100000']"  # 0.4 s a decision: an evaluation takes minutes
+
+
+def folder(runs: Path) -> Path:
+    return runs / "tressette" / "small"
+
+
+def newest(runs: Path) -> dict[str, Any]:
+    return checkpoint.load(checkpoint.listed(folder(runs) / "checkpoints")[0])
+
+
+@contextmanager
+def signal_in(stream: str, number: int, after: float = 0.0, times: int = 1) -> Iterator[list[float]]:
+    """So many evaluations on this stream get the signal, so long after they began; when it came."""
+    duels, came = Evaluator.duels, list[float]()
+
+    def send() -> None:
+        came.append(time.monotonic())
+        os.kill(os.getpid(), number)
+
+    def interrupted(evaluator: Evaluator, weights: Any, stream_name: str, *rest: Any) -> Any:
+        if stream_name == stream and len(came) < times:
+            if after:
+                threading.Timer(after, send).start()
+            else:
+                send()
+        return duels(evaluator, weights, stream_name, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Evaluator, "duels", interrupted)
+        yield came
+
+
+@pytest.mark.parametrize("rollout", ["local", "threads"])
+def test_an_evaluation_against_a_player_that_searches_ends_at_once(tmp_path: Path, rollout: str) -> None:
+    arguments = small(tmp_path, SLOW, f"rollout={rollout}", "evaluation.deals=16")
+    with signal_in("evaluation", signal.SIGTERM, after=0.5) as came:
+        assert main(arguments) == 143
+    assert time.monotonic() - came[0] < seconds(3)
+    state = newest(tmp_path)
+    assert [tag for tag, _ in state["evaluating"]] and state["counters"]["evaluated"] == -1
+
+
+def test_an_evaluation_that_was_stopped_is_made_again_and_the_bits_stay(
+    tmp_path: Path, trained_run: TrainedRuns
+) -> None:
+    uninterrupted, starts = trained_run(), 1
+    with signal_in("evaluation", signal.SIGUSR1, times=2):
+        while (code := main(small(tmp_path))) == 75:
+            assert newest(tmp_path)["evaluating"]
+            starts += 1
+    assert code == 0 and starts == 3
+    found = equal(newest(tmp_path), newest(uninterrupted.parents[1]))
+    assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
+    assert (folder(tmp_path) / FILE).read_text() == (uninterrupted / FILE).read_text()
+
+
+def test_a_signal_while_the_results_are_made_and_the_next_start_makes_them(
+    tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was learned is on disk. Neither start has results that are not those of the whole run."""
+    with signal_in("final", signal.SIGUSR1):
+        assert main(small(tmp_path)) == 75
+    assert "the same command goes on from there" in capsys.readouterr().err
+    assert not (folder(tmp_path) / FILE).exists()
+    assert main(small(tmp_path)) == 0
+    assert (folder(tmp_path) / FILE).read_text() == (trained_run() / FILE).read_text()
+
+
+def test_results_that_no_start_has_the_time_to_make(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A job is not started again for ever."""
+    with signal_in("final", signal.SIGUSR1, times=2):
+        assert main(small(tmp_path, "episodes=64")) == 75
+        assert main(small(tmp_path, "episodes=64")) == 1
+    assert capsys.readouterr().err.count("error: this start got nowhere") == 1

@@ -1,0 +1,60 @@
+"""Signals that ask for an end, as a process meets them: a terminal that is closed, and `nohup`."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from tests.limits import seconds
+
+# Says "ready", waits for a signal as a run does, and then says how it ends, as a run would.
+WAITS = """
+import fcntl, sys, termios, time
+if sys.argv[1] == "terminal":
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from train.run.signals import StopRequest
+with StopRequest() as stop:
+    print("ready", flush=True)
+    end = time.monotonic() + 60
+    while not stop.requested() and time.monotonic() < end:
+        time.sleep(0.01)
+    print("a line for a person", flush=True)
+    print("and one for standard error", file=sys.stderr, flush=True)
+    open(sys.argv[2], "w").write(str(stop.signal))
+    sys.exit(stop.exit_code(again=True))
+"""
+
+
+def test_a_closed_terminal_ends_in_order(tmp_path: Path) -> None:
+    """As when ssh is cut: SIGHUP comes, and what is printed from then on goes nowhere."""
+    mine, theirs = pty.openpty()
+    command = [sys.executable, "-c", WAITS, "terminal", str(tmp_path / "signal")]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    said = b""
+    while b"ready" not in said:
+        said += os.read(mine, 1000)
+    os.close(mine)
+    assert process.wait(seconds(30)) == 128 + signal.SIGHUP
+    assert (tmp_path / "signal").read_text() == str(int(signal.SIGHUP))
+
+
+def test_nohup_stays_nohup(tmp_path: Path) -> None:
+    """An ignored SIGHUP stays ignored; SIGTERM ends it as ever."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        command = [sys.executable, "-c", WAITS, "none", str(tmp_path / "signal")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGHUP)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(0.3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=seconds(30))
+    assert process.returncode == 128 + signal.SIGTERM
