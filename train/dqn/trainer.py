@@ -30,7 +30,7 @@ from train.dqn.pace import Pace
 from train.dqn.precision import described
 from train.dqn.rollout import Rollout, RolloutRequest, Weights, build_replay
 from train.run.budget import Budget
-from train.run.cadence import Cadence, restore
+from train.run.cadence import HISTOGRAMS, ROWS, Cadence, passes, restore
 from train.run.folder import RunFolder
 from train.run.metrics import SCALARS, Metrics, evaluation_scalar
 from train.run.rates import Rates
@@ -73,7 +73,7 @@ class Trainer:
         evaluation, saving = settings.evaluation, settings.checkpoint
         self.cadences = {
             "league": Cadence(settings.league.every_episodes, 0.0),
-            "log": Cadence(settings.log_every_episodes, settings.log_min_seconds),
+            "log": Cadence(settings.log_every_episodes, settings.log_min_seconds, dense=ROWS),
             "evaluation": Cadence(evaluation.every_episodes, evaluation.min_seconds),
             "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
         }
@@ -160,8 +160,10 @@ class Trainer:
         self._update(min(self._updates_due(), UPDATES_AT_ONCE))
         for tag, duels in self.rollouts.evaluated(wait=False):
             self._evaluated(tag, duels)
-        if not self._evaluating and self.cadences["evaluation"].take(self.counters.episodes):
-            self._evaluate()
+        cadence = self.cadences["evaluation"]
+        before = cadence.passed
+        if not self._evaluating and cadence.take(self.counters.episodes):
+            self._evaluate(histograms=passes(before, cadence.passed, HISTOGRAMS))
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""
@@ -254,9 +256,10 @@ class Trainer:
         self._rates = Rates(counters.env_steps, learner.updates)
         return row
 
-    def _evaluate(self) -> None:
+    def _evaluate(self, histograms: bool = True) -> None:
         self._start_evaluation(self.counters.env_steps, self.learner.acting_weights())
-        self._runner.metrics.histograms(self.counters.env_steps, *look(self.learner, self.replay))
+        if histograms:
+            self._runner.metrics.histograms(self.counters.env_steps, *look(self.learner, self.replay))
 
     def _start_evaluation(self, tag: int, weights: Weights) -> None:
         self._watch.state({"evaluated": weights, "learner": self.learner.state_dict()})

@@ -18,7 +18,7 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from train.run import checkpoint, results
 from train.run.budget import Budget
-from train.run.cadence import Cadence, restore
+from train.run.cadence import ROWS, Cadence, restore
 from train.run.checkpoint import CheckpointError
 from train.run.folder import RunFolder
 from train.run.metrics import Metrics
@@ -125,7 +125,7 @@ class TabularTrainer:
         saving = settings.checkpoint
         self.keep = saving.keep
         self.cadences = {
-            "log": Cadence(settings.log_every_episodes, 0.0),
+            "log": Cadence(settings.log_every_episodes, 0.0, dense=ROWS),
             "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
         }
 
