@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ SCALARS = (
 )
 
 BLOCK = 1 << 16  # bytes of metrics.csv that are read at once
+LOG_BYTES = 10_000_000  # of train.log, a week of lines; then it is renamed, over the one that was renamed before
 _LONGEST = 1 << 20  # bytes of its first line
 
 
@@ -185,9 +187,10 @@ def _rewrite(path: Path, old: Sequence[str], columns: Sequence[str]) -> None:
 
 @contextmanager
 def logged(folder: Path) -> Iterator[None]:
-    """Append the run's log lines to train.log, and show warnings."""
+    """Append the run's log lines to train.log, and show warnings. What is older than `LOG_BYTES` is in train.log.1."""
     logger = logging.getLogger("train")
-    file, screen = logging.FileHandler(folder / "train.log"), logging.StreamHandler()
+    file = RotatingFileHandler(folder / "train.log", maxBytes=LOG_BYTES, backupCount=1)
+    screen = logging.StreamHandler()
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     screen.setLevel(logging.WARNING)
     logger.setLevel(logging.INFO)

@@ -1,6 +1,7 @@
 """metrics.csv over a long run: resumed from its end alone, and whole whatever is cut."""
 
 import csv
+import logging
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -159,3 +160,14 @@ def test_curves_are_in_the_order_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "metrics.csv").write_text(f"env_steps,{WON},x\n20,0.5,\n10,0.25,1\n")
     found = {name: (list(steps), list(values)) for name, (steps, values) in read(tmp_path).items()}
     assert found == {WON: ([20, 10], [0.5, 0.25]), "x": ([10], [1])}
+
+
+def test_the_log_is_two_files_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "LOG_BYTES", 1000)
+    for start in range(3):
+        with metrics.logged(tmp_path):
+            for k in range(50):
+                logging.getLogger("train").info("line %d of start %d", k, start)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.log", "train.log.1"]
+    assert all(0 < path.stat().st_size <= 1000 for path in tmp_path.iterdir())
+    assert "line 49 of start 2" in (tmp_path / "train.log").read_text()
