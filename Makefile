@@ -10,7 +10,7 @@ PYTEST = $(BIN)/pytest --durations=30
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster faults bench bench-quick clean docs pictures
+.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster soak faults bench bench-quick clean docs pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -70,6 +70,10 @@ slow: $(TOOLS) ## pytest of the slow tests
 # Apart from the others and in one process: there is one cluster, and it is timed.
 cluster: $(TOOLS) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
 	$(PYTEST) -s tests/slurm $(ARGS)
+
+SOAK_MINUTES ?= 60
+soak: $(TOOLS) ## kill a run with Ray for an hour (SOAK_MINUTES=60), draw soak/soak.png, and fail where anything grows
+	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES) $(ARGS)
 
 faults: $(TOOLS) ## seed faults one at a time and see whether the tests catch them; ARGS="n-step-one-too-many" the named ones
 	$(BIN)/python -m tests.faults $(ARGS)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,21 +39,15 @@ class Run:
 
     def curves(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """What metrics.csv has, by name: the numbers of decisions, and the values there. Empty before the first row."""
-        path = self.folder / "metrics.csv"
-        found: dict[str, list[tuple[float, float]]] = {}
-        if path.exists():
-            with path.open(newline="") as file:
-                for row in csv.DictReader(file):
-                    at = float(row.pop("env_steps"))
-                    for name, text in row.items():
-                        if text:
-                            found.setdefault(name, []).append((at, float(text)))
-        return {name: _columns(points) for name, points in found.items()}
+        from train.run.curves import FILE, read
+
+        found = read(self.folder) if (self.folder / FILE).exists() else {}
+        return {name: _in_order(*curve) for name, curve in found.items()}
 
 
-def _columns(points: list[tuple[float, float]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    steps, values = np.array(sorted(points)).T
-    return steps, values
+def _in_order(steps: Sequence[float], values: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    order = np.lexsort((values, steps))
+    return np.asarray(steps)[order], np.asarray(values)[order]
 
 
 def load_run(folder: str | Path) -> Run:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING
 from cards.errors import InputError
 from command.line import example_text
 from command.progress import Progress
+from train.run.curves import FILE, Curve, read
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Curve = tuple[list[float], list[float]]
 PANELS = (
     ("games won in evaluation", "eval/win_rate_vs_"),
     ("loss", "train/loss"),
@@ -26,26 +25,10 @@ PANELS = (
 
 def read_curves(run: Path) -> dict[str, Curve]:
     """The scalars of a run by name, each as env_steps and values. Raises OSError or ValueError naming the file."""
-    path = run / "metrics.csv"
-    curves: dict[str, Curve] = {}
-    try:
-        with path.open(newline="") as file:
-            for row in csv.DictReader(file):
-                _add(curves, row)
-    except (ValueError, KeyError, TypeError, csv.Error) as error:
-        raise InputError(path, f"not the metrics of a run ({type(error).__name__}: {error})") from None
+    curves = read(run)
     if not curves:
-        raise InputError(path, "holds no rows yet")
+        raise InputError(run / FILE, "holds no rows yet")
     return curves
-
-
-def _add(curves: dict[str, Curve], row: dict[str, str]) -> None:
-    step = float(row.pop("env_steps"))
-    for name, text in row.items():
-        if text:
-            steps, values = curves.setdefault(name, ([], []))
-            steps.append(step)
-            values.append(float(text))
 
 
 def draw(runs: Sequence[Path], out: Path) -> None:

@@ -15,10 +15,11 @@ from cards.duplicate import Estimate
 from cards.errors import InputError
 from cards.kinds import curve_name
 from command.checks import SettingsError
-from evaluate.curves import Curve, read_curves
+from evaluate.curves import read_curves
 from evaluate.reports.drawing import Numbers
 from train.run import checkpoint
 from train.run.checkpoint import CheckpointError
+from train.run.curves import Curve
 from train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
 from train.run.metrics import evaluation_scalar
 from train.run.results import INTERVAL, read_results

@@ -11,7 +11,8 @@ CSV = "env_steps,train/loss,eval/win_rate_vs_random\n10,0.5,\n20,0.25,\n15,,0.75
 
 def test_curves_are_read_and_drawn(tmp_path: Path) -> None:
     (tmp_path / "metrics.csv").write_text(CSV)
-    assert read_curves(tmp_path) == {
+    found = {name: (list(steps), list(values)) for name, (steps, values) in read_curves(tmp_path).items()}
+    assert found == {
         "train/loss": ([10.0, 20.0], [0.5, 0.25]),
         "eval/win_rate_vs_random": ([15.0], [0.75]),
     }

@@ -40,10 +40,11 @@ class Evaluations:
         for env_steps, weights in list(self.under_way.items()):
             self._start(env_steps, weights)
 
-    def start(self, env_steps: int, replay: ReplayBuffer) -> None:
-        """Start one of the weights of now; histograms of them are written at once. Raises DivergedError."""
+    def start(self, env_steps: int, replay: ReplayBuffer | None) -> None:
+        """Start one of the weights of now; with `replay`, write histograms at once. Raises DivergedError."""
         self._start(env_steps, self._learner.acting_weights())
-        self._runner.metrics.histograms(env_steps, *look(self._learner, replay))
+        if replay is not None:
+            self._runner.metrics.histograms(env_steps, *look(self._learner, replay))
 
     def take(self, wait: bool) -> int:
         """Write down those that are done; with `wait`, wait for one a second at most.

@@ -30,7 +30,7 @@ from train.dqn.pace import Pace
 from train.dqn.precision import described
 from train.dqn.rollout import Rollout, RolloutRequest, build_replay
 from train.run.budget import Budget
-from train.run.cadence import Cadence, restore
+from train.run.cadence import HISTOGRAMS, ROWS, Cadence, passes, restore
 from train.run.folder import RunFolder
 from train.run.gpu_failures import LEARNER_ON
 from train.run.metrics import SCALARS, Metrics
@@ -74,7 +74,7 @@ class Trainer:
         evaluation, saving = settings.evaluation, settings.checkpoint
         self.cadences = {
             "league": Cadence(settings.league.every_episodes, 0.0),
-            "log": Cadence(settings.log_every_episodes, settings.log_min_seconds),
+            "log": Cadence(settings.log_every_episodes, settings.log_min_seconds, dense=ROWS),
             "evaluation": Cadence(evaluation.every_episodes, evaluation.min_seconds),
             "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
         }
@@ -157,8 +157,11 @@ class Trainer:
             self._insert(rollout)
         self._update(min(self._updates_due(), UPDATES_AT_ONCE))
         self._take_evaluations(wait=False)
-        if not self.evaluations.under_way and self.cadences["evaluation"].take(self.counters.episodes):
-            self.evaluations.start(self.counters.env_steps, self.replay)
+        cadence = self.cadences["evaluation"]
+        before = cadence.passed
+        if not self.evaluations.under_way and cadence.take(self.counters.episodes):
+            histograms = passes(before, cadence.passed, HISTOGRAMS)
+            self.evaluations.start(self.counters.env_steps, self.replay if histograms else None)
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""

@@ -1,6 +1,6 @@
 """TensorBoard's files of a run: curves, the settings as text and as hyperparameters, histograms, and what came of it.
 
-All of it lies in one folder, written by `torch.utils.tensorboard`. A start that goes on from a checkpoint has
+All of it lies in one folder, a file for each start (`events.py`). A start that goes on from a checkpoint has
 TensorBoard forget what was written after it; what is written once, at the first start, stays. The results of a complete
 run are written one step after its last, so that a start that goes on forgets them as well, and the next end writes its
 own.
@@ -23,16 +23,21 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams import metadata
 from tensorboard.plugins.hparams.api_pb2 import STATUS_SUCCESS
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionEndInfo, SessionStartInfo
-from torch.utils.tensorboard import SummaryWriter
+from torch.utils.tensorboard.summary import custom_scalars, histogram, image, scalar, text
 
 from cards.files import write_atomic
 from command.checks import SettingsError
+from train.run.events import PATTERN, EventFile
 from train.run.results import read_results
 
 FOLDER = "tensorboard"
 # The curves, of one point each, that hold the results: first of all by name, by which the page HParams sorts.
 FINAL = "at_end/"
-_GREATEST = 1e20  # its outermost bars, and then it raises
+_GREATEST = 1e20  # the outermost bars
+_POSITIVE = 1e-12 * 1.1 ** np.arange(774)
+_BARS = np.concatenate(
+    [-_POSITIVE[::-1], [0.0], _POSITIVE]
+)  # as TensorBoard has them, each a tenth wider than the last
 _FINISHED = "results.json"  # in the folder: what was written of a complete run
 
 # What one looks at first, of what a run has; at most MOST charts, in this order, on the page Custom Scalars.
@@ -60,16 +65,16 @@ class Board:
         folder = run / FOLDER
         if not env_steps:
             _forget(folder)
-        self._writer = SummaryWriter(str(folder), purge_step=env_steps + 1 if env_steps else 0)
+        self._events = EventFile(folder, purge_step=env_steps + 1 if env_steps else 0)
         if not env_steps:
-            self._writer.add_text("config", f"```yaml\n{settings}```", 0)
-            self._writer.add_custom_scalars(layout(curves))
-            _add(self._writer, _start(hyperparameters(settings)))
+            self._events.add(text("config", f"```yaml\n{settings}```"), 0)
+            self._events.add(custom_scalars(layout(curves)), 0)
+            self._events.add(_start(hyperparameters(settings)), 0)
 
     def scalars(self, env_steps: int, scalars: Mapping[str, float]) -> None:
         """One point on each curve."""
         for name, value in scalars.items():
-            self._writer.add_scalar(name, value, env_steps)
+            self._events.add(scalar(name, value), env_steps)
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]]) -> None:
         """One histogram each; whole numbers have a bar of their own. What TensorBoard has no bar for is left out."""
@@ -77,16 +82,16 @@ class Board:
             array = each[np.abs(each) < _GREATEST]  # also what is not finite, of a run that diverges
             if array.size:
                 whole = array.dtype.kind in "iu"
-                bins: Any = np.arange(int(array.min()), int(array.max()) + 2) - 0.5 if whole else "tensorflow"
-                self._writer.add_histogram(name, array, env_steps, bins=bins)
+                bars = np.arange(int(array.min()), int(array.max()) + 2) - 0.5 if whole else _BARS
+                self._events.add(histogram(name, array, bars), env_steps)
 
     def flush(self) -> None:
         """A run may be killed, and goes on from its checkpoint: no point before that may be missing."""
-        self._writer.flush()
+        self._events.flush()
 
     def close(self) -> None:
         """Everything to disk."""
-        self._writer.close()
+        self._events.close()
 
 
 def finish(run: Path, env_steps: int) -> None:
@@ -105,16 +110,16 @@ def finish(run: Path, env_steps: int) -> None:
     if _read(folder / _FINISHED) == about:
         return
     found = final_scalars(results)
-    writer = SummaryWriter(str(folder), purge_step=env_steps + 1)
+    events = EventFile(folder, purge_step=env_steps + 1)
     for name, value in found.items():
-        writer.add_scalar(name, value, env_steps + 1)
+        events.add(scalar(name, value), env_steps + 1)
     if any("/win_rate_vs_" in name for name in found):
         from train.run.matrix import drawn  # matplotlib takes half a second
 
         picture = drawn(run, {opponent: result["win_rate"][0] for opponent, result in results.items()})
-        writer.add_image("results/games_won", picture, env_steps + 1, dataformats="HWC")
-    _add(writer, _end())
-    writer.close()
+        events.add(image("results/games_won", picture, dataformats="HWC"), env_steps + 1)
+    events.add(_end(), env_steps + 1)
+    events.close()
     write_atomic(folder / _FINISHED, json.dumps(about))
 
 
@@ -161,7 +166,7 @@ def _flat(values: Any, prefix: str = "") -> Iterator[tuple[str, bool | float | s
 
 def _forget(folder: Path) -> None:
     """Delete the files of a start that left no checkpoint: TensorBoard would keep the hyperparameters of the first."""
-    for path in [*folder.glob("events.out.tfevents.*"), folder / _FINISHED]:
+    for path in [*folder.glob(PATTERN), folder / _FINISHED]:
         path.unlink(missing_ok=True)
 
 
@@ -172,7 +177,7 @@ def _read(path: Path) -> Any:
         return None
 
 
-def _start(values: Mapping[str, bool | float | str]) -> tuple[str, HParamsPluginData]:
+def _start(values: Mapping[str, bool | float | str]) -> Summary:
     info = SessionStartInfo(start_time_secs=time.time())
     for name, value in values.items():
         if isinstance(value, bool):
@@ -181,17 +186,15 @@ def _start(values: Mapping[str, bool | float | str]) -> tuple[str, HParamsPlugin
             info.hparams[name].string_value = value
         else:
             info.hparams[name].number_value = value
-    return metadata.SESSION_START_INFO_TAG, HParamsPluginData(session_start_info=info)
+    return _hparams(metadata.SESSION_START_INFO_TAG, HParamsPluginData(session_start_info=info))
 
 
-def _end() -> tuple[str, HParamsPluginData]:
+def _end() -> Summary:
     info = SessionEndInfo(status=STATUS_SUCCESS, end_time_secs=time.time())
-    return metadata.SESSION_END_INFO_TAG, HParamsPluginData(session_end_info=info)
+    return _hparams(metadata.SESSION_END_INFO_TAG, HParamsPluginData(session_end_info=info))
 
 
-def _add(writer: SummaryWriter, about: tuple[str, HParamsPluginData]) -> None:
+def _hparams(tag: str, data: HParamsPluginData) -> Summary:
     """What the page HParams reads lies in a summary's metadata; as a run of its own `add_hparams` would write it."""
-    tag, data = about
     plugin = metadata.create_summary_metadata(data)
-    summary = Summary(value=[Summary.Value(tag=tag, metadata=plugin, tensor=metadata.NULL_TENSOR)])
-    writer._get_file_writer().add_summary(summary)  # type: ignore[no-untyped-call]
+    return Summary(value=[Summary.Value(tag=tag, metadata=plugin, tensor=metadata.NULL_TENSOR)])

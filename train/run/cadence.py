@@ -6,17 +6,22 @@ import math
 import time
 from collections.abc import Callable, Mapping
 
+ROWS = 2_000  # `dense` of log rows
+HISTOGRAMS = 128  # `dense` of histograms, which take a hundred times as much
+
 
 class Cadence:
     """Due whenever a multiple of `every` episodes is passed, but never within `seconds` of the last time.
 
     If it falls due before `seconds` are over, it waits until they are. So a fast run does it every so many seconds, a
-    slow one every so many episodes. `clock` gives seconds.
+    slow one every so many episodes. `clock` gives seconds. With `dense` it is thinned, see `passes`.
     """
 
-    def __init__(self, every: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, every: int, seconds: float, clock: Callable[[], float] = time.monotonic, dense: int | None = None
+    ) -> None:
         self.passed = 0  # multiples of `every` at the last time; saved with a checkpoint
-        self._every, self._seconds, self._clock = every, seconds, clock
+        self._every, self._seconds, self._clock, self._dense = every, seconds, clock, dense
         self._last = -math.inf
 
     def skip(self, episodes: int) -> None:
@@ -25,11 +30,23 @@ class Cadence:
 
     def take(self, episodes: int) -> bool:
         """Whether it is due after so many episodes; if so, it counts as done."""
-        due = episodes // self._every > self.passed and self._clock() - self._last >= self._seconds
+        reached = episodes // self._every
+        self.passed = min(self.passed, reached)  # it was counted in a smaller `every` before the run was resumed
+        due = passes(self.passed, reached, self._dense) and self._clock() - self._last >= self._seconds
         if due:
-            self.passed = episodes // self._every
+            self.passed = reached
             self._last = self._clock()
         return due
+
+
+def passes(before: int, reached: int, dense: int | None) -> bool:
+    """Whether one of the whole numbers after `before`, up to `reached`, is due.
+
+    With `dense`, so that what is written grows with the logarithm of a run's length: up to twice `dense` all of them
+    are, and whenever the run has become twice as long the distance doubles. So it is at most `reached` / `dense`.
+    """
+    power = 0 if dense is None else max(0, (reached // dense).bit_length() - 1)
+    return reached >> power > before >> power
 
 
 def restore(cadences: Mapping[str, Cadence], passed: Mapping[str, int]) -> None:

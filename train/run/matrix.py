@@ -11,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from train.run.curves import FILE
 from train.run.metrics import evaluation_scalar
 
 ROWS = 12  # evaluations at most, evenly over the run
@@ -18,7 +19,7 @@ ROWS = 12  # evaluations at most, evenly over the run
 
 def drawn(run: Path, final: Mapping[str, float]) -> NDArray[np.uint8]:
     """Pixels `[height, width, 3]` of the games won in evaluations of metrics.csv, and at the end on fresh deals."""
-    rows = [*_evaluations(run / "metrics.csv", list(final)), ("best, fresh deals", list(final.values()))]
+    rows = [*_evaluations(run / FILE, list(final)), ("best, fresh deals", list(final.values()))]
     figure = Figure(figsize=(2.4 + 1.3 * len(final), 1.3 + 0.36 * len(rows)), dpi=100, layout="constrained")
     canvas, axes = FigureCanvasAgg(figure), figure.add_subplot()
     values = np.array([row[1] for row in rows], np.float64)
@@ -35,15 +36,16 @@ def drawn(run: Path, final: Mapping[str, float]) -> NDArray[np.uint8]:
 
 def _evaluations(path: Path, opponents: list[str]) -> list[tuple[str, list[float]]]:
     """The decisions before each evaluation, as text, and the games won against each opponent; NaN where unknown."""
+    names = [evaluation_scalar("win_rate", opponent) for opponent in opponents]
     try:
         with path.open(newline="") as file:
-            rows = list(csv.DictReader(file))
+            found = {
+                int(row["env_steps"]): [float(row.get(name) or "nan") for name in names]
+                for row in csv.DictReader(file)
+                if _has(row, names)
+            }
     except (OSError, csv.Error, UnicodeDecodeError):
         return []
-    names = [evaluation_scalar("win_rate", opponent) for opponent in opponents]
-    found = {
-        int(row["env_steps"]): [float(row.get(name) or "nan") for name in names] for row in rows if _has(row, names)
-    }
     steps = sorted(found)
     chosen = [steps[k] for k in np.unique(np.linspace(0, len(steps) - 1, ROWS).round().astype(int))] if steps else []
     return [(f"{step:,} decisions", found[step]) for step in chosen]

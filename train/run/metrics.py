@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import logging
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from cards.files import rename_aside, replacing
 from cards.kinds import curve_name
 from train.run import checkpoint
 from train.run.board import Board
+from train.run.curves import FILE
 from train.run.reading import is_missing, patiently
 
 SCALARS = (
@@ -39,6 +43,10 @@ SCALARS = (
     "time/weights_lag",
 )
 
+BLOCK = 1 << 16  # bytes of metrics.csv that are read at once
+LOG_BYTES = 10_000_000  # of train.log, a week of lines; then it is renamed, over the one that was renamed before
+_LONGEST = 1 << 20  # bytes of its first line
+
 
 def evaluation_scalars(opponents: Sequence[str]) -> list[str]:
     """The names of the evaluation curves against these opponents."""
@@ -54,7 +62,8 @@ class Metrics:
     """Writes scalars to both places.
 
     A run that goes on from a checkpoint at `env_steps` drops the rows written after it, and those of evaluations that
-    it makes `again`.
+    it makes `again`. It reads these rows alone, from the end of the file: all others were there at the checkpoint.
+    Raises UnreadableError when the file cannot be read.
     """
 
     def __init__(
@@ -67,17 +76,37 @@ class Metrics:
         scalars: Sequence[str] = SCALARS,
     ) -> None:
         columns = ["env_steps", *scalars, *evaluation_scalars(opponents)]
-        self._path = folder / "metrics.csv"
-        before = _rows(self._path) if env_steps else []
-        rows = [row for row in before if _is_kept(row, env_steps, again)]
+        self._path = folder / FILE
         # Evaluations that are made again are on the board already, and come out the same.
-        self._on_board = {step for row in before if (step := _step(row)) in again and _is_evaluation(row)}
-        old = list(rows[0]) if rows else []
+        self._on_board: set[int] = set()
+        try:
+            old = patiently(partial(self._left, env_steps, again)) if env_steps else []
+        except OSError as error:
+            raise checkpoint.UnreadableError.because(error, self._path) from None
         self._columns = old + [name for name in columns if name not in old]
-        _write(self._path, self._columns, rows)
+        if self._columns != old:
+            _rewrite(self._path, old, self._columns)
         self._file = self._path.open("a", newline="")
         self._rows = csv.DictWriter(self._file, self._columns, restval="", extrasaction="ignore")
         self._board = Board(folder, config_text, columns, env_steps)
+
+    def _left(self, env_steps: int, again: Sequence[int]) -> list[str]:
+        """The columns of the file, cut to the rows that stay; none if no row does."""
+        columns = _columns(self._path)
+        return columns if columns and self._cut(columns, env_steps, again) else []
+
+    def _cut(self, columns: Sequence[str], env_steps: int, again: Sequence[int]) -> bool:
+        """Cut the file after the last row that was there at the checkpoint; whether there is one."""
+        for end, line in _from_the_end(self._path):
+            row = parsed(line, columns)
+            step, evaluation = _step(row), not row.get("rollout/episodes")
+            if evaluation and step in again:
+                self._on_board.add(step)
+            elif 0 <= step <= env_steps:
+                if end < self._path.stat().st_size:
+                    os.truncate(self._path, end)
+                return True
+        return False
 
     def write(self, env_steps: int, scalars: Mapping[str, float]) -> None:
         """One row of metrics.csv, and one point on each curve. What is not finite is left out."""
@@ -99,31 +128,48 @@ class Metrics:
         self._board.close()
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    """The whole rows of a metrics.csv; a file that is none is renamed and counts as empty. Raises UnreadableError."""
-    try:
-        rows = patiently(partial(_all_rows, path))
-    except OSError as error:
-        raise checkpoint.UnreadableError.because(error, path) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        aside = rename_aside(path, checkpoint.DAMAGED)
-        logging.getLogger("train").warning("%s: cannot be read (%s); it is now %s", path, error, aside.name)
-        return []
-    # Too many fields come under the key None, too few with the value None.
-    return [row for row in rows if None not in row and None not in row.values()]
-
-
-def _all_rows(path: Path) -> list[dict[str, str]]:
+def _columns(path: Path) -> list[str]:
+    """The first line of a metrics.csv; a file that does not begin with one is renamed and counts as empty."""
     if is_missing(path):
         return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    with path.open("rb") as file:
+        line = file.readline(_LONGEST)
+    columns = _fields(line)
+    if not line or "env_steps" in columns:
+        return columns
+    aside = rename_aside(path, checkpoint.DAMAGED)
+    logging.getLogger("train").warning("%s: no file of metrics; it is now %s", path, aside.name)
+    return []
 
 
-def _is_kept(row: Mapping[str, str], env_steps: int, again: Sequence[int]) -> bool:
-    """Whether a row was written before the checkpoint at `env_steps`, and is no evaluation that is made `again`."""
-    step = _step(row)
-    return 0 <= step <= env_steps and not (step in again and _is_evaluation(row))
+def _from_the_end(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file but the first, the last one first: where each ends in the file, and its bytes."""
+    with path.open("rb") as file:
+        start = len(file.readline())
+        begin = end = file.seek(0, os.SEEK_END)
+        rest = b""  # of a line whose beginning is not read yet
+        while begin > start:
+            size = min(BLOCK, begin - start)
+            begin = file.seek(begin - size)
+            rest, *lines = io.BytesIO(file.read(size) + rest).readlines()
+            for line in reversed(lines):
+                yield end, line
+                end -= len(line)
+        if rest:
+            yield end, rest
+
+
+def parsed(line: bytes, columns: Sequence[str]) -> dict[str, str]:
+    """A row; empty for a line that is not whole or has another number of fields."""
+    fields = _fields(line)
+    return dict(zip(columns, fields, strict=True)) if line.endswith(b"\n") and len(fields) == len(columns) else {}
+
+
+def _fields(line: bytes) -> list[str]:
+    try:
+        return next(csv.reader([line.decode()]), [])
+    except (UnicodeDecodeError, csv.Error):
+        return []
 
 
 def _step(row: Mapping[str, str]) -> int:
@@ -134,22 +180,27 @@ def _step(row: Mapping[str, str]) -> int:
         return -1
 
 
-def _is_evaluation(row: Mapping[str, str]) -> bool:
-    return not row.get("rollout/episodes")
+def _rewrite(path: Path, old: Sequence[str], columns: Sequence[str]) -> None:
+    """Give the rows of the `old` columns, with which the new ones begin, empty fields for the others.
 
-
-def _write(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
+    Damaged rows are dropped; all rows without `old`.
+    """
     with replacing(path) as temporary, temporary.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, restval="")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        if old:
+            with path.open("rb") as before:
+                before.readline()
+                rows = (parsed(line, old) for line in before)
+                writer.writerows([*row.values(), *[""] * (len(columns) - len(old))] for row in rows if row)
 
 
 @contextmanager
 def logged(folder: Path) -> Iterator[None]:
-    """Append the run's log lines to train.log, and show warnings."""
+    """Append the run's log lines to train.log, and show warnings. What is older than `LOG_BYTES` is in train.log.1."""
     logger = logging.getLogger("train")
-    file, screen = logging.FileHandler(folder / "train.log"), logging.StreamHandler()
+    file = RotatingFileHandler(folder / "train.log", maxBytes=LOG_BYTES, backupCount=1)
+    screen = logging.StreamHandler()
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     screen.setLevel(logging.WARNING)
     logger.setLevel(logging.INFO)

@@ -21,7 +21,7 @@ from command.compose import as_yaml
 from command.console import output_may_fail, result_console
 from train.run import results
 from train.run.budget import Budget
-from train.run.cadence import Cadence
+from train.run.cadence import ROWS, Cadence
 from train.run.folder import RunFolder
 from train.run.metrics import Metrics
 from train.run.progress import results_table
@@ -87,7 +87,7 @@ class BatchQTrainer:
         self.counters = Counters()
         self.budget = Budget(settings.iterations, None)
         self.keep = 1
-        self.cadences = {"log": Cadence(1, 0.0), "checkpoint": Cadence(settings.save_every, 0.0)}
+        self.cadences = {"log": Cadence(1, 0.0, dense=ROWS), "checkpoint": Cadence(settings.save_every, 0.0)}
 
     @property
     def progress(self) -> Progress:

@@ -20,7 +20,7 @@ from command.compose import as_yaml
 from command.console import output_may_fail
 from train.run import checkpoint, results
 from train.run.budget import Budget
-from train.run.cadence import Cadence, restore
+from train.run.cadence import ROWS, Cadence, restore
 from train.run.checkpoint import CheckpointError
 from train.run.folder import RunFolder
 from train.run.metrics import Metrics
@@ -127,7 +127,7 @@ class TabularTrainer:
         saving = settings.checkpoint
         self.keep = saving.keep
         self.cadences = {
-            "log": Cadence(settings.log_every_episodes, 0.0),
+            "log": Cadence(settings.log_every_episodes, 0.0, dense=ROWS),
             "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
         }
 

@@ -1,5 +1,6 @@
 """TensorBoard's files as TensorBoard reads them: nothing is missing, nothing is there twice, whatever ended a start."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -15,17 +16,17 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar.metadata import CONFIG_SUMMARY_TAG
 from tensorboard.plugins.hparams import metadata
 
+from tests.train.run import events
 from tests.train.runs import TrainedRuns, small
 from train.__main__ import main
 from train.run.board import FINAL, LAYOUT, MOST, Board, final_scalars, hyperparameters, layout
+from train.run.cadence import HISTOGRAMS, ROWS, Cadence
 from train.run.folder import RunFolder
 from train.run.metrics import SCALARS, Metrics, evaluation_scalars
 
-EVERYTHING = {"histograms": 0, "images": 0, "tensors": 0, "scalars": 0, "compressedHistograms": 0}
-
 
 def board(runs: Path, game: str = "tressette") -> EventAccumulator:
-    return EventAccumulator(str(runs / game / "small" / "tensorboard"), size_guidance=EVERYTHING).Reload()
+    return events.read(runs / game / "small")
 
 
 def session(found: EventAccumulator, tag: str) -> Any:
@@ -162,6 +163,72 @@ def test_an_evaluation_that_is_made_again_is_no_second_point(tmp_path: Path) -> 
     assert [event.step for event in found.Scalars("eval/win_rate_vs_random")] == [40]
     assert [event.step for event in found.Scalars("train/loss")] == [40]
     assert (tmp_path / "metrics.csv").read_text().count("\n40,") == 2
+
+
+@pytest.mark.parametrize("there", ["0000000050.b.9999.9", "0000000050.a.9.0", "0000000061.z.1.1", "0000000050.b.77.10"])
+def test_the_newest_start_is_read_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str) -> None:
+    """TensorBoard reads by name. Two starts may fall on one second, and the clocks of two nodes differ."""
+    monkeypatch.setattr("socket.gethostname", lambda: "a.of.b")
+    monkeypatch.setattr("time.time", lambda: 50.5)
+    (tmp_path / "tensorboard").mkdir()
+    first = Metrics(tmp_path, [], "a: 1", 0)
+    for step in (40, 80):
+        first.write(step, {"rollout/episodes": 1})
+    first.close()
+    (file,) = (tmp_path / "tensorboard").iterdir()
+    file.rename(file.with_name(f"events.out.tfevents.{there}"))
+    second = Metrics(tmp_path, [], "a: 1", 40)
+    second.write(60, {"rollout/episodes": 1})
+    second.close()
+    assert events.curves(tmp_path) == {"rollout/episodes": [40, 60]}
+
+
+def test_a_week_of_curves_is_less_than_100_mb(tmp_path: Path) -> None:
+    """By the defaults: at most a row every two seconds and an evaluation every 15, against two opponents."""
+    rows, looks, evaluations = (most_of_a_week(*each) for each in ((2, ROWS), (15, HISTOGRAMS), (15, None)))
+    assert rows < 17_000 and looks < 2_000 and evaluations == 40_319
+    numbers, sizes = np.random.default_rng(1), {"": 0}
+    metrics, there = (
+        Metrics(tmp_path, ["random", "greedy"], "a: 1", 0),
+        lambda: sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()),
+    )
+    norms = {f"weights/norm_of_layers.{k}.weight": 1.5 for k in range(8)}
+    played = {
+        "values/played": numbers.normal(size=1024),
+        "values/return": numbers.normal(size=1024),
+        "actions/played": numbers.integers(0, 40, 1024),
+    }
+    for name, write in {
+        "row": lambda: metrics.write(10**11, dict.fromkeys(SCALARS, 0.123456)),
+        "look": lambda: metrics.histograms(10**11, played, norms),
+        "evaluation": lambda: metrics.write(10**11, dict.fromkeys(evaluation_scalars(["random", "greedy"]), 0.123456)),
+    }.items():
+        before = there()
+        write()
+        metrics.write(10**11, {})
+        sizes[name] = there() - before
+    metrics.close()
+    total = rows * sizes["row"] + looks * sizes["look"] + evaluations * sizes["evaluation"]
+    assert 20e6 < total < 100e6
+
+
+def test_a_run_thins_log_rows_and_histograms_but_no_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("train.dqn.trainer.ROWS", 1)
+    monkeypatch.setattr("train.dqn.trainer.HISTOGRAMS", 1)
+    assert main(small(tmp_path, "log_every_episodes=32", "evaluation.every_episodes=32")) == 0
+    games = {name: [step // 40 for step in at] for name, at in steps(board(tmp_path)).items()}
+    assert games["train/loss"] == games["rollout/episodes"] == [32, 64, 128, 256]
+    assert games["eval/points_vs_random"] == [32, 64, 96, 128, 160, 192, 224, 256]
+    assert games["values/played"] == [32, 64, 128, 256]
+    with (tmp_path / "tressette" / "small" / "metrics.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 + 8
+
+
+def most_of_a_week(seconds: int, dense: int | None) -> int:
+    """How often something is done that is due every so many seconds."""
+    cadence = Cadence(1, 0.0, dense=dense)
+    return sum(cadence.take(k) for k in range(7 * 24 * 3600 // seconds))
 
 
 def test_a_start_that_left_no_checkpoint_leaves_no_hyperparameters(tmp_path: Path) -> None:

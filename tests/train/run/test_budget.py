@@ -1,5 +1,6 @@
 """What ends a run, what is due when, and how learning keeps pace: by hand, with clocks that tests turn."""
 
+import numpy as np
 import pytest
 
 from command.checks import SettingsError
@@ -8,7 +9,7 @@ from tests.errors import error_about
 from train.dqn.counters import Counters
 from train.dqn.pace import Pace
 from train.run.budget import Budget
-from train.run.cadence import Cadence
+from train.run.cadence import ROWS, Cadence
 from train.run.rates import RecentRates
 from train.settings.dqn import DEFAULT_MINUTES, TrainSettings
 from train.settings.learning import LearnerSettings
@@ -112,6 +113,48 @@ def test_what_was_due_before_a_run_was_resumed_counts_as_done() -> None:
     cadence = Cadence(5, 0.0)
     cadence.skip(7)
     assert not cadence.take(8) and cadence.take(10)
+
+
+@pytest.mark.parametrize(("per_second", "at_most"), [(5_000, 17_000), (200_000, 17_000), (50, 4_000)])
+def test_rows_of_a_week_are_thinned_with_the_age_of_the_run(per_second: int, at_most: int) -> None:
+    """A look every second of a week; 10,000 episodes and 2 seconds between two rows, as by default."""
+    clock = Clock()
+    log, taken = Cadence(10_000, 2.0, clock, dense=ROWS), []
+    for clock.now in range(1, 7 * 24 * 3600):
+        if log.take(per_second * clock.now):
+            taken.append(clock.now)
+    at, total = np.array(taken), clock.now
+    assert at.size <= at_most
+    for share in (1.0, 0.1, 0.01):  # whenever one looks, there are as many points as a picture can show, evenly
+        seen = at[at <= share * total]
+        usual = max(2.0, 10_000 / per_second)
+        assert np.diff(seen, prepend=0).max() <= max(2 * usual, share * total / ROWS + 2)
+    assert np.diff(at[at < ROWS * 2]).max() <= max(2, 10_000 / per_second)  # nothing is left out of a short run
+
+
+def test_a_thinned_cadence_needs_no_memory_of_its_own() -> None:
+    """Interrupted anywhere it goes on as it would have: what was `passed` is in the checkpoint already."""
+
+    def rows(stops: set[int]) -> list[int]:
+        cadence, found = Cadence(10, 0.0, dense=4), []
+        for episodes in range(0, 3000, 5):
+            if episodes in stops:
+                passed, cadence = cadence.passed, Cadence(10, 0.0, dense=4)
+                cadence.passed = passed
+            if cadence.take(episodes):
+                found.append(episodes)
+        return found
+
+    whole = rows(set())
+    assert whole[:10] == [10, 20, 30, 40, 50, 60, 70, 80, 100, 120] and len(whole) == 8 + 4 * 5
+    assert rows({65, 80, 85, 1000, 1005, 2560}) == whole
+
+
+def test_a_larger_distance_after_a_resume_is_no_silence() -> None:
+    """A run that was logged every 10 episodes goes on with every 1000: it passed 5000 of those, 50 of these."""
+    cadence = Cadence(1000, 0.0)
+    cadence.passed = 5000
+    assert not cadence.take(50_999) and cadence.take(51_000)
 
 
 def test_a_trainer_may_time_itself() -> None:

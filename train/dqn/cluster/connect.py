@@ -40,6 +40,8 @@ def connect(rollout: RolloutSettings, asked: str = "rollout=ray", instead: str =
     os.environ.setdefault("RAY_worker_niceness", "0")
     # Workers without a share of a GPU shall not have it hidden from them: the learner's settings decide.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Ray remembers 100,000 tasks by default, some 300 MB after an hour; each rollout is one.
+    os.environ.setdefault("RAY_task_events_max_num_task_in_gcs", "1000")
     started = {} if address else _own_cluster(rollout)
     try:
         cluster = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)

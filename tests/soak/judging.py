@@ -1,0 +1,80 @@
+"""Whether what was sampled of a process or a folder grows: a slope that a few outliers do not move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FEWEST, FEWEST_AT_REST = 40, 3  # samples that are judged: those of two minutes, or after three lives
+_MOST = 400  # of these, evenly, for the slope: all pairs of them are looked at
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How much something may grow within what is judged: a share of its median, or an amount if that is more."""
+
+    share: float
+    amount: float
+    whole: bool = False  # judged from the first sample on, not in its second half: few samples, each at rest
+
+
+MEGABYTE = 1e6
+TOLERANCES = {
+    "memory": Tolerance(0.05, 16 * MEGABYTE),
+    "descriptors": Tolerance(0.05, 3),
+    "threads": Tolerance(0.05, 3),
+    "files": Tolerance(0.05, 3),
+    "bytes": Tolerance(0.05, 16 * MEGABYTE),
+    "processes": Tolerance(0.0, 1),
+    "files left": Tolerance(0.05, 3, whole=True),
+    "bytes left": Tolerance(0.05, 16 * MEGABYTE, whole=True),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How much something grew while it was judged, by its slope."""
+
+    growth: float
+    allowed: float
+
+    @property
+    def grows(self) -> bool:
+        """Whether that is too much."""
+        return self.growth > self.allowed
+
+
+def judge(seconds: Sequence[float], values: Sequence[float], tolerance: Tolerance) -> Verdict | None:
+    """Of the samples of one life, in their order; None of a life too short to be judged."""
+    at, seen = np.asarray(seconds, np.float64), np.asarray(values, np.float64)
+    if not at.size:
+        return None
+    late = at >= (at[0] if tolerance.whole else (at[0] + at[-1]) / 2)
+    at, seen = at[late], seen[late]
+    if at.size < (FEWEST_AT_REST if tolerance.whole else FEWEST):
+        return None
+    growth = slope(at, seen) * (at[-1] - at[0])
+    return Verdict(growth, max(tolerance.amount, tolerance.share * float(np.median(seen))))
+
+
+def slope(at: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+    """By Theil and Sen: the median of the slopes between all pairs. 29% of the values may be anything."""
+    if at.size > _MOST:
+        chosen = np.linspace(0, at.size - 1, _MOST).round().astype(int)
+        at, values = at[chosen], values[chosen]
+    first, second = np.triu_indices(at.size, 1)
+    apart = at[second] - at[first]
+    return float(np.median((values[second] - values[first])[apart > 0] / apart[apart > 0]))
+
+
+def faults(lives: Mapping[tuple[str, str], tuple[Sequence[float], Sequence[float]]]) -> list[str]:
+    """A line for each series, by its owner and measure, that grows by more than the tolerance of its measure."""
+    lines = []
+    for (owner, measure), series in lives.items():
+        verdict = judge(*series, TOLERANCES[measure]) if measure in TOLERANCES else None
+        if verdict is not None and verdict.grows:
+            lines.append(f"{owner}: {measure} grew by {verdict.growth:,.0f}, more than {verdict.allowed:,.0f}")
+    return lines

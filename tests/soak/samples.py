@@ -1,0 +1,111 @@
+"""What a soak samples of processes and folders, as a CSV: seconds, owner, measure, value."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from train.dqn.cluster.keeper import descendants
+
+EVENT = "event"  # the measure of a line that says what was done
+# What is in the command line of a process, and what it is called.
+_ROLES = {
+    "ray::WorkerActor": "worker",
+    "ray::EvaluatorActor": "evaluator",
+    "ray::": "other worker",
+    "raylet/raylet": "raylet",
+    "gcs_server": "gcs_server",
+    "train.dqn.cluster.keeper": "keeper",
+    "ray/": "of Ray",
+}
+Series = tuple[list[float], list[float]]
+
+
+class Samples:
+    """Writes samples to a file, each line at once. Use as a context."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", newline="", buffering=1)
+        self._rows = csv.writer(self._file)
+        self._rows.writerow(("seconds", "owner", "measure", "value"))
+
+    def __enter__(self) -> Samples:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, seconds: float, owner: str, measures: Mapping[str, float]) -> None:
+        """What was measured of one process or folder."""
+        for measure, value in measures.items():
+            self._rows.writerow((f"{seconds:.1f}", owner, measure, f"{value:.0f}"))
+
+    def event(self, seconds: float, what: str) -> None:
+        """What was done to the run."""
+        self._rows.writerow((f"{seconds:.1f}", what, EVENT, 1))
+
+
+def read(path: Path) -> tuple[dict[tuple[str, str], Series], list[tuple[float, str]]]:
+    """The series by owner and measure, and the events."""
+    series: dict[tuple[str, str], Series] = {}
+    events = []
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["measure"] == EVENT:
+                events.append((float(row["seconds"]), row["owner"]))
+                continue
+            seconds, values = series.setdefault((row["owner"], row["measure"]), ([], []))
+            seconds.append(float(row["seconds"]))
+            values.append(float(row["value"]))
+    return series, events
+
+
+def of_processes(trainer: int) -> dict[str, dict[str, float]]:
+    """The measures of a trainer and all that descends from it and lives, by role and process id."""
+    found = {}
+    for pid in (trainer, *descendants(trainer)):
+        with suppress(OSError, ValueError, KeyError):
+            found[f"{'trainer' if pid == trainer else _role(pid)} {pid}"] = _of_process(Path("/proc") / str(pid))
+    return found
+
+
+def workers(trainer: int) -> list[int]:
+    """The processes of Ray that play and evaluate."""
+    found = []
+    for pid in descendants(trainer):
+        with suppress(OSError):
+            if _role(pid) in ("worker", "evaluator"):
+                found.append(pid)
+    return found
+
+
+def of_folder(folder: Path) -> dict[str, float]:
+    """The files below a folder, and their bytes on disk."""
+    files = bytes_ = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                files, bytes_ = files + 1, bytes_ + (Path(parent) / name).lstat().st_blocks * 512
+    return {"files": files, "bytes": bytes_}
+
+
+def _role(pid: int) -> str:
+    line = (Path("/proc") / str(pid) / "cmdline").read_text().replace("\0", " ")
+    return next((role for text, role in _ROLES.items() if text in line), "other")
+
+
+def _of_process(process: Path) -> dict[str, float]:
+    """`memory` is its part of all memory but that of files: PSS and RSS also follow who else maps a library."""
+    sizes = dict(line.split(":", 1) for line in (process / "smaps_rollup").read_text().splitlines()[1:])
+    status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+    bytes_ = {name: 1024.0 * int(size.split()[0]) for name, size in sizes.items()}
+    return {
+        "memory": bytes_["Pss_Anon"] + bytes_["Pss_Shmem"],
+        "pss": bytes_["Pss"],
+        "rss": bytes_["Rss"],
+        "descriptors": len(list((process / "fd").iterdir())),
+        "threads": int(status["Threads"]),
+    }

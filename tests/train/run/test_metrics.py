@@ -1,0 +1,173 @@
+"""metrics.csv over a long run: resumed from its end alone, and whole whatever is cut."""
+
+import csv
+import logging
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import busso
+from evaluate.curves import read_curves
+from tests.train.run.events import curves
+from train.run import metrics
+from train.run.curves import read
+from train.run.matrix import drawn
+from train.run.metrics import SCALARS, Metrics
+
+WEEK = 300_000  # rows, one every two seconds, as a version wrote them that thinned nothing
+SOME = 10_000
+SCALAR = {name: 1.25 for name in SCALARS if name != "rollout/episodes"}
+WON = "eval/win_rate_vs_random"
+LINE = "{},0.5,0.75,39.5,0.1,{},0,0.0123,1.25,0.0625,0.5,0.0001,1000,250000,8,41234.5,1000.5,16,,\r\n"
+
+
+def written(folder: Path, rows: int) -> Path:
+    """A run whose metrics.csv has so many rows, after 10, 20, ... decisions."""
+    with (folder / "metrics.csv").open("w", newline="") as file:
+        file.write(",".join(["env_steps", *SCALARS, WON, "eval/points_vs_random"]) + "\r\n")
+        file.writelines(LINE.format(10 * k, k) for k in range(1, rows + 1))
+    return folder
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def peak(do: Callable[[], Any]) -> int:
+    """Bytes of Python's own memory at the same time."""
+    tracemalloc.start()
+    try:
+        do()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_resume_after_a_week_reads_the_end_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = written(tmp_path, WEEK)
+    path, parsed, parse = run / "metrics.csv", [0], metrics.parsed
+
+    def counted(*line: Any) -> Any:
+        parsed[0] += 1
+        return parse(*line)
+
+    monkeypatch.setattr(metrics, "parsed", counted)
+    before, size = path.read_bytes(), path.stat().st_size
+    assert peak(lambda: Metrics(run, ["random"], "a: 1", 10 * WEEK - 300).close()) < 4e6
+    after = path.read_bytes()
+    assert before.startswith(after) and after.count(b"\n") == 1 + WEEK - 30 and size > 20e6
+    assert parsed[0] <= 40  # of the rows, but for the header
+
+
+def test_a_resume_with_another_opponent_holds_few_rows(tmp_path: Path) -> None:
+    run = written(tmp_path, SOME)
+    assert peak(lambda: Metrics(run, ["random", "greedy"], "a: 1", 10 * SOME).close()) < 4e6
+    found = rows(run)
+    assert len(found) == SOME and {row["eval/points_vs_greedy"] for row in found} == {""}
+
+
+def test_readers_hold_numbers_alone(tmp_path: Path) -> None:
+    """A row of text takes more than 1,500 bytes."""
+    run, numbers = written(tmp_path, SOME), 16 * SOME * len(SCALARS)
+    found: list[Any] = []
+    library = busso.Run(run, {"game": {"name": "tressette"}}, {})
+    assert peak(lambda: found.append(library.curves()["train/loss"])) < 2.5 * numbers
+    assert peak(lambda: read_curves(run)) < 1.5 * numbers
+    assert peak(lambda: drawn(run, {"random": 0.5})) < 5e6
+    steps, values = found[0]
+    assert steps.size == SOME and steps[-1] == 10 * SOME and np.all(values == 0.0123)
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 1 << 16])
+def test_rows_after_the_checkpoint_are_cut_whatever_the_block(
+    tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the checkpoint at 40 decisions the evaluation of 20 was under way, and it is made again."""
+    monkeypatch.setattr(metrics, "BLOCK", block)
+    first = Metrics(tmp_path, ["random"], "a: 1", 0)
+    for step in (10, 20, 30, 40):
+        first.write(step, {"rollout/episodes": step, **SCALAR})
+        if step == 30:
+            first.write(10, {WON: 0.25})
+    first.write(20, {WON: 0.5})
+    first.write(50, {"rollout/episodes": 50, **SCALAR})
+    first.write(40, {WON: 0.75})
+    first.close()
+    again = Metrics(tmp_path, ["random"], "a: 1", 40, again=[20, 40])
+    assert [(row["env_steps"], row[WON]) for row in rows(tmp_path)] == [
+        ("10", ""),
+        ("20", ""),
+        ("30", ""),
+        ("10", "0.25"),
+        ("40", ""),
+    ]
+    again.write(20, {WON: 0.5})
+    again.close()
+    assert curves(tmp_path)[WON] == [10, 20, 40]  # no second point of 20
+    assert [row[WON] for row in rows(tmp_path)][-1] == "0.5"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [b"50,50", b"50," + b"0," * 17 + b"0.1\r", b"\0" * 70_000, b"\xff\xfe,\n", b"1,2\n\n60\r\n"],
+    ids=["torn", "without its line feed", "zeros", "no text", "short"],
+)
+def test_a_damaged_end_is_cut(tmp_path: Path, end: bytes) -> None:
+    """As a full disk or a power failure leaves it."""
+    first = Metrics(tmp_path, ["random"], "a: 1", 0)
+    for step in (10, 20):
+        first.write(step, {"rollout/episodes": step})
+    first.close()
+    path = tmp_path / "metrics.csv"
+    whole = path.read_bytes()
+    path.write_bytes(whole + end)
+    Metrics(tmp_path, ["random"], "a: 1", 100).close()
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe\n1,2\n", b"a,b\n1,2\n"])
+def test_what_is_no_file_of_metrics_is_set_aside(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "metrics.csv").write_bytes(text)
+    Metrics(tmp_path, ["random"], "a: 1", 10).close()
+    assert rows(tmp_path) == [] and (tmp_path / "metrics.csv.damaged").read_bytes() == text
+
+
+def test_nothing_is_lost_when_columns_cannot_be_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Metrics(tmp_path, ["random"], "a: 1", 0)
+    first.write(10, {"rollout/episodes": 10, WON: 0.5})
+    first.close()
+    before = (tmp_path / "metrics.csv").read_bytes()
+
+    def failure(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr("cards.files.sync_file", failure)
+        Metrics(tmp_path, ["greedy"], "a: 1", 10)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["metrics.csv"]
+    assert (tmp_path / "metrics.csv").read_bytes() == before
+    Metrics(tmp_path, ["greedy"], "a: 1", 10).close()
+    (row,) = rows(tmp_path)
+    assert row[WON] == "0.5" and row["eval/win_rate_vs_greedy"] == ""
+
+
+def test_curves_are_in_the_order_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "metrics.csv").write_text(f"env_steps,{WON},x\n20,0.5,\n10,0.25,1\n")
+    found = {name: (list(steps), list(values)) for name, (steps, values) in read(tmp_path).items()}
+    assert found == {WON: ([20, 10], [0.5, 0.25]), "x": ([10], [1])}
+
+
+def test_the_log_is_two_files_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "LOG_BYTES", 1000)
+    for start in range(3):
+        with metrics.logged(tmp_path):
+            for k in range(50):
+                logging.getLogger("train").info("line %d of start %d", k, start)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.log", "train.log.1"]
+    assert all(0 < path.stat().st_size <= 1000 for path in tmp_path.iterdir())
+    assert "line 49 of start 2" in (tmp_path / "train.log").read_text()
