@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
 from cards.files import write_atomic
+
+_SECONDS_FOR_LOCK = 5.0  # that another table may take to write
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -17,22 +23,45 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def append_lines(path: Path, lines: list[str]) -> None:
-    """Add lines to a file, all or none; one that ends in the middle of a line is given its end first. OSError."""
+    """Add lines to a file, all or none; one that ends in the middle of a line is given its end first. OSError.
+
+    Other tables may write to the same file: each locks it. A mount may have no locks; then lines that another table
+    has written behind these are left, and so are these.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _named(path), path.open("ab+", buffering=0) as file:
+        _lock(file)
         end = file.seek(0, os.SEEK_END)
         if end > 0:
             file.seek(-1, os.SEEK_END)
             lines = lines if file.read(1) == b"\n" else ["", *lines]
-        left = "".join(f"{line}\n" for line in lines).encode()
+        left, mine = "".join(f"{line}\n" for line in lines).encode(), 0
         try:
             while left:  # a disk that is nearly full takes a part of it
-                left = left[file.write(left) :]
+                written = file.write(left)
+                left, mine = left[written:], mine + written
             os.fsync(file.fileno())
         except OSError:
             with suppress(OSError):
-                file.truncate(end)
+                if file.seek(0, os.SEEK_END) == end + mine:
+                    file.truncate(end)
             raise
+
+
+def _lock(file: FileIO) -> None:
+    """Lock a file until it is closed. Raises OSError where another process holds it for seconds."""
+    until = time.monotonic() + _SECONDS_FOR_LOCK
+    while True:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                return  # the mount has no locks
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 @contextmanager

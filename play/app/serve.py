@@ -33,7 +33,9 @@ _PAGE = Path(__file__).with_name("page")
 _TERMINAL = Path(textual_server.__file__).with_name("static")
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".ttf": "font/ttf"}
 _OWN_KEYS = ("serve", "port", "ui")  # of the server, not of the tables
-_SECONDS_TO_SAVE = 20.0
+_LIFELINE = Path(__file__).with_name("lifeline.py")
+_SECONDS_TO_SAVE = 20.0  # after which a table is killed
+_SECONDS_TO_END = 5.0  # more, for the processes to be gone
 _FONT_SIZES = range(6, 73)
 _HEADERS = {
     # Nothing comes from elsewhere, nothing goes elsewhere, and no other page shows this one.
@@ -61,15 +63,16 @@ def serve(settings: PlaySettings, overrides: Sequence[str]) -> int:
     # The log of requests would have the secret in it.
     web.run_app(
         server.application(), sock=listening, handle_signals=False, loop=loop, access_log=None, print=None,
-        shutdown_timeout=_SECONDS_TO_SAVE,
+        shutdown_timeout=_SECONDS_TO_SAVE + _SECONDS_TO_END,
     )  # fmt: skip
     return 0
 
 
 def table_command(overrides: Sequence[str]) -> str:
-    """The shell's command for one table: this command line, in the application, in the shell's own process."""
+    """The shell's command for one table: this command line, in the application, under a lifeline."""
     kept = [each for each in overrides if each.lstrip("+~").partition("=")[0] not in _OWN_KEYS]
-    return "exec " + shlex.join([sys.executable, "-m", "play", *kept, f"ui={APP}"])
+    table = [sys.executable, "-m", "play", *kept, f"ui={APP}"]
+    return "exec " + shlex.join([sys.executable, "-I", "-S", str(_LIFELINE), str(_SECONDS_TO_SAVE), *table])
 
 
 def _listen(port: int) -> socket.socket:
@@ -207,6 +210,15 @@ class _Table(AppService):
         """Pass on what it shows until it ends."""
         await super().run()
         await self.remote_close()
+
+    async def stop(self) -> None:
+        """Wait until the process has saved and ended, or was ended by its lifeline: both see that the pipe is closed.
+
+        What it has not read is dropped, since a table that hangs would not read it.
+        """
+        self.stdin.transport.abort()
+        if self._task is not None:
+            await self._task
 
     async def on_data(self, payload: bytes) -> None:
         """Pass on what it shows; when its page is gone, its end is still waited for."""

@@ -1,6 +1,11 @@
 """Files that cannot be written while one plays: it is said, the game goes on, and nothing is lost that can be kept."""
 
+import errno
+import os
 import resource
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +15,7 @@ import pytest
 from evaluate.replay import replay_file
 from play.files import append_lines
 from play.session import Session
-from tests.play.people import choice, sit_down, steady, talk
+from tests.play.people import ROOT, choice, sit_down, steady, talk
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +42,69 @@ def test_lines_are_added_whole_or_not_at_all(tmp_path: Path) -> None:
     assert path.read_text() == "one\ntwo\n" and error.value.filename == str(path)
     append_lines(path, ["four"])
     assert path.read_text() == "one\ntwo\nfour\n"
+
+
+def test_what_fails_leaves_the_lines_of_another_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other table begins to write while this one, whose disk fails, has written and has not taken it back."""
+    path, others = tmp_path / "games.jsonl", list[subprocess.Popen[str]]()
+    append_lines(path, ["one"])
+
+    def failing_disk(_: int) -> None:
+        script = (
+            "from pathlib import Path; from play.files import append_lines; print();"
+            f"append_lines(Path({str(path)!r}), ['other'])"
+        )
+        other = subprocess.Popen(
+            [sys.executable, "-uc", script],
+            env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        others.append(other)
+        assert other.stdout is not None and other.stdout.readline() == "\n"
+        time.sleep(0.3)  # for a table that does not wait
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="Input/output"):
+        patched.setattr("play.files.os.fsync", failing_disk)
+        append_lines(path, ["mine"])
+    assert others[0].wait(20) == 0
+    assert path.read_text() == "one\nother\n"
+
+
+def test_without_locks_too_only_own_lines_are_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mount may have no locks; whoever writes behind these lines then keeps what was written."""
+    path = tmp_path / "games.jsonl"
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    def failing_disk(_: int) -> None:
+        with path.open("a") as file:
+            file.write("other\n")
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("play.files.fcntl.lockf", no_locks)
+    append_lines(path, ["one"])
+    monkeypatch.setattr("play.files.os.fsync", failing_disk)
+    with pytest.raises(OSError, match="Input/output"):
+        append_lines(path, ["mine"])
+    assert path.read_text().endswith("other\n")
+
+
+def test_a_table_that_holds_the_file_for_long_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "games.jsonl"
+    append_lines(path, ["one"])
+    script = "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.lockf(f, fcntl.LOCK_EX); print(); input()"
+    command = [sys.executable, "-uc", script, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == "\n"
+        monkeypatch.setattr("play.files._SECONDS_FOR_LOCK", 0.1)
+        with pytest.raises(OSError, match="games"):
+            append_lines(path, ["two"])
+        holder.communicate("\n")
+    append_lines(path, ["two"])
+    assert path.read_text() == "one\ntwo\n"
 
 
 @pytest.mark.parametrize("more", [(), ("match=11",)])

@@ -9,11 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import psutil
 import pytest
 
 from evaluate.replay import replay_file
@@ -26,10 +27,10 @@ from tests.play.people import ROOT
 class Served:
     """`python -m play serve=true` in a folder of its own."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, python: Sequence[str] = ("-m", "play")) -> None:
         self.folder = folder
         environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-        command = [sys.executable, "-m", "play", "serve=true", "port=0", *arguments]
+        command = [sys.executable, *python, "serve=true", "port=0", *arguments]
         self._out = folder / "served.out"
         with self._out.open("wb") as out:
             self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=out)
@@ -162,3 +163,44 @@ def test_what_is_not_over_is_saved(served: Served, ending: str | int) -> None:
     if ending == "page":
         assert served.end() == 0
     assert "go on with python -m play save=saves/sette_mezzo-3.json" in served.said
+
+
+SHORT_GRACE = "import sys, play.app.serve as s, play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"
+
+
+@pytest.mark.slow  # two tables start, and one gets its grace
+@pytest.mark.parametrize("ending", ["page", signal.SIGINT, signal.SIGKILL])
+def test_a_table_that_hangs_ends_with_its_page_and_with_the_server(folder: Path, ending: str | int) -> None:
+    """Also with a server that is killed; the other table saves."""
+    server = Served(folder, "game=sette_mezzo", "limit=4", "seed=3", "pace=0", python=("-c", SHORT_GRACE))
+    tables: list[psutil.Process] = []
+
+    async def script() -> None:
+        address = f"{server.address}ws?width=80&height=24"
+        async with aiohttp.ClientSession() as http, http.ws_connect(address) as one, http.ws_connect(address) as other:
+            for page in (one, other):
+                said = ""
+                while "Your turn" not in said:
+                    said += (await page.receive_bytes(timeout=seconds(40))).decode()
+            below = psutil.Process(server.process.pid).children(recursive=True)
+            tables.extend(process for process in below if process.cmdline()[1:3] == ["-m", "play"])
+            assert len(tables) == 2
+            tables[0].suspend()
+            if ending == "page":
+                await asyncio.gather(one.close(), other.close())
+            else:
+                server.process.send_signal(int(ending))
+            await asyncio.to_thread(until, "no tables", lambda: not any(map(_lives, tables)), 20)
+
+    asyncio.run(script())
+    assert [path.name for path in (folder / "saves").iterdir()] == ["sette_mezzo-3.json"]
+    if ending == "page":
+        assert server.process.poll() is None and server.end() == 0
+    elif ending == signal.SIGINT:
+        assert server.process.wait(seconds(20)) == 0
+    else:
+        server.process.wait()
+
+
+def _lives(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
