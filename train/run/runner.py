@@ -139,12 +139,12 @@ class Runner:
             log.info(text)
             print(text, file=sys.stderr)
             return True
-        results.set_aside_of_shorter_run(path)
         self._folder.write_settings()
         add_start(path, self._trainer.describe(), self._folder.run_id)
         with Display(f"{settings.game_name}/{settings.name}") as self.display:
             self._greet()
-            with closing(self._trainer.open_metrics(self._folder.path)) as self.metrics:
+            with closing(self._trainer.open_metrics(path)) as self.metrics:
+                results.set_aside_of_shorter_run(path)
                 self._learn()
         return self._trainer.complete()
 
@@ -179,10 +179,8 @@ class Runner:
             while not self._trainer.complete() and not self.stop_requested():
                 self._step()
         except Exception as error:
-            if isinstance(error, SettingsError):
-                something_to_keep = (
-                    self._trainer.progress != before
-                )  # else nothing keeps the folder from other settings
+            if isinstance(error, SettingsError):  # without a checkpoint other settings may have the folder
+                something_to_keep = self._trainer.progress != before
             if gpu_failures.failure_in(error):
                 something_to_keep = False  # nothing can be read of a GPU that failed: the last checkpoint stands
             raise
