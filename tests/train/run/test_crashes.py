@@ -20,7 +20,7 @@ from train.run import checkpoint, columns, results, segments
 from train.run.checkpoint import BackgroundWriter
 from train.run.folder import RunFolder
 
-SAVES, KEEP = 4, 2
+SAVES = 4
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +33,8 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 class Run:
     """A buffer of 150 rows, its checkpoints and its best: what was saved, by the number of the save."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, keep: int) -> None:
+        self.folder, self.keep = folder, keep
         self.replay = ReplayBuffer(150, 2, torch.device("cpu"), seed=1)
         self.writer, self.saved = BackgroundWriter(), list[dict[str, Any]]()
 
@@ -43,16 +43,16 @@ class Run:
         number = len(self.saved) + 1
         self.saved.append(contents(self.replay.state_dict()))
         path = checkpoint.path_for(self.folder, number)
-        self.writer.save(path, {"number": number, "replay": self.replay.state_dict()}, KEEP)
+        self.writer.save(path, {"number": number, "replay": self.replay.state_dict()}, self.keep)
         self.writer.save(self.folder / checkpoint.BEST, {"number": number})
         self.writer.wait()
 
 
-def faults_of_a_run(tmp_path: Path) -> Iterator[str]:
+def faults_of_a_run(tmp_path: Path, keep: int = 1) -> Iterator[str]:
     """Saves a few checkpoints; then whatever a crash would break."""
     runs = tmp_path / "runs"
     runs.mkdir()
-    run = Run(runs / "spike" / "small" / "checkpoints")
+    run = Run(runs / "spike" / "small" / "checkpoints", keep)
     with watched(runs) as disk:
         make_folder(run.folder)
         for _ in range(SAVES):
@@ -62,16 +62,18 @@ def faults_of_a_run(tmp_path: Path) -> Iterator[str]:
         after = tmp_path / str(number)
         lay_out(crash.left, after)
         folder = after / "spike" / "small" / "checkpoints"
-        if problem := fault(folder, run.saved, crash.marks):
+        if problem := fault(folder, run, crash.marks):
             yield f"after {crash.marks} saves and {crash.after}: {problem}"
 
 
-def fault(folder: Path, saved: list[dict[str, Any]], marks: int) -> str:
+def fault(folder: Path, run: Run, marks: int) -> str:
     """What is wrong with what the next start finds, as it looks for it; empty if nothing is."""
     checkpoint.delete_unneeded_segments(folder)
     try:
         found = checkpoint.load_newest(folder)
         rows_found = found and contents(found.state["replay"])
+        for path in checkpoint.listed(folder)[: run.keep]:
+            checkpoint.load(path, to_go_on=True)
         best = checkpoint.load(folder / checkpoint.BEST)["number"] if (folder / checkpoint.BEST).exists() else 0
     except ValueError as error:  # CheckpointError, too
         return str(error)
@@ -80,14 +82,15 @@ def fault(folder: Path, saved: list[dict[str, Any]], marks: int) -> str:
         return f"checkpoint {number}, best {best}"
     if found is None:
         return ""
-    if found.problems or equal(rows_found, saved[number - 1]):
+    if found.problems or equal(rows_found, run.saved[number - 1]):
         return f"{found.problems} the newest is not what was saved"
     return ""
 
 
-def test_the_newest_checkpoint_is_the_old_or_the_new_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keep", [1, 2])
+def test_the_newest_checkpoint_is_the_old_or_the_new_one(tmp_path: Path, keep: int) -> None:
     """With its segments, and when older ones are deleted; one that was saved is there whatever follows."""
-    assert list(faults_of_a_run(tmp_path)) == []
+    assert list(faults_of_a_run(tmp_path, keep)) == []
 
 
 def test_the_folders_of_a_run_are_there_once_it_has_them(tmp_path: Path) -> None:
