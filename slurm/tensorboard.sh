@@ -35,8 +35,19 @@ fi
 folder=${1:-${BUSSO_RUNS:-runs}}
 node=${SLURMD_NODENAME:-$(hostname)}
 if [[ $public ]]; then host=$node; else host=127.0.0.1; fi
-port=$("${python[@]}" -c 'import socket, sys; s = socket.socket(); s.bind((sys.argv[1], 0)); print(s.getsockname()[1])' "$host") ||
-    exit 1
+# Port 0: whatever is free; it says which.
+"${python[@]}" -m tensorboard.main --logdir "$folder" --host "$host" --port 0 2> >(tee "$tmp/says" >&2) &
+child=$!
+trap 'kill "$child" 2>/dev/null' TERM
+port=''
+while [[ ! $port ]] && kill -0 "$child" 2>/dev/null; do
+    sleep 0.2
+    port=$(sed -n 's|^TensorBoard .* at http://[^ ]*:\([0-9]*\)/.*|\1|p' "$tmp/says" 2>/dev/null)
+done
+[[ $port ]] || {
+    wait "$child"
+    exit
+}
 user=${USER:-$(id -un)} login=${SLURM_SUBMIT_HOST:-LOGIN-NODE}
 if [[ $public ]]; then
     echo "warning: everybody on the cluster can look at http://$node:$port"
@@ -46,7 +57,4 @@ else
     echo "                      (if you may not ssh to a compute node: sbatch slurm/tensorboard.sh --public)"
 fi
 echo "then open             http://localhost:6006"
-"${python[@]}" -m tensorboard.main --logdir "$folder" --host "$host" --port "$port" &
-child=$!
-trap 'kill "$child" 2>/dev/null' TERM
 wait "$child" || wait "$child" # a signal ends the first before TensorBoard has ended, which still uses $tmp

@@ -161,3 +161,50 @@ def test_a_table_on_a_node_says_how_to_reach_it_to_its_owner_alone(tmp_path: Pat
         subprocess.run(["bash", "slurm/play.sh", "lang=it"], cwd=ROOT, env=environment, check=True, stdout=out)
     assert log.stat().st_mode & 0o077 == 0
     assert log.read_text() == "python -m play lang=it serve=true port=0\n"
+
+
+# As the nodes: this one cannot start Ray, but for the seventh time, when it is killed at once.
+_NODE = """
+say() { echo "$*"; }
+srun() { echo srun; [[ $(grep -c srun "$OUT") == 7 ]] && echo 'Ray runtime started'; return 1; }
+sleep() { echo "sleep $1" >&3; [[ $1 != infinity ]] || exec sleep 60; }
+source "$ROOT/slurm/lib/ray.sh"
+OUT=$(ray_log node2)
+keep_node node2 2 3>&1 &
+until grep -q infinity out; do command sleep 0.02; done
+kill -USR1 $!
+wait $!
+"""
+
+
+def test_a_node_that_never_joins_is_not_asked_for_ever(tmp_path: Path) -> None:
+    """The pauses grow, from the start again when it had joined; after twenty in vain the job goes on without it."""
+    (tmp_path / "slurm" / "logs").mkdir(parents=True)
+    environment = {**os.environ, "SLURM_JOB_ID": "9", "ROOT": str(ROOT), "RAY_ADDRESS": "10.0.0.1:1"}
+    with (tmp_path / "out").open("w") as out:
+        subprocess.run(["bash", "-c", _NODE], cwd=tmp_path, env=environment, check=True, stdout=out, timeout=20)
+    *said, given_up, last = (tmp_path / "out").read_text().splitlines()
+    pauses = [int(line.removeprefix("sleep ")) for line in said if line.startswith("sleep")]
+    assert pauses == [10, 20, 40, 80, 160, 300, 10, 20, 40, 80, 160, *[300] * 15]
+    assert given_up.startswith("Ray did not start on node2 20 times in a row") and last == "sleep infinity"
+
+
+_TENSORBOARD = """#!/bin/bash
+[[ $* == "-m tensorboard.main --logdir runs --host 127.0.0.1 --port 0" ]] || exit 9
+sleep 0.3
+echo "TensorBoard 2.21.0 at http://127.0.0.1:$PORT/ (Press CTRL+C to quit)" >&2
+"""
+
+
+@pytest.mark.parametrize("port", ["45301", ""])
+def test_tensorboard_chooses_its_port_itself(tmp_path: Path, short_folder: str, port: str) -> None:
+    """One that was free before it started may be taken since; where it does not start, there is none to be told."""
+    python = tmp_path / "python"
+    python.write_text(_TENSORBOARD if port else "#!/bin/bash\nexit 3\n")
+    python.chmod(0o755)
+    given = {"SLURMD_NODENAME": "node1", "SLURM_SUBMIT_HOST": "login", "USER": "me", "BUSSO_PYTHON": str(python)}
+    environment = {**os.environ, "SLURM_JOB_ID": "8", "BUSSO_TMP": short_folder, "PORT": port, **given}
+    command = ["bash", "slurm/tensorboard.sh"]
+    found = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+    line = f"on your own machine:  ssh -N -J me@login -L 6006:127.0.0.1:{port} me@node1\n"
+    assert (found.returncode, line in found.stdout) == ((0, True) if port else (3, False)), found.stderr

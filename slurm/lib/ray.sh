@@ -4,6 +4,7 @@
 # of the user on the node.
 # shellcheck disable=SC2154 # tmp and python are set in job.sh
 HEAD_SECONDS=60
+NODE_TRIES=20 # to start Ray on a node, in a row; with pauses of 10 s to 5 minutes that is more than an hour
 ray_head='' ray_keepers=() ray_nodes=()
 
 ray_log() { echo "slurm/logs/ray-$SLURM_JOB_ID-$1.log"; } # NODE
@@ -52,9 +53,9 @@ wait_for_head() { # sets RAY_ADDRESS
 }
 
 # A Ray node for as long as the job trains. When it ends (killed, out of memory, the node is gone) it is started again:
-# training goes on without it, and with it when it is back.
+# training goes on without it, and with it when it is back. A node that does not come back is given up.
 keep_node() { # NODE CPUS; to be run in the background
-    local step='' stop='' log joined=0 before
+    local step='' stop='' log joined=0 before tries=0 pause=10
     log=$(ray_log "$1")
     trap 'stop=1; [[ $step ]] && kill -USR1 "$step" 2>/dev/null' USR1
     trap '' TERM # scancel: the trainer first
@@ -67,9 +68,20 @@ keep_node() { # NODE CPUS; to be run in the background
         step='' before=$joined
         joined=$(grep -c 'Ray runtime started' "$log")
         [[ $stop ]] && return
-        ((joined > before)) && say "Ray on $1 ended, see $log; it is started again, if it can be"
-        sleep 10 &
+        if ((joined > before)); then
+            say "Ray on $1 ended, see $log; it is started again, if it can be"
+            tries=0 pause=10
+        fi
+        if ((joined == before && ++tries == NODE_TRIES)); then
+            say "Ray did not start on $1 $tries times in a row, see $log; the job goes on without this node"
+            sleep infinity & # until USR1: the number of this process stays its own
+            step=$!
+            wait "$step"
+            return 0
+        fi
+        sleep "$pause" &
         wait $!
+        pause=$((pause < 150 ? 2 * pause : 300))
     done
 }
 
