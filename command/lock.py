@@ -309,9 +309,9 @@ class _Watch:
         return not self.in_this_process and self._silence >= STALE
 
 
-def restarted(owner: Owner | None) -> bool:
-    """Whether to wait for this owner: in a job that was put back into the queue, or whose owner is of the same job."""
-    return restarts() > 0 or own_job(owner)
+def in_job(owner: Owner | None) -> bool:
+    """Whether this process is a Slurm job, which can wait to see whether an owner is dead; a person is told at once."""
+    return "SLURM_JOB_ID" in os.environ
 
 
 def own_job(owner: Owner | None) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from command import lock, owner
-from command.lock import InUseError, LostError, restarted
+from command.lock import InUseError, LostError, in_job
 from command.owner import Owner, read_owner, this_process
 from tests.errors import error_about
 from tests.limits import seconds, until
@@ -96,7 +96,7 @@ def path(tmp_path: Path) -> Path:
 def put(path: Path, **changes: Any) -> Owner:
     """The file of another owner."""
     found = replace(this_process(), **changes)
-    path.with_name(".lock.owner").write_bytes(found.as_bytes(0))
+    path.with_name(path.name + ".owner").write_bytes(found.as_bytes(0))
     return found
 
 
@@ -192,29 +192,33 @@ def test_what_is_known_of_owners(monkeypatch: pytest.MonkeyPatch, changes: dict[
     assert replace(this_process(), **changes).has_ended() == ended
 
 
-def test_without_a_job_nothing_is_waited_for(path: Path) -> None:
+def test_without_a_job_nothing_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     put(path, **AWAY)
     started = time.monotonic()
     with error_about(InUseError, path.parent, "process 4711 on node9", f"delete {path}.owner"):
-        lock.Lock(path).acquire(waits_for=restarted)
+        lock.Lock(path).acquire(waits_for=in_job)
     assert time.monotonic() - started < 1
     path.with_name(".lock.owner").unlink()
     lock.Lock(path).acquire()
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("content", [None, b"", b"{", b'{"pid": "1"}', b"\xff", b"[" * 100_000])
-def test_a_restarted_job_takes_over_from_a_dead_owner(
-    path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("job", "content"),
+    [("7", None), ("8", None), *(("8", text) for text in (b"", b"{", b'{"pid": "1"}', b"\xff", b"[" * 100_000))],
+    ids=["own", "other", "empty", "cut off", "strange", "no text", "deep"],
+)
+def test_a_job_takes_over_from_a_dead_owner(
+    path: Path, monkeypatch: pytest.MonkeyPatch, job: str, content: bytes | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever is in its file."""
+    """Whatever is in its file; of its own job or of another."""
     put(path, **AWAY, job="7")
     if content is not None:
         path.with_name(".lock.owner").write_bytes(content)
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    monkeypatch.setenv("SLURM_JOB_ID", job)
     held = lock.Lock(path)
-    held.acquire(waits_for=restarted)
+    held.acquire(waits_for=in_job)
     assert held.still_own()
     held.release()
     said = capsys.readouterr().err.splitlines()
@@ -235,7 +239,7 @@ def test_a_restarted_job_does_not_fight_an_owner_that_lives(
         monkeypatch.setenv("SLURM_JOB_ID", "7")
         monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
         with error_about(InUseError, path.parent, f"process {process.pid} on ") as caught:
-            lock.Lock(path).acquire(waits_for=restarted)
+            lock.Lock(path).acquire(waits_for=in_job)
         assert caught.value.exit_code == code
         assert tell(process) == "True"
 
