@@ -3,6 +3,7 @@
 Two things beside one another say that it is taken. A byte-range lock on the file of the lock goes with its process, and
 through the server of NFS, Lustre or GPFS. But some mounts keep it on one node or refuse it, and a server may keep that
 of a node that died. So a second file names the owner, which writes into it every `BEAT` seconds, and it alone decides.
+The file of the lock has the token of the newest owner, also when that has ended.
 
 An owner is dead if its machine says so, or if its file has not changed for `STALE` seconds while another looked at it
 again and again; clocks of two machines are not compared. An owner that was suspended for so long finds another's name
@@ -25,7 +26,7 @@ from types import TracebackType
 
 from cards.files import temporary_beside
 from command.errors import UserError
-from command.owner import Owner, read_owner, restarts, this_process
+from command.owner import Owner, Watch, identity, read_owner, restarts, this_process
 
 BEAT = 20.0  # seconds between two signs of life
 STALE = 180.0  # seconds without one, after which an owner of another machine is dead
@@ -40,6 +41,7 @@ log = logging.getLogger(__name__)
 
 # A byte-range lock belongs to the whole process, and goes when any descriptor of the file is closed there.
 _held: set[tuple[int, int, str]] = set()
+_warned: set[tuple[int, int, str]] = set()
 _registry = threading.Lock()
 os.register_at_fork(after_in_child=_held.clear)
 
@@ -68,8 +70,9 @@ class Lock:
         self._pid = self._beats = 0
         self._lost = False
         self._key = (0, 0, "")
-        self._bytes: int | None = None  # the descriptor with the byte-range lock
+        self._bytes: int | None = None  # the descriptor of the file of the lock
         self._name = -1  # the descriptor of the file with this process's name, wherever others move it
+        self._missing: str | None = None  # why there are no byte-range locks
         self._sure = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -85,7 +88,7 @@ class Lock:
         Waits up to `seconds` for any owner. For one that `waits_for` names it waits until there is a sign of life or
         the owner is dead, and says so. `stopped` ends the waiting.
         """
-        watch, begun, pause, said = _Watch(), time.monotonic(), POLL / 64, False
+        watch, begun, pause, said = Watch(), time.monotonic(), POLL / 64, False
         while not self._take(watch):
             owner, patient = watch.owner, time.monotonic() - begun < seconds
             hopes = watch.unchanged and not watch.in_this_process and waits_for(owner)
@@ -146,13 +149,13 @@ class Lock:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.release()
 
-    def _take(self, watch: _Watch) -> bool:
+    def _take(self, watch: Watch) -> bool:
         """Try once; what is in the way is then in `watch`."""
         found = self.path.parent.stat()
         self._key = (found.st_dev, found.st_ino, self.path.name)
         with _registry:
             if self._key in _held:
-                watch.look(self._read(), in_this_process=True)
+                watch.look(self._read(), 0.0, in_this_process=True)
                 return False
             _held.add(self._key)
         try:
@@ -164,19 +167,22 @@ class Lock:
             self._let_go()
         return taken
 
-    def _take_from_others(self, watch: _Watch) -> bool:
+    def _take_from_others(self, watch: Watch) -> bool:
         free = self._lock_bytes()
         content = self._read()
-        watch.look(content)
-        if not free and not watch.silent:
+        watch.look(content, 2 * POLL)  # while the file system hangs no owner grows old
+        silent = watch.silence >= STALE
+        if not free and not silent:
             return False
         if content is not None:
-            if not watch.silent and not (watch.owner is not None and watch.owner.has_ended()):
+            if not silent and not (watch.owner is not None and watch.owner.has_ended()):
                 return False
-            self._set_aside(_identity(content))
+            self._set_aside(identity(content))
         me = this_process()
         if not self._create(me, 0):
             return False
+        os.pwrite(self._descriptor(), me.token.encode(), 0)
+        self._say_what_is_missing()
         self._me, self._pid, self._beats, self._lost = me, os.getpid(), 0, False
         self._sure = time.monotonic()
         self._stop = threading.Event()
@@ -186,19 +192,26 @@ class Lock:
 
     def _lock_bytes(self) -> bool:
         """Whether no other process has the byte-range lock: then this one has it, where there are any."""
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._bytes = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._missing = None
         try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(self._bytes, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(descriptor)
-            if error.errno in NO_LOCKS:
-                log.warning("%s: no byte-range locks here (%s); %s alone holds", self.path, error.strerror, OWNER)
-                return True
             if error.errno in _BUSY:
                 return False
-            raise
-        self._bytes = descriptor
+            if error.errno not in NO_LOCKS:
+                raise
+            self._missing = error.strerror
         return True
+
+    def _say_what_is_missing(self) -> None:
+        if self._missing is not None and self._key not in _warned:
+            _warned.add(self._key)
+            log.warning("%s: no byte-range locks here (%s); %s alone holds", self.path, self._missing, OWNER)
+
+    def _descriptor(self) -> int:
+        assert self._bytes is not None
+        return self._bytes
 
     def _create(self, me: Owner, beat: int) -> bool:
         """Name this process as the owner; False where another was quicker."""
@@ -227,24 +240,27 @@ class Lock:
             self.still_own()
 
     def _is_named(self) -> bool:
-        """Raises OSError when that cannot be read. A file that is missing is made again."""
+        """Raises OSError when that cannot be read. A file that is missing is made again, unless another was there."""
         assert self._me is not None
+        token = self._me.token.encode()
         for _ in range(5):
             content = self._read()
             if content is not None:
-                return _identity(content) == self._me.token.encode()
+                return identity(content) == token
+            if os.pread(self._descriptor(), len(token), 0) != token:
+                return False  # another had the lock, and has ended
             time.sleep(0.02)  # one that took it for a dead owner's puts it back
             before = self._name
             if self._create(self._me, self._beats):
                 os.close(before)
         return False
 
-    def _set_aside(self, identity: bytes) -> None:
+    def _set_aside(self, whose: bytes) -> None:
         """Delete the file of the owner that has this identity, and no other's."""
         aside = temporary_beside(self.owner_file)
         with suppress(FileNotFoundError):
             self.owner_file.rename(aside)
-            if _identity(aside.read_bytes()) != identity and not self.owner_file.exists():
+            if identity(aside.read_bytes()) != whose and not self.owner_file.exists():
                 aside.rename(self.owner_file)  # of one that came in between
             aside.unlink(missing_ok=True)
 
@@ -259,7 +275,7 @@ class Lock:
             return _text(read_owner(self._read() or b""))
         return _text(None)
 
-    def _in_use(self, watch: _Watch) -> InUseError:
+    def _in_use(self, watch: Watch) -> InUseError:
         who = "this process" if watch.in_this_process else _text(watch.owner)
         file = self.path if watch.empty else self.owner_file  # a server may keep the byte-range lock of a dead machine
         error = InUseError(self.path.parent, f"in use ({who})", f"if that process is gone, delete {file}")
@@ -276,53 +292,14 @@ class Lock:
             _held.discard(self._key)
 
 
-class _Watch:
-    """What one that waits has seen of the owner, by its own clock."""
-
-    def __init__(self) -> None:
-        self.owner: Owner | None = None
-        self.unchanged = True  # since the first look
-        self.in_this_process = False
-        self._content: bytes | None = None
-        self._looked: float | None = None
-        self._silence = 0.0
-
-    def look(self, content: bytes | None, in_this_process: bool = False) -> None:
-        """Take down what the file of the owner has now. While the file system hangs no owner grows old."""
-        now = time.monotonic()
-        if self._looked is not None and content == self._content:
-            self._silence += min(now - self._looked, 2 * POLL)
-        else:
-            self.unchanged = self._looked is None
-            self._silence = 0.0
-        self._content, self._looked, self.in_this_process = content, now, in_this_process
-        self.owner = read_owner(content) if content else None
-
-    @property
-    def empty(self) -> bool:
-        """Whether no file names an owner."""
-        return self._content is None
-
-    @property
-    def silent(self) -> bool:
-        """Whether the owner counts as dead."""
-        return not self.in_this_process and self._silence >= STALE
-
-
-def restarted(owner: Owner | None) -> bool:
-    """Whether to wait for this owner: in a job that was put back into the queue, or whose owner is of the same job."""
-    return restarts() > 0 or own_job(owner)
+def in_job(owner: Owner | None) -> bool:
+    """Whether this process is a Slurm job, which can wait to see whether an owner is dead; a person is told at once."""
+    return "SLURM_JOB_ID" in os.environ
 
 
 def own_job(owner: Owner | None) -> bool:
     """Whether the owner is an earlier start of the job of this process."""
     return owner is not None and owner.is_own_job
-
-
-def _identity(content: bytes) -> bytes:
-    """What tells one hold on a lock from another; its signs of life differ."""
-    owner = read_owner(content)
-    return content if owner is None else owner.token.encode()
 
 
 def _text(owner: Owner | None) -> str:

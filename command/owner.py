@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import socket
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
@@ -87,6 +88,40 @@ def read_owner(content: bytes) -> Owner | None:
     values: dict[str, Any] = {field.name: found.get(field.name) for field in fields(Owner)}
     kinds = {"pid": int, "started": int, "restarts": int}
     return Owner(**values) if all(type(values[name]) is kinds.get(name, str) for name in values) else None
+
+
+def identity(content: bytes) -> bytes:
+    """What tells one hold on a lock from another; its signs of life differ."""
+    owner = read_owner(content)
+    return content if owner is None else owner.token.encode()
+
+
+class Watch:
+    """What one that waits has seen of the owner, by its own clock."""
+
+    def __init__(self) -> None:
+        self.owner: Owner | None = None
+        self.unchanged = True  # since the first look
+        self.silence = 0.0  # seconds without a change, while it was looked at
+        self.in_this_process = False
+        self._content: bytes | None = None
+        self._looked: float | None = None
+
+    def look(self, content: bytes | None, most: float, in_this_process: bool = False) -> None:
+        """Take down what the file of the owner has now; the silence grows by `most` seconds at most."""
+        now = time.monotonic()
+        if self._looked is not None and content == self._content:
+            self.silence += min(now - self._looked, most)
+        else:
+            self.unchanged = self._looked is None
+            self.silence = 0.0
+        self._content, self._looked, self.in_this_process = content, now, in_this_process
+        self.owner = read_owner(content) if content else None
+
+    @property
+    def empty(self) -> bool:
+        """Whether no file names an owner."""
+        return self._content is None
 
 
 def _runs(pid: int, started: int) -> bool:

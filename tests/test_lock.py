@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from command import lock, owner
-from command.lock import InUseError, LostError, restarted
+from command.lock import InUseError, LostError, in_job
 from command.owner import Owner, read_owner, this_process
 from tests.errors import error_about
 from tests.limits import seconds, until
@@ -96,7 +96,7 @@ def path(tmp_path: Path) -> Path:
 def put(path: Path, **changes: Any) -> Owner:
     """The file of another owner."""
     found = replace(this_process(), **changes)
-    path.with_name(".lock.owner").write_bytes(found.as_bytes(0))
+    path.with_name(path.name + ".owner").write_bytes(found.as_bytes(0))
     return found
 
 
@@ -125,8 +125,9 @@ def test_a_file_system_without_byte_range_locks_is_said(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     mounted(monkeypatch, "refused")
-    with lock.Lock(path):
-        assert "No locks available" in caplog.text and caplog.text.count("\n") == 1
+    for _ in range(2):
+        with lock.Lock(path):
+            assert "No locks available" in caplog.text and caplog.text.count("\n") == 1
 
 
 def test_another_failure_of_the_lock_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,29 +193,33 @@ def test_what_is_known_of_owners(monkeypatch: pytest.MonkeyPatch, changes: dict[
     assert replace(this_process(), **changes).has_ended() == ended
 
 
-def test_without_a_job_nothing_is_waited_for(path: Path) -> None:
+def test_without_a_job_nothing_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     put(path, **AWAY)
     started = time.monotonic()
     with error_about(InUseError, path.parent, "process 4711 on node9", f"delete {path}.owner"):
-        lock.Lock(path).acquire(waits_for=restarted)
+        lock.Lock(path).acquire(waits_for=in_job)
     assert time.monotonic() - started < 1
     path.with_name(".lock.owner").unlink()
     lock.Lock(path).acquire()
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("content", [None, b"", b"{", b'{"pid": "1"}', b"\xff", b"[" * 100_000])
-def test_a_restarted_job_takes_over_from_a_dead_owner(
-    path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("job", "content"),
+    [("7", None), ("8", None), *(("8", text) for text in (b"", b"{", b'{"pid": "1"}', b"\xff", b"[" * 100_000))],
+    ids=["own", "other", "empty", "cut off", "strange", "no text", "deep"],
+)
+def test_a_job_takes_over_from_a_dead_owner(
+    path: Path, monkeypatch: pytest.MonkeyPatch, job: str, content: bytes | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever is in its file."""
+    """Whatever is in its file; of its own job or of another."""
     put(path, **AWAY, job="7")
     if content is not None:
         path.with_name(".lock.owner").write_bytes(content)
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    monkeypatch.setenv("SLURM_JOB_ID", job)
     held = lock.Lock(path)
-    held.acquire(waits_for=restarted)
+    held.acquire(waits_for=in_job)
     assert held.still_own()
     held.release()
     said = capsys.readouterr().err.splitlines()
@@ -235,8 +240,8 @@ def test_a_restarted_job_does_not_fight_an_owner_that_lives(
         monkeypatch.setenv("SLURM_JOB_ID", "7")
         monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
         with error_about(InUseError, path.parent, f"process {process.pid} on ") as caught:
-            lock.Lock(path).acquire(waits_for=restarted)
-        assert caught.value.exit_code == code
+            lock.Lock(path).acquire(waits_for=in_job)
+        assert isinstance(caught.value, InUseError) and caught.value.exit_code == code
         assert tell(process) == "True"
 
 
@@ -270,6 +275,20 @@ def test_a_suspended_owner_that_lost_it_sees_that_and_deletes_nothing(
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_suspended_owner_sees_that_another_had_it_and_has_ended(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounted(monkeypatch, "pretended")
+    with holder(path, "pretended") as process:
+        assert line(process) == "held"
+        process.send_signal(signal.SIGSTOP)
+        other = lock.Lock(path)
+        other.acquire(waits_for=lambda owner: True)
+        other.release()
+        process.send_signal(signal.SIGCONT)
+        assert tell(process) == "False"
+        assert not path.with_name(".lock.owner").exists()
+
+
+@pytest.mark.usefixtures("quick")
 def test_one_that_lost_it_says_so_in_one_line(path: Path) -> None:
     held = lock.Lock(path)
     held.acquire()
@@ -279,7 +298,9 @@ def test_one_that_lost_it_says_so_in_one_line(path: Path) -> None:
     put(path, **AWAY)
     with error_about(LostError, path.parent, "process 4711 on node9") as caught:
         held.require_own()
-    assert caught.value.exit_code == 2  # not 75: the same job may have taken over
+    assert (
+        isinstance(caught.value, LostError) and caught.value.exit_code == 2
+    )  # not 75: the same job may have taken over
     until("the heartbeat saw it", lambda: held.lost, 5, 0.01)
     path.with_name(".lock.owner").write_bytes(mine)
     assert not held.still_own(), "what is lost stays lost"
@@ -319,18 +340,18 @@ def test_the_file_of_one_that_came_in_between_is_put_back(path: Path) -> None:
 
 def test_while_the_file_system_hangs_no_owner_grows_old(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(lock.time, "monotonic", lambda: now[0])
-    watch = lock._Watch()
-    watch.look(b"x")
+    monkeypatch.setattr("command.owner.time.monotonic", lambda: now[0])
+    watch = owner.Watch()
+    watch.look(b"x", 4.0)
     now[0] += 1000
-    watch.look(b"x")
-    assert not watch.silent
-    for _ in range(int(lock.STALE / lock.POLL)):
-        now[0] += lock.POLL
-        watch.look(b"x")
-    assert watch.silent
-    watch.look(b"y")
-    assert not watch.silent and not watch.unchanged
+    watch.look(b"x", 4.0)
+    assert watch.silence == 4.0
+    for _ in range(100):
+        now[0] += 2.0
+        watch.look(b"x", 4.0)
+    assert watch.silence == 204.0 and watch.unchanged
+    watch.look(b"y", 4.0)
+    assert watch.silence == 0.0 and not watch.unchanged
 
 
 def test_of_many_that_find_a_dead_owner_one_has_it(path: Path) -> None:

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from rich.table import Table
@@ -18,6 +19,7 @@ from rich.text import Text
 
 from command.checks import SettingsError
 from command.errors import UserError
+from command.lock_trial import try_locks
 from train import stages
 from train.dqn.gpu_memory import check_gpu_memory
 from train.dqn.priorities import Priorities
@@ -46,6 +48,7 @@ class Finding:
 def examine(settings: TrainSettings) -> list[Finding]:
     """Everything but the speeds. No finding with verdict "error": a run would start."""
     findings = [_versions(), *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
+    findings += _locks(settings)
     if _speaks_to_ray(settings):
         findings += _ray(settings)
     return findings
@@ -149,8 +152,7 @@ def _memory(settings: TrainSettings) -> Finding:
 
 
 def _folder(settings: TrainSettings) -> Finding:
-    folder = settings.folder
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    folder, there = settings.folder, _nearest(settings.folder)
     try:
         with tempfile.TemporaryFile(dir=there) as file:
             file.write(b"x")
@@ -165,6 +167,22 @@ def _folder(settings: TrainSettings) -> Finding:
     start = f"goes on from {newest.name}" if newest else "starts anew"
     says = f"{folder} {start}; {free / GIB:.1f} GiB free, at most {wanted / GIB:.1f} GiB wanted"
     return Finding("run folder", says, "ok" if wanted <= free else "warning")
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest above it that is there."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+
+
+def _locks(settings: TrainSettings) -> Iterator[Finding]:
+    """Nothing where nothing can be written: that is said of the folder."""
+    try:
+        says, fine = try_locks(_nearest(settings.folder))
+    except OSError:
+        return
+    if not fine:
+        says += "; between nodes the file of the owner alone keeps two trainers of a run apart"
+    yield Finding("locks", says, "ok" if fine else "warning")
 
 
 def _ray(settings: TrainSettings) -> list[Finding]:

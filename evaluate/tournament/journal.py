@@ -16,7 +16,7 @@ import numpy as np
 from cards.duplicate import Duel
 from cards.files import write_atomic
 from command.checks import SettingsError
-from command.lock import InUseError, Lock, restarted
+from command.lock import InUseError, Lock, in_job
 from evaluate.tournament.units import Played, Spent, Unit
 
 log = logging.getLogger("evaluate")
@@ -37,7 +37,7 @@ class Journal:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = Lock(folder / LOCK)
-            self._lock.acquire(waits_for=restarted)
+            self._lock.acquire(waits_for=in_job)
         except InUseError as error:
             problem = f"another tournament is being played in {folder} ({error.who})"
             in_use = SettingsError("folder", problem, f"choose another; {error.hint}")

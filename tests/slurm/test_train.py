@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from command.lock import BEAT, STALE
 from tests.slurm.cluster import Cluster, column
 from train.run import checkpoint
 
@@ -82,7 +83,7 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
         cluster.start_now(job)
     assert cluster.ended(job, "COMPLETED", 120).restarts == 3
     cluster.ended(beside, "COMPLETED", 120)
-    cluster.ended(intruder, "FAILED", 60)
+    cluster.ended(intruder, "FAILED", 60 + BEAT)
     errors = [line for line in cluster.log(intruder).splitlines() if line.startswith("error:")]
     assert len(errors) == 1 and "another process is using this run" in errors[0]
     assert counters(cluster, "interrupted") == counters(cluster, "beside")
@@ -192,8 +193,12 @@ def state_path(name: str, state: dict[str, Any]) -> Path:
     return checkpoint.path_for(Path("runs") / "tressette" / name / "checkpoints", state["counters"]["episodes"])
 
 
+@pytest.mark.timeout(700)
 def test_loss_of_the_first_node_puts_the_job_back(cluster: Cluster) -> None:
-    """Learner, batch shell and Ray's head are gone with it; the other node asks for another start."""
+    """Learner, batch shell and Ray's head are gone with it; the other node asks for another start.
+
+    That one waits until the owner of the run counts as dead: a node that Slurm has lost may still write.
+    """
     job = submit(cluster, "first", "-N2", ENDLESS, "checkpoint.every_episodes=64")
     first_update(cluster, "first", job)
     plays_on(cluster, "first", job)
@@ -207,8 +212,9 @@ def test_loss_of_the_first_node_puts_the_job_back(cluster: Cluster) -> None:
     cluster.run("bash", "-c", "rm -rf /tmp/busso-*", node="node1")  # it died with its files, as a real one would
     before = played(cluster, "first")
     cluster.start_now(job)
-    cluster.until("more games", lambda: played(cluster, "first") >= before + 256, 90, job)
+    cluster.until("more games", lambda: played(cluster, "first") >= before + 256, 90 + STALE, job)
     assert "resumed from" in cluster.log(job) and cluster.job(job).restarts == 1
+    assert "without a sign of life" in cluster.log(job)
     cluster.run("scancel", job)
     cluster.until("clean nodes", lambda: not cluster.left_behind("node1") + cluster.left_behind("node2"), 15)
 

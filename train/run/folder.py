@@ -12,7 +12,7 @@ from cards.files import delete_left_over, make_folder, write_atomic
 from command.checks import SettingsError
 from command.compose import as_yaml
 from command.game import game_defaults
-from command.lock import InUseError, Lock, restarted
+from command.lock import InUseError, Lock, in_job
 from train.run import checkpoint, ids
 from train.run.signals import StopRequest
 from train.settings.run import RunSettings
@@ -47,10 +47,10 @@ class RunFolder:
         self.writer = checkpoint.BackgroundWriter(self.require_own)
 
     def __enter__(self) -> RunFolder:
-        """Waits for an earlier start of a job that was put back into the queue until it is dead, or a signal comes."""
+        """In a job, waits until there is a sign of life of another owner, or it is dead, or a signal comes."""
         with StopRequest(b"\nstopping\n") as stop:
             try:
-                self._take(lambda: self._lock.acquire(waits_for=restarted, stopped=lambda: stop.signal is not None))
+                self._take(lambda: self._lock.acquire(waits_for=in_job, stopped=lambda: stop.signal is not None))
             except RunInUseError as error:
                 if stop.signal is not None:
                     error.exit_code = stop.exit_code(again=True)

@@ -13,17 +13,19 @@ import numpy as np
 import psutil
 import pytest
 
+from command import lock
 from command.checks import SettingsError
 from evaluate.tournament import crews
 from evaluate.tournament import run as command
 from evaluate.tournament.__main__ import main
 from evaluate.tournament.crews import CrewLostError, Growing, Processes
-from evaluate.tournament.journal import ABOUT, BATCHES, Journal
+from evaluate.tournament.journal import ABOUT, BATCHES, LOCK, Journal
 from evaluate.tournament.settings import BATCH, TournamentSettings
 from evaluate.tournament.units import Played, Unit, Worker
 from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
+from tests.test_lock import AWAY, holder, line, mounted, put, tell
 from train.run import resources
 
 ROOT = Path(__file__).parents[3]
@@ -191,6 +193,38 @@ def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
         Journal(tmp_path, {"players": {}})
     held.close()
     Journal(tmp_path, {"players": {}}).close()
+
+
+def test_a_folder_is_held_by_one_where_locks_stay_on_their_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounted(monkeypatch, "pretended")
+    with holder(tmp_path / LOCK, "pretended") as process:
+        assert line(process) == "held"
+        with error_about(SettingsError, "folder", f"process {process.pid} on ", hint=".lock.owner"):
+            Journal(tmp_path, {"players": {}})
+        assert tell(process) == "True"
+
+
+def test_the_next_job_takes_the_folder_of_a_dead_one_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "STALE", 0.2)
+    monkeypatch.setattr(lock, "POLL", 0.1)
+    put(tmp_path / LOCK, **AWAY)
+    with error_about(SettingsError, "folder", "node9", hint=".lock.owner"):
+        Journal(tmp_path, {"players": {}})
+    monkeypatch.setenv("SLURM_JOB_ID", "8")
+    Journal(tmp_path, {"players": {}}).close()
+
+
+def test_who_lost_the_folder_writes_no_batch(tmp_path: Path) -> None:
+    journal, unit = Journal(tmp_path, {"players": {}}), Unit(("a", "b"), 0, 3)
+    journal.add(played(unit, np.array([0.0, 0.5, 1.0])))
+    before = (tmp_path / BATCHES).read_bytes()
+    put(tmp_path / LOCK, **AWAY)
+    with error_about(lock.LostError, tmp_path, "node9"):
+        journal.add(played(unit, np.array([0.0, 0.5, 1.0])))
+    journal.close()
+    assert (tmp_path / BATCHES).read_bytes() == before
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"players": ["greedy"]}', "\udcff"])

@@ -121,7 +121,7 @@ def test_a_trainer_that_lost_its_run_writes_nothing_more(
 def test_a_suspended_trainer_that_goes_on_does_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "STALE", 1.0)
     monkeypatch.setattr(lock, "POLL", 0.1)
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    monkeypatch.setenv("SLURM_JOB_ID", "8")
     chosen = settings(tmp_path, "episodes=1000000")
     with trainer(small(tmp_path, "episodes=1000000")) as first:
         until("a checkpoint", lambda: checkpoint.listed(chosen.folder / "checkpoints"), 60)

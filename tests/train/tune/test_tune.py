@@ -13,9 +13,11 @@ import pytest
 import yaml
 from optuna.trial import TrialState
 
+from command import lock
 from command.checks import SettingsError
 from tests.errors import error_about, key_of
 from tests.limits import seconds, until
+from tests.test_lock import AWAY, holder, line, put
 from tests.train.runs import SMALL
 from train.__main__ import main as train
 from train.__main__ import train as run_training
@@ -25,9 +27,10 @@ from train.run.signals import StopRequest
 from train.settings.door import Chosen, Machine, at_the_door
 from train.tune import __main__ as command
 from train.tune import report
+from train.tune import study as studies
 from train.tune.settings import search_of
 from train.tune.study import Study
-from train.tune.trial import Pruning
+from train.tune.trial import Pruning, clear
 
 OWN = ("evaluation.every_episodes=96", "evaluation.min_seconds=0")
 LR = "learner.lr=tag(log,interval(1e-4,1e-2))"
@@ -162,6 +165,46 @@ def test_a_trial_that_somebody_runs_is_left_to_him(tmp_path: Path) -> None:
     one.__dict__["_claim"].release()  # as when its process ends
     again = study(tmp_path, "trials=2").next_trial(set())
     assert again is not None and again.number == 0 and again.user_attrs["values"] == first.user_attrs["values"]
+
+
+def test_a_restarted_job_takes_the_trial_of_its_dead_start_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trials of other jobs are left alone at once, whether these live or not."""
+    one = study(tmp_path, "trials=1")
+    assert one.next_trial(set()) is not None
+    one.__dict__["_claim"].release()
+    claim = next(one._folder.glob(".trial-*.lock"))
+    put(claim, **AWAY, job="7")
+    monkeypatch.setattr(lock, "STALE", 0.3)
+    monkeypatch.setattr(lock, "POLL", 0.1)
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    for job, number in (("8", None), ("7", 0)):
+        monkeypatch.setenv("SLURM_JOB_ID", job)
+        again = study(tmp_path, "trials=1").next_trial(set())
+        assert (again and again.number) == number
+
+
+def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = study(tmp_path, "trials=1")
+    monkeypatch.setattr(studies, "LOCK_SECONDS", 0.3)
+    with holder(found._folder / ".lock") as process:
+        assert line(process) == "held"
+        with error_about(SettingsError, found._folder, f"process {process.pid} on ", hint=".lock.owner"):
+            found.next_trial(set())
+    assert found.next_trial(set()) is not None
+
+
+def test_a_trial_that_is_trained_by_hand_is_not_cleared(tmp_path: Path) -> None:
+    checkpoints = tmp_path / "checkpoints"
+    checkpoints.mkdir()
+    for name in (checkpoint.BEST, "episode_000000000064.pt"):
+        (checkpoints / name).write_bytes(b"x")
+    with lock.Lock(tmp_path / ".lock"):
+        clear(tmp_path)
+        assert len(list(checkpoints.iterdir())) == 2
+    clear(tmp_path)
+    assert [path.name for path in checkpoints.iterdir()] == [checkpoint.BEST]
 
 
 @pytest.mark.slow
