@@ -13,7 +13,7 @@ import pytest
 from tests.train.runs import TrainedRuns, small
 from train.__main__ import main
 from train.dqn.trainer import Trainer
-from train.run import checkpoint
+from train.run import checkpoint, ids
 from train.run.folder import RunFolder
 from train.run.results import read_results
 from train.run.starts import read_starts
@@ -115,6 +115,21 @@ def test_the_table_of_a_complete_run_is_never_of_another_network(tmp_path: Path,
     found = read_results(run)
     assert found is not None and expected is not None and found.keys() == expected.keys()
     assert len(list(best_of(tmp_path).parent.glob("best.pt.*"))) == 1 and not best_of(tmp_path).exists()
+
+
+def test_a_network_that_could_not_be_read_when_a_run_began_is_not_its_best(
+    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest takes its place, as where there is no other."""
+    without, run, other = tmp_path / "without", tmp_path / "with", trained_run(*QUICK, "network.hidden=[16]")
+    for runs in (without, run):
+        trained_run(*QUICK, runs=runs)
+        best_of(runs).unlink()
+    best_of(run).write_bytes((other / "checkpoints" / checkpoint.BEST).read_bytes())
+    monkeypatch.setattr(ids, "set_aside_others", lambda *_: None)
+    for runs in (without, run):
+        assert main(arguments(runs)) == 0
+    assert read_results(folder(run)) == read_results(folder(without)) is not None
 
 
 def test_what_a_start_without_checkpoint_wrote_of_itself_is_gone(tmp_path: Path) -> None:

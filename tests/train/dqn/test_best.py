@@ -66,6 +66,16 @@ def test_a_score_is_compared_with_scores_of_its_kind_alone(tmp_path: Path) -> No
     assert offered(tmp_path, "win_rate:initial", (MUCH,)).score == 0.7
 
 
+def test_the_score_of_another_run_does_not_count(tmp_path: Path) -> None:
+    settings = settings_of(["game=spike", OPPONENTS])
+    assert isinstance(settings, TrainSettings)
+    writer = BackgroundWriter()
+    Best(settings, tmp_path, writer, "one").offer({}, 1, MUCH)
+    writer.wait()
+    scores = [Best(settings, tmp_path, writer, run).score for run in ("one", "other", None)]
+    assert scores == [15.5, -np.inf, -np.inf]
+
+
 def test_score_by_hand() -> None:
     assert score_of(list(OFTEN.values()), "win_rate") == pytest.approx((0.9 + 0.6) / 2)
     assert score_of(list(OFTEN.values()), "result") == pytest.approx((4 - 2) / 2)
