@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from command.checks import MAX_DEALS, SettingsError, check_positive, check_range, require
+from command.child import child_command
 from command.compose import as_yaml, compose
 from command.errors import UserError
 from command.game import with_game_options
@@ -218,7 +219,7 @@ class Processes:
         """One run to its end; returns its log if it failed."""
         folder = trial.settings.folder
         path = folder / "output.log"
-        command = [sys.executable, "-m", "train", *trial.overrides]
+        command = child_command("train", trial.overrides)  # kill -9 of this process ends its runs too
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         with self._lock:
             if self._stopped:

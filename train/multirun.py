@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from command.as_hydra import PLAIN_LAUNCHER
 from command.checks import SettingsError
 from command.compose import combinations
+from command.errors import UserError
+from command.line import failure_of
 from train.run.device import this_machine
 from train.run.folder import RunInUseError
-from train.run.signals import StopRequest
+from train.run.signals import EXIT_REQUEUE, StopRequest
 from train.settings.door import Chosen, at_the_door
 from train.sweep import SweepRun, sweep_runs
 
@@ -20,10 +22,11 @@ _OF_LAUNCHER = "hydra.launcher."
 
 
 def multirun(overrides: Sequence[str], train: Callable[[Chosen], int]) -> int:
-    """Train every combination, or go on with it; returns the exit code, that of the first run that a signal ends.
+    """Train or resume every combination; returns the exit code, that of the first run that a signal ends.
 
     All are composed, and so checked, before the first one starts. A run that another process has is left to it: the
-    same command twice shares the work. One that fails does not keep the others from being run. Raises SettingsError.
+    same command twice shares the work. One that fails does not keep the others from being run: a line at the end names
+    it, and the exit code is its own, or 75 if another start may help one of them. Raises SettingsError.
     """
     given = [each for each in overrides if each != PLAIN_LAUNCHER]
     _refuse_launcher(given)
@@ -40,7 +43,7 @@ def _run_all(
     train: Callable[[Chosen], int],
     stop: StopRequest,
 ) -> int:
-    left, failed = 0, 0
+    left, failed = 0, dict[str, int]()  # exit codes by what says which run it is
     for number, (run, each) in enumerate(zip(runs, chosen, strict=True), 1):
         if stop.signal is not None:
             return stop.exit_code(again=True)
@@ -51,20 +54,23 @@ def _run_all(
         except RunInUseError as error:
             left += 1
             print(f"left to the other process: {error}", file=sys.stderr)
-        except SettingsError as error:
-            failed += 1
-            print(f"error: {error}", file=sys.stderr)
+        except (UserError, OSError, MemoryError) as error:
+            message, failed[said or each.settings.name] = failure_of(error)
+            print(f"error: {message}", file=sys.stderr)
         else:
             if code:
                 return code
     if left or failed:
         print(
-            f"{len(runs) - left - failed} of {len(runs)} runs are complete; {left} are of another process",
+            f"{len(runs) - left - len(failed)} of {len(runs)} runs are complete; {left} are of another process",
             file=sys.stderr,
         )
+    if failed:
+        print(f"failed: {'; '.join(failed)}", file=sys.stderr)
     if len(runs) > 1:
         print(f"the table: python -m evaluate.sweep {shlex.join(given)}", file=sys.stderr)
-    return 2 if failed else 0
+    codes = failed.values()
+    return EXIT_REQUEUE if EXIT_REQUEUE in codes else max(codes, default=0)
 
 
 def _refuse_launcher(overrides: Sequence[str]) -> None:

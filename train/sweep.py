@@ -83,6 +83,9 @@ def _main(arguments: Sequence[str]) -> int:
             "sweep", "INDEX or COUNT is missing", "say python -m train.sweep INDEX COUNT key=value,value ..."
         )
     index, count, *overrides = arguments
+    for override in overrides:
+        if "\n" in override:  # each line would be an override of its own
+            raise SettingsError(_key(override), "has a line break, which the lines of this list cannot hold")
     print("\n".join(task_of_array(int(index), int(count), overrides).overrides))
     return 0
 

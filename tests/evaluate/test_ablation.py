@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +16,9 @@ from evaluate import ablation
 from evaluate.ablation import AblationSettings
 from tests.errors import error_about, key_of
 from tests.limits import until
+from tests.train.processes import alive
 from train.__main__ import main as train
+from train.dqn.cluster.keeper import descendants
 
 SMALL = [
     "common=['network.hidden=[8]','learner.batch_size=32','learner.learning_starts=100','replay.capacity=20000']",
@@ -135,3 +139,17 @@ def test_a_run_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_bad_settings_are_one_line(override: str, key: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ablation.main(override.split(" ")) != 0
     assert key_of(capsys.readouterr().err) == key
+
+
+@pytest.mark.slow  # two processes that import PyTorch, one after the other
+def test_killed_it_leaves_no_run_behind(tmp_path: Path) -> None:
+    """Its training ends with a checkpoint, as if it had been asked to."""
+    given = [*small(tmp_path, "only=[recipe]", "seeds=[1]"), "episodes=1000000"]
+    log = tmp_path / "tressette" / "recipe,seed=1" / "train.log"
+    study = subprocess.Popen([sys.executable, "-m", "evaluate.ablation", *given], stderr=subprocess.DEVNULL)
+    until("the first update", lambda: log.exists() and "first update" in log.read_text(), 90)
+    runs = descendants(study.pid)
+    study.kill()
+    study.wait()
+    until("the end of its runs", lambda: not alive(runs), 30)
+    assert runs and list((log.parent / "checkpoints").glob("episode_*.pt"))

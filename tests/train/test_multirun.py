@@ -8,7 +8,9 @@ import pytest
 from command.checks import SettingsError
 from tests.train.runs import SMALL
 from train.__main__ import main
+from train.dqn.backend import BackendLostError
 from train.multirun import multirun
+from train.run.checkpoint import CheckpointError
 from train.run.folder import RunInUseError
 from train.run.signals import StopRequest
 from train.settings.door import Chosen
@@ -45,6 +47,32 @@ def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(capsys: pytest.
     assert begun == [1, 2, 3] and "1 of 3 runs are complete; 1 are of another process" in said
     assert "error: runs/y: " in said
     assert multirun(["seed=3", "hydra/launcher=basic"], train) == 0 and begun[-1] == 3  # no grid: one run
+
+
+@pytest.mark.parametrize(
+    ("errors", "code"),
+    [
+        ([CheckpointError("runs/x", "is damaged"), None], 2),
+        ([None, OSError(28, "No space left on device", "runs/x")], 2),
+        ([BackendLostError("rollout=ray", "the cluster is gone"), CheckpointError("runs/x", "is damaged")], 75),
+    ],
+)
+def test_whatever_a_run_fails_of_the_others_are_run(
+    errors: list[Exception | None], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At the end a line says which have failed; 75 where the same command may do better."""
+    begun = []
+
+    def train(chosen: Chosen) -> int:
+        begun.append(chosen.settings.seed)
+        if error := errors[len(begun) - 1]:
+            raise error
+        return 0
+
+    assert multirun(["seed=1,2"], train) == code and begun == [1, 2]
+    said = capsys.readouterr().err
+    failed = [f"seed={seed}" for seed, error in zip((1, 2), errors, strict=True) if error]
+    assert f"failed: {'; '.join(failed)}\n" in said and said.count("\nerror: ") == len(failed)
 
 
 def test_a_signal_ends_the_grid() -> None:

@@ -323,6 +323,23 @@ def test_a_complete_run_is_shown_again_and_left_as_it_is(
     assert [path.read_bytes() for path in written] == before
 
 
+@pytest.mark.parametrize("name", ["dqn", "batch_q"])
+def test_a_stop_request_while_the_results_are_made(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another start makes them, but a job is not started for ever by one that never has the time to."""
+    kind = KINDS[name]
+    report, path = kind.trainer.report, kind.folder(tmp_path) / "results.json"
+
+    def stopped(trainer: Any, stop_requested: Callable[[], bool]) -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        report(trainer, stop_requested)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind.trainer, "report", stopped)
+        assert [kind.train(tmp_path), kind.train(tmp_path)] == [75, 1]
+    assert not path.exists()
+    assert kind.train(tmp_path) == 0 and path.exists()
+
+
 class NoReader(io.StringIO):
     """Standard output whose reader has ended."""
 

@@ -64,3 +64,10 @@ def test_array_must_fit_the_grid(capsys: pytest.CaptureFixture[str]) -> None:
         "seed=0",
         "name='learner.lr=0.001,seed=0'",
     ]
+
+
+@pytest.mark.parametrize("name", ["name=x\nepisodes=1", "name=x\n"])
+def test_a_line_break_does_not_make_two_settings_of_one(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["0", "2", "seed=0,1", name]) == 2
+    said = capsys.readouterr()
+    assert key_of(said.err) == "name" and not said.out

@@ -28,6 +28,7 @@ from train.dqn.league import League, has_league
 from train.dqn.learner import Learner
 from train.dqn.pace import Pace
 from train.dqn.precision import described
+from train.dqn.requests import Requests
 from train.dqn.rollout import Rollout, RolloutRequest, build_replay
 from train.run.budget import Budget
 from train.run.cadence import HISTOGRAMS, ROWS, Cadence, passes, restore
@@ -65,8 +66,7 @@ class Trainer:
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
         self._first_layer = FirstLayer(settings, self._game, self.learner)
         self._pace = Pace(settings.learner, settings.replay.capacity)
-        self._unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
-        self._in_flight: dict[int, RolloutRequest] = {}
+        self.requests = Requests()
         self._league = League(settings.league, settings.seed) if has_league(settings) else None
         self._watch = Watch(folder.checkpoints, folder.writer)
         self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)
@@ -182,7 +182,7 @@ class Trainer:
             request = self._next_request()
             if request is None:
                 return
-            self._in_flight[request.first] = request  # first of all: whatever fails from here on, it is not forgotten
+            self.requests.in_flight[request.first] = request  # first: whatever fails from here on, it is not forgotten
             if self._published != self.learner.updates and self.rollouts.wants_weights():
                 self._published = self.learner.updates
                 self.rollouts.publish(self._published, self.learner.acting_weights())
@@ -191,24 +191,12 @@ class Trainer:
                 return
 
     def _next_request(self) -> RolloutRequest | None:
-        counters = self.counters
-        if self._unplayed:
-            request, *rest = self._unplayed[0].pieces(self.rollouts.games())
-            self._unplayed[:1] = rest
-            return replace(request, epsilon=self._epsilon(), member=self._member(request.first))
-        left = self.budget.episodes_left(counters.next_episode)
-        games = self.rollouts.games()
-        count = games if left is None else min(games, left)
-        if not count:
+        left = self.budget.episodes_left(self.counters.next_episode)
+        request = self.requests.next(self.counters, self.rollouts.games(), left)
+        if request is None:
             return None
-        first = counters.next_episode
-        request = RolloutRequest(first, count, self._epsilon(), member=self._member(first))
-        counters.next_episode += count
-        return request
-
-    def _member(self, first: int) -> int | None:
-        """Who of the league plays in a rollout that begins with this episode."""
-        return None if self._league is None else self._league.draw(first)
+        member = None if self._league is None else self._league.draw(request.first)
+        return replace(request, epsilon=self._epsilon(), member=member)
 
     def _epsilon(self) -> float:
         explore = self.settings.exploration
@@ -216,11 +204,11 @@ class Trainer:
 
     def _insert(self, rollout: Rollout) -> None:
         self.budget.start_clock()
-        limit = self._pace.max_weights_age(self.settings.rollout.max_weights_age, len(self._in_flight), self.counters)
-        too_old = self.learner.updates - rollout.weights_version > limit
-        del self._in_flight[rollout.request.first]
-        if too_old:
-            self._unplayed.append(rollout.request)
+        in_flight, most = self.requests.in_flight, self.settings.rollout.max_weights_age
+        limit = self._pace.max_weights_age(most, len(in_flight), self.counters)
+        del in_flight[rollout.request.first]
+        if self.learner.updates - rollout.weights_version > limit:
+            self.requests.unplayed.append(rollout.request)
             self.counters.too_old += 1
             return
         self.replay.add(rollout.transitions)
@@ -276,15 +264,12 @@ class Trainer:
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on. Tensors are not copied. Raises DivergedError."""
         counters = asdict(self.counters) | {"seconds": self.budget.seconds(), "idle_starts": self._idle_starts()}
-        # What is played now may be what ends this start: the next one deals other games.
-        out = [replace(request, attempt=request.attempt + 1) for request in self._in_flight.values()]
-        open_requests = [*self._unplayed, *out]
         state = {
             "settings": asdict(self.settings),
             "acting": self.learner.acting_weights(),
             "counters": counters,
             "evaluating": self.evaluations.state_dict(),
-            "open_requests": [[request.first, request.count, request.attempt] for request in open_requests],
+            "open_requests": self.requests.state_dict(),
             "budget_minutes": self.budget.minutes,
             "players": self._files,
             "passed": {what: cadence.passed for what, cadence in self.cadences.items()},
@@ -305,9 +290,8 @@ class Trainer:
         self.budget.seconds_before = self.counters.seconds
         if self.settings.names_no_budget and state.get("budget_minutes"):  # the same command goes on to the same end
             self.budget.minutes = max(self.settings.training_minutes or 0.0, state["budget_minutes"])
-        # Checkpoints of older versions have no attempts, and had another word.
-        out = state["open_requests"] if "open_requests" in state else state["open_tickets"]
-        self._unplayed = [RolloutRequest(first, count, 0.0, *attempt) for first, count, *attempt in out]
+        # Checkpoints of older versions had another word.
+        self.requests.load_state_dict(state["open_requests"] if "open_requests" in state else state["open_tickets"])
         self.evaluations.load_state_dict(state["evaluating"])
         restore(self.cadences, state["passed"])
         self._first_layer.resume(state)

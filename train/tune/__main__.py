@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from train.run.signals import StopRequest, hold_usr1
+from train.run.signals import EXIT_REQUEUE, StopRequest, hold_usr1
 
 if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds
 
 from command.checks import SettingsError
 from command.compose import as_yaml
+from command.errors import UserError
 from command.line import parse, run_command
 from train.settings.dqn import TrainSettings
 from train.tune.settings import Search, search_of
@@ -81,13 +82,17 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
         try:
             code = _run(study, trial)
         except RunInUseError:
-            busy.add(trial.number)  # somebody trains it by hand
+            study.interrupted(trial.number)
+            busy.add(trial.number)  # it is trained by hand
             continue
         except DivergedError as error:  # the sampler learns of trials that are given up, of failed ones nothing
             study.prune(trial.number, str(error))
             print(f"trial {trial.number + 1} is given up: {error}", file=sys.stderr)
             continue
-        except SettingsError as error:
+        except UserError as error:
+            if error.exit_code == EXIT_REQUEUE:  # it passes: the same command resumes the trial
+                study.interrupted(trial.number)
+                raise
             study.fail(trial.number, str(error))
             print(f"trial {trial.number + 1}: {error}", file=sys.stderr)
             failures += 1
@@ -95,6 +100,7 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
                 raise SettingsError("tune", f"{failures} trials in a row failed, the last one: {error}") from None
             continue
         if code:
+            study.interrupted(trial.number)
             return code
         failures = 0
     return 0 if stop.signal is None else stop.exit_code(again=True)

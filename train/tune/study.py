@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ JOURNAL = "journal.log"
 LOCK_SECONDS = 300.0  # that another process may take to choose its trial, or to wait for a dead one
 READY = "values"  # a trial that has this attribute has all its values: key to what may be typed
 WHY = "why"  # of a trial that failed, or diverged
+STARTS = "starts"  # of a trial, in a row, that did not end in order
+MOST_STARTS = 2  # then the trial is taken for what ends its processes
 FIXED = "fixed_params"  # Optuna's name for the values that a trial was enqueued with
 
 _CHANGEABLE = tuple(key for key in CHANGEABLE if key not in ("episodes", "minutes", "iterations"))
@@ -68,9 +71,10 @@ class Study:
         return self._study.direction == optuna.study.StudyDirection.MAXIMIZE
 
     def next_trial(self, busy: set[int]) -> optuna.Trial | None:
-        """A trial that was interrupted and that nobody runs, else a new one; None if there are enough.
+        """A trial that was interrupted and that no process runs, else a new one; None if there are enough.
 
-        `busy` are trials not to be looked at again.
+        `busy` are trials not to be looked at again. A trial with which two processes have ended has failed: what ends a
+        process, as a lack of memory, would end every one that starts the trial.
         """
         with self._alone():
             counted = 0
@@ -80,12 +84,17 @@ class Study:
                     if FIXED in trial.system_attrs:
                         self._try_as_it_is()
                 elif trial.state == TrialState.RUNNING and trial.number not in busy and self._claimed(trial.number):
-                    if not self._ended(trial):
-                        return optuna.Trial(self._study, trial._trial_id)
-                    counted += 1  # between the look at it and the claim on it
+                    if not self._ended(trial) and not self._ends_processes(trial):
+                        return self._started(optuna.Trial(self._study, trial._trial_id))
+                    counted += 1  # it ended between the look at it and the claim on it, or failed now
                 else:
                     counted += READY in trial.user_attrs
-            return self._new() if counted < self.search.settings.trials else None
+            return self._started(self._new()) if counted < self.search.settings.trials else None
+
+    def interrupted(self, number: int) -> None:
+        """The trial was stopped in order: any process may resume it, as often as it takes."""
+        self._attribute(number, STARTS, 0)
+        self._release()
 
     def complete(self, number: int, value: float, half_width: float | None) -> None:
         """The trial ended with this result and, if it is uncertain, its 95% interval."""
@@ -124,6 +133,20 @@ class Study:
         if not self._study._storage.get_trial(trial._trial_id).state.is_finished():
             return False
         self._release()
+        return True
+
+    def _started(self, trial: optuna.Trial) -> optuna.Trial:
+        trial.set_user_attr(STARTS, trial.user_attrs.get(STARTS, 0) + 1)
+        return trial
+
+    def _ends_processes(self, trial: FrozenTrial) -> bool:
+        """Whether the trial, which is claimed, has ended too many processes; then it has failed."""
+        starts = self._study._storage.get_trial(trial._trial_id).user_attrs.get(STARTS, 0)
+        if starts < MOST_STARTS:
+            return False
+        why = f"its process ended {starts} times, without a word"
+        self.fail(trial.number, why)
+        print(f"trial {trial.number + 1} has failed: {why}", file=sys.stderr)
         return True
 
     def _claimed(self, number: int) -> bool:

@@ -295,7 +295,7 @@ def test_open_tickets_keep_their_attempt_and_may_be_of_an_older_version(tmp_path
     chosen, device = settings(tmp_path), choose_device("cpu")
     with RunFolder(chosen) as folder:
         trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
-        trainer._unplayed = [RolloutRequest(64, 32, 0.5, 3)]
+        trainer.requests.unplayed = [RolloutRequest(64, 32, 0.5, 3)]
         state = trainer.state_dict()
         assert state["open_requests"] == [[64, 32, 3]]
         trainer.load_state_dict(state | {"open_requests": [[64, 32, 3], [96, 32]]})
@@ -307,10 +307,10 @@ def test_what_a_larger_backend_began_is_played_in_pieces(tmp_path: Path) -> None
     chosen, device = settings(tmp_path, "rollout.games=32"), choose_device("cpu")
     with RunFolder(chosen) as folder:
         trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
-        trainer._unplayed = [RolloutRequest(64, 80, 0.5, 3), RolloutRequest(200, 5, 0.5)]
+        trainer.requests.unplayed = [RolloutRequest(64, 80, 0.5, 3), RolloutRequest(200, 5, 0.5)]
         requests = [trainer._next_request() for _ in range(4)]
     found = [(request.first, request.count, request.attempt) for request in requests if request]
-    assert found == [(64, 32, 3), (96, 32, 3), (128, 16, 3), (200, 5, 0)] and not trainer._unplayed
+    assert found == [(64, 32, 3), (96, 32, 3), (128, 16, 3), (200, 5, 0)] and not trainer.requests.unplayed
 
 
 def test_an_evaluation_that_fell_due_while_another_ran_is_made_up_for(tmp_path: Path) -> None:

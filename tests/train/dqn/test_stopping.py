@@ -11,12 +11,18 @@ from typing import Any
 
 import pytest
 
+from cards.duplicate import plays_of
+from cards.game import load_game
+from cards.splitmix import stream
+from cards.stopping import StoppedError
 from tests.limits import seconds
 from tests.train.runs import TrainedRuns, equal, small
 from train.__main__ import main
+from train.dqn.device_rollout import DeviceEvaluator
 from train.dqn.evaluator import Evaluator
 from train.run import checkpoint
 
+TRESSETTE = load_game("tressette")
 FILE = "results.json"
 SLOW = "evaluation.opponents=['monte_carlo:samples=100000']"  # 0.4 s a decision: an evaluation takes minutes
 
@@ -30,8 +36,8 @@ def newest(runs: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def signal_in(stream: str, number: int, after: float = 0.0, times: int = 1) -> Iterator[list[float]]:
-    """So many evaluations on this stream get the signal, so long after they began; when it came."""
+def signal_in(name: str, number: int, after: float = 0.0, times: int = 1) -> Iterator[list[float]]:
+    """So many evaluations of this name get the signal, so long after they began; when it came."""
     duels, came = Evaluator.duels, list[float]()
 
     def send() -> None:
@@ -39,7 +45,7 @@ def signal_in(stream: str, number: int, after: float = 0.0, times: int = 1) -> I
         os.kill(os.getpid(), number)
 
     def interrupted(evaluator: Evaluator, weights: Any, stream_name: str, *rest: Any) -> Any:
-        if stream_name == stream and len(came) < times:
+        if stream_name == name and len(came) < times:
             if after:
                 threading.Timer(after, send).start()
             else:
@@ -87,9 +93,27 @@ def test_a_signal_while_the_results_are_made_and_the_next_start_makes_them(
     assert (folder(tmp_path) / FILE).read_text() == (trained_run() / FILE).read_text()
 
 
-def test_results_that_no_start_has_the_time_to_make(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A job is not started again for ever."""
-    with signal_in("final", signal.SIGUSR1, times=2):
-        assert main(small(tmp_path, "episodes=64")) == 75
-        assert main(small(tmp_path, "episodes=64")) == 1
-    assert capsys.readouterr().err.count("error: this start got nowhere") == 1
+class EndlessBlock:
+    """Games on a device that never end; counts the rounds that were played of them."""
+
+    count = 8
+
+    def __init__(self) -> None:
+        self.rounds = 0
+
+    def deal(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def played(self) -> Iterator[None]:
+        while True:
+            self.rounds += 1
+            yield
+
+
+def test_games_on_a_device_are_left_between_two_rounds() -> None:
+    evaluator, block = object.__new__(DeviceEvaluator), EndlessBlock()
+    evaluator.__dict__ |= {"_block": block, "_on_device": ["random"], "_game": TRESSETTE}
+    plays = plays_of(TRESSETTE, stream(1, "device", 0, 4))
+    with pytest.raises(StoppedError):
+        evaluator._played(1, lambda: block.rounds == 3, plays)
+    assert block.rounds == 3

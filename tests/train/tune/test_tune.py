@@ -1,6 +1,8 @@
 """`python -m train.tune` as a user meets it: a study that is begun, stopped, shared, gone on with, and its end."""
 
 import csv
+import multiprocessing
+import os
 import re
 import signal
 import subprocess
@@ -21,6 +23,7 @@ from tests.test_lock import AWAY, holder, line, put
 from tests.train.runs import SMALL
 from train.__main__ import main as train
 from train.__main__ import train as run_training
+from train.dqn.backend import BackendLostError
 from train.dqn.divergence import DivergedError
 from train.run import checkpoint
 from train.run.signals import StopRequest
@@ -205,6 +208,84 @@ def test_a_trial_that_is_trained_by_hand_is_not_cleared(tmp_path: Path) -> None:
         assert len(list(checkpoints.iterdir())) == 2
     clear(tmp_path)
     assert [path.name for path in checkpoints.iterdir()] == [checkpoint.BEST]
+
+
+def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As by a segmentation fault, kill -9 or want of memory: the study is not blocked by it."""
+    for process in range(2):
+        trial = study(tmp_path, "trials=2").next_trial(set())  # and nothing more: the claim ends with its process
+        assert trial is not None and trial.number == 0, process
+        assert not capsys.readouterr().err
+    third = study(tmp_path, "trials=2")
+    trial = third.next_trial(set())
+    assert trial is not None and trial.number == 1
+    line = capsys.readouterr().err
+    assert line.startswith("trial 1 ") and "2" in line and line.count("\n") == 1
+    failed = third.trials[0]
+    assert failed.state == TrialState.FAIL and "2" in failed.user_attrs["why"]
+    third.complete(1, 0.5, 0.1)
+    assert study(tmp_path, "trials=2").next_trial(set()) is None  # it was one of the two
+
+
+def _ends_the_process(chosen: Chosen, judge: Any) -> int:
+    if chosen.settings.name.endswith("000"):
+        os._exit(139)
+    return run_training(chosen, judge)
+
+
+def test_a_study_ends_whose_first_trial_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("train.tune.trial.train", _ends_the_process)
+    arguments = typed(tmp_path, LR, "trials=2", "pruner=none")
+    for _ in range(2):
+        process = multiprocessing.get_context("fork").Process(target=command.main, args=(arguments,))
+        process.start()
+        process.join()
+        assert process.exitcode == 139
+    assert command.main(arguments) == 0
+    assert {row["trial"]: row["state"].partition(":")[0] for row in rows(tmp_path)} == {"0": "failed", "1": "complete"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A study of short jobs: each writes a checkpoint, and the next resumes."""
+
+    def stopped(chosen: Chosen, judge: Any) -> int:
+        with StopRequest() as stop:
+            signal.raise_signal(number)
+            return stop.exit_code(again=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("train.tune.trial.train", stopped)
+        for _ in range(4):
+            assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) != 0
+    assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 0
+    assert [row["state"] for row in rows(tmp_path)] == ["complete"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "states"),
+    [
+        (checkpoint.CheckpointError("x.pt", "damaged"), 0, ["complete", "failed"]),
+        (BackendLostError("rollout=ray", "gone"), 75, ["not finished"]),
+    ],
+)
+def test_errors_of_one_trial(
+    error: Exception, code: int, states: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that stays ends the trial, one that passes the process, for another start."""
+
+    def fails(chosen: Chosen, judge: Any) -> int:
+        if chosen.settings.name.endswith("000"):
+            raise error
+        return run_training(chosen, judge)
+
+    monkeypatch.setattr("train.tune.trial.train", fails)
+    for _ in range(3 if code else 1):
+        assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none")) == code
+    report.show(study(tmp_path, "trials=2", "pruner=none"))
+    assert sorted(row["state"].partition(":")[0] for row in rows(tmp_path)) == states
 
 
 @pytest.mark.slow

@@ -18,21 +18,22 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
+from command.child import end_with_parent
+
 GRACE_SECONDS = 5.0  # for the broker to leave Ray in order
 KILL_SECONDS = 10.0
-_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of prctl(2)
+_SET_CHILD_SUBREAPER = 36  # of prctl(2)
 
 
 def main(lifeline: int, channel: int, slots: list[int]) -> int:
     """Returns the exit code of the broker."""
     ignore_signals()
-    _prctl(_SET_CHILD_SUBREAPER, 1)
+    _adopt_orphans()
     keeper = os.getpid()
     broker = os.fork()
     if broker == 0:
         os.close(lifeline)
-        _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != keeper:
+        if not end_with_parent(keeper, signal.SIGKILL):
             return 1
         from train.dqn.cluster.broker import serve
 
@@ -101,8 +102,8 @@ def descendants(ancestor: int) -> list[int]:
     return found
 
 
-def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
+def _adopt_orphans() -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
 
 

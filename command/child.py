@@ -1,0 +1,41 @@
+"""`python -m command.child PARENT MODULE ARGUMENT...`: a module as a command that does not outlive its parent.
+
+PARENT is the process that starts it. However that ends, by kill -9 too, the command gets SIGTERM then, on which a
+training writes a checkpoint. It imports next to nothing before the module.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import runpy
+import signal
+import sys
+from collections.abc import Sequence
+
+_SET_PARENT_DEATH_SIGNAL = 1  # of prctl(2)
+
+
+def child_command(module: str, arguments: Sequence[str]) -> list[str]:
+    """The command line that runs `python -m module` as a child of this process.
+
+    The thread that starts it has to wait for it: for Linux that thread is the parent.
+    """
+    return [sys.executable, "-m", "command.child", str(os.getpid()), module, *arguments]
+
+
+def end_with_parent(parent: int, number: int) -> bool:
+    """Have this process sent the signal when its parent ends; False if `parent` has ended already.
+
+    Linux alone can do that; elsewhere nothing is sent.
+    """
+    if sys.platform == "linux" and ctypes.CDLL(None, use_errno=True).prctl(_SET_PARENT_DEATH_SIGNAL, number, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+    return os.getppid() == parent
+
+
+if __name__ == "__main__":
+    if not end_with_parent(int(sys.argv[1]), signal.SIGTERM):
+        sys.exit(128 + signal.SIGTERM)
+    sys.argv = sys.argv[2:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
