@@ -15,6 +15,7 @@ from blackjack.cards import COPIES, HAND_AFTER, MAX_SUM, RANKS, TEN
 from blackjack.observation import observe
 from cards.batch import Rules
 from cards.bits import bit
+from cards.bounds import bounded, check_bounds
 from cards.compiled import njit
 from cards.errors import InputError
 from cards.splitmix import GAMMA, below, mix
@@ -52,23 +53,19 @@ class Options:
     The exact model and tabular learning discount by it, once for each decision; the rules themselves do not use it.
     """
 
-    decks: int | Literal["infinite"] = "infinite"
+    decks: int | Literal["infinite"] = bounded("infinite", 1, 8)
     soft_17: Literal["stand", "hit"] = "stand"
     ties: Literal["lose", "push"] = "lose"
-    discount: float = 0.95
+    discount: float = bounded(0.95, 0.0, 1.0)
 
 
 def check(options: Options) -> None:
     """Raise ValueError for a bad option."""
-    decks, discount = options.decks, options.discount
-    if decks != "infinite" and (not isinstance(decks, int) or isinstance(decks, bool) or not 1 <= decks <= 8):
-        raise InputError("game.decks", f"infinite or 1 to 8, not {decks!r}")
+    check_bounds("game", options)
     if options.soft_17 not in ("stand", "hit"):
         raise InputError("game.soft_17", f"stand or hit, not {options.soft_17!r}")
     if options.ties not in ("lose", "push"):
         raise InputError("game.ties", f"lose or push, not {options.ties!r}")
-    if not isinstance(discount, int | float) or isinstance(discount, bool) or not 0 <= discount <= 1:
-        raise InputError("game.discount", f"0 to 1, not {discount!r}")
 
 
 def blank(options: Options) -> np.void:

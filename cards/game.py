@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 States = NDArray[np.void]
 Games = NDArray[np.int64]
+MAX_ACTIONS = 64  # bits of a mask
 
 
 class UnknownGameError(InputError):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cards.play import Player
 
 _SPEC = re.compile(r"(?P<name>[A-Za-z]\w*)(?:\((?P<argument>.*)\))?(?::(?P<options>[^()]*))?")
-MOST_SAMPLES = 1_000_000
+MOST_SAMPLES = 1_000_000  # of a decision
 _SEPARATOR = re.compile("[:,]")
 _WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
@@ -46,12 +46,6 @@ class Spec:
     def __str__(self) -> str:
         argument = "" if self.argument is None else f"({self.argument})"
         return self.name + argument + "".join(f":{key}={value}" for key, value in self.options.items())
-
-
-def check_samples(samples: int) -> None:
-    """Raise ValueError for an option `samples` that is no number of samples of a decision."""
-    if not 1 <= samples <= MOST_SAMPLES:
-        raise InputError("samples", f"a whole number from 1 to {MOST_SAMPLES}, not {samples}")
 
 
 def parse_spec(text: str) -> Spec | None:

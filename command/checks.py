@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from cards.bounds import check_bounds
 from command.errors import UserError
 
 MAX_SEED = 2**63 - 1
+MAX_COUNT = 10**15  # of games, steps and the like: what no machine reaches, and an int64 and a float hold exactly
+MAX_SECONDS = 1e9
+MAX_MINUTES = 1e7
+MAX_FLOAT = 1e38  # of what becomes a float32
 MAX_THREADS = 1024
 MAX_DEALS = 10_000_000
+MAX_TARGET = 1_000_000  # points of a match
+MAX_SEATS = 64
 
 
 class SettingsError(UserError):
@@ -32,22 +38,6 @@ def check_range(key: str, value: float, minimum: int, maximum: int) -> None:
     require(minimum <= value <= maximum, key, f"{minimum} to {maximum}", value)
 
 
-def check_positive(group: str, settings: Any, *names: str) -> None:
-    """Raise SettingsError unless all of these settings of a group ("": the top level) are finite and more than 0."""
-    for name in names:
-        value = getattr(settings, name)
-        require(math.isfinite(value) and value > 0, f"{group}.{name}".lstrip("."), "more than 0", value)
-
-
-def check_not_negative(group: str, settings: Any, *names: str) -> None:
-    """Raise SettingsError unless all of these settings of a group ("": the top level) are finite and 0 or more."""
-    for name in names:
-        value = getattr(settings, name)
-        require(math.isfinite(value) and value >= 0, f"{group}.{name}".lstrip("."), "0 or more", value)
-
-
-def check_fraction(group: str, settings: Any, *names: str) -> None:
-    """Raise SettingsError unless all of these settings of a group ("": the top level) are 0 to 1."""
-    for name in names:
-        value = getattr(settings, name)
-        require(0 <= value <= 1, f"{group}.{name}".lstrip("."), "0 to 1", value)
+def check_numbers(group: str, settings: Any) -> None:
+    """Raise SettingsError unless the numbers of a group ("": the top level) of settings are in their bounds."""
+    check_bounds(group, settings, SettingsError)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import product
@@ -187,10 +188,23 @@ def settings_from_dict(schema: type[T], values: Any) -> T:
         settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), values))
     except SettingsError:
         raise
-    except (OmegaConfBaseException, ValueError, TypeError, OverflowError) as error:
+    except OverflowError:  # a whole number, where others may stand; OmegaConf does not say which
+        raise SettingsError(_beyond_floats(values), "the number is too large") from None
+    except (OmegaConfBaseException, ValueError, TypeError) as error:
         raise _one_line(error) from None
     assert isinstance(settings, schema)
     return settings
+
+
+def _beyond_floats(values: Any) -> str:
+    """The dotted name of a whole number in nested dictionaries that no float can hold; empty if there is none."""
+    for name, value in values.items():
+        if hasattr(value, "items") and (inner := _beyond_floats(value)):
+            return f"{name}.{inner}"
+        several = value if isinstance(value, Sequence) else [value]
+        if any(isinstance(each, int) and abs(each) > sys.float_info.max for each in several):
+            return str(name)
+    return ""
 
 
 def as_yaml(settings: Any) -> str:

@@ -5,10 +5,29 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
+from typing import Any, get_type_hints
 
 import yaml
+
+from cards.bounds import bounds_of
+from cards.game import load_game
+from evaluate.ablation import AblationSettings
+from evaluate.champion import ChampionSettings
+from evaluate.compare import CompareSettings
+from evaluate.exploit import ExploitSettings
+from evaluate.export.__main__ import ExportSettings
+from evaluate.record import RecordSettings
+from evaluate.report import ReportSettings
+from evaluate.review.settings import ReviewSettings
+from evaluate.solve import SolveSettings
+from evaluate.tournament.settings import TournamentSettings
+from play.settings import PlaySettings
+from train.settings.batch_q import BatchQSettings
+from train.settings.dqn import TrainSettings
+from train.settings.tabular import TabularSettings
+from train.tune.settings import TuneSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 CONF = ROOT / "conf"
@@ -17,6 +36,24 @@ PAGE = ROOT / "docs" / "settings.md"
 _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?: +(?P<value>[^#\s](?:[^#]|#(?! ))*?)?)?(?: +# (?P<says>.*))?")
 _SKIPPED = ("defaults", "behaviour", "algo", "kind")  # `behaviour` has a paragraph, the others are chosen by a group
 
+# What the files hold, by their names in conf/.
+SCHEMAS: dict[str, type[Any]] = {
+    "train": TrainSettings,
+    "tabular": TabularSettings,
+    "batch_q": BatchQSettings,
+    "tournament": TournamentSettings,
+    "record": RecordSettings,
+    "review": ReviewSettings,
+    "ablation": AblationSettings,
+    "solve": SolveSettings,
+    "play": PlaySettings,
+    "report": ReportSettings,
+    "compare": CompareSettings,
+    "exploit": ExploitSettings,
+    "champion": ChampionSettings,
+    "export": ExportSettings,
+    "tune": TuneSettings,
+}
 COMMANDS = (
     ("tournament", "python -m evaluate.tournament"),
     ("record", "python -m evaluate.record"),
@@ -85,10 +122,20 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
-def settings_table(keys: Sequence[Key]) -> Iterator[str]:
-    """Key, default and meaning."""
-    rows = [(f"`{key.name}`", f"`{key.value}`" if key.value else "", key.says) for key in keys]
-    yield from table(("key", "default", "meaning"), rows)
+def settings_table(keys: Sequence[Key], schema: type[Any]) -> Iterator[str]:
+    """Key, default, range and meaning."""
+    rows = [(f"`{key.name}`", f"`{key.value}`" if key.value else "", bounds(schema, key), key.says) for key in keys]
+    yield from table(("key", "default", "range", "meaning"), rows)
+
+
+def bounds(schema: type[Any], key: Key) -> str:
+    """The range of a number; empty for what is none."""
+    *groups, name = key.name.removeprefix("game.").split(".")
+    for group in groups:
+        schema = get_type_hints(schema)[group]
+    known = fields(schema) if is_dataclass(schema) else ()  # what a dictionary holds are no settings
+    found = next((bounds_of(each) for each in known if each.name == name), None)
+    return "" if found is None else str(found).removeprefix("a whole number from ")
 
 
 def choices(group: str) -> Iterator[str]:
@@ -133,9 +180,9 @@ def page() -> Iterator[str]:
         "## Training a network: `python -m train`",
         "",
     )
-    yield from settings_table(keys_of(CONF / "train.yaml"))
+    yield from settings_table(keys_of(CONF / "train.yaml"), TrainSettings)
     yield from ("", "### `algo=dqn`", "")
-    yield from settings_table(keys_of(CONF / "algo" / "dqn.yaml"))
+    yield from settings_table(keys_of(CONF / "algo" / "dqn.yaml"), TrainSettings)
     yield from (
         "",
         BEHAVIOUR,
@@ -148,23 +195,24 @@ def page() -> Iterator[str]:
     yield from recipes()
     for path in sorted((CONF / "rollout").glob("*.yaml")):
         yield from ("", f"### `rollout={path.stem}`", "", heading(path), "")
-        yield from settings_table(keys_of(path, "rollout."))
+        yield from settings_table(keys_of(path, "rollout."), TrainSettings)
     yield from ("", "## Games", "")
     for path in sorted((CONF / "game").glob("*.yaml")):
         yield from (f"### `game={path.stem}`", "")
-        yield from settings_table([key for key in keys_of(path, "game.") if key.name != "game.name"])
+        options = type(load_game(path.stem).options)
+        yield from settings_table([key for key in keys_of(path, "game.") if key.name != "game.name"], options)
         yield ""
     yield from ("## Experiments", "")
     yield from choices("experiment")
     yield from ("", "## Learning in tables", "")
     for name, title in TABLES:
         yield from (f"### {title[0].upper()}{title[1:]}", "", heading(CONF / f"{name}.yaml"), "")
-        yield from settings_table(keys_of(CONF / f"{name}.yaml"))
+        yield from settings_table(keys_of(CONF / f"{name}.yaml"), SCHEMAS[name])
         yield ""
     yield from choices("algo")
     for name, command in COMMANDS:
         yield from ("", f"## `{command}`", "", heading(CONF / f"{name}.yaml"), "")
-        yield from settings_table(keys_of(CONF / f"{name}.yaml"))
+        yield from settings_table(keys_of(CONF / f"{name}.yaml"), SCHEMAS[name])
 
 
 def main() -> int:

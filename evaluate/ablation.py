@@ -18,7 +18,8 @@ from typing import Any
 
 import yaml
 
-from command.checks import MAX_DEALS, SettingsError, check_positive, check_range, require
+from cards.bounds import bounded
+from command.checks import MAX_COUNT, MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_numbers, require
 from command.child import child_command
 from command.compose import as_yaml, compose
 from command.errors import UserError
@@ -46,20 +47,18 @@ class AblationSettings:
     """The settings of `python -m evaluate.ablation`; conf/ablation.yaml explains them."""
 
     game: dict[str, Any]
-    episodes: int = 100_000
-    seeds: list[int] = field(default_factory=lambda: [1, 2, 3])
-    jobs: int | None = None
+    episodes: int = bounded(100_000, 1, MAX_COUNT)
+    seeds: list[int] = bounded([1, 2, 3], 0, MAX_SEED)
+    jobs: int | None = bounded(None, 1, MAX_THREADS)
     opponents: list[str] = field(default_factory=list)
-    deals: int = 4096
+    deals: int = bounded(4096, 2, MAX_DEALS)
     runs: str = "runs/ablation"
     common: list[str] = field(default_factory=list)
     rows: dict[str, list[str]] = field(default_factory=dict)
     only: list[str] | None = None
 
     def __post_init__(self) -> None:
-        check_positive("", self, "episodes")
-        check_range("deals", self.deals, 2, MAX_DEALS)
-        require(self.jobs is None or self.jobs > 0, "jobs", "more than 0, or null", self.jobs)
+        check_numbers("", self)
         require(bool(self.seeds) and len(set(self.seeds)) == len(self.seeds), "seeds", "each once", self.seeds)
         chosen = list(self.rows) if self.only is None else self.only
         require(set(chosen) <= set(self.rows), "only", f"some of {', '.join(self.rows)}", self.only)

@@ -16,11 +16,12 @@ from typing import Any
 import torch
 
 from cards import champions
+from cards.bounds import bounded
 from cards.duplicate import Duel, duel, meaning_of_won
 from cards.game import Game
 from cards.kinds import same_spelling
 from cards.splitmix import stream
-from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_one_of, check_range
+from command.checks import MAX_DEALS, MAX_MINUTES, MAX_SEED, SettingsError, check_numbers, check_one_of
 from command.console import result_console
 from command.line import run_command, settings_of
 from command.progress import Progress
@@ -49,18 +50,17 @@ class ChampionSettings:
     weights: str = "bfloat16"
     command: str | None = None
     commit: str | None = None
-    hours: float | None = None
+    hours: float | None = bounded(None, 0.0, MAX_MINUTES)
     limits: str | None = None
     players: list[str] | None = None
-    deals: int = 4096
-    seed: int = 7
+    deals: int = bounded(4096, 2, MAX_DEALS)
+    seed: int = bounded(7, 0, MAX_SEED)
 
     def __post_init__(self) -> None:
+        check_numbers("", self)
         if not self.to:
             raise SettingsError("to", "the folder of the file and its card, as in to=tressette/champion")
         check_one_of("weights", self.weights, *champion.FORMATS)
-        check_range("deals", self.deals, 2, MAX_DEALS)
-        check_range("seed", self.seed, 0, MAX_SEED)
         if self.players is not None:
             self.players = [same_spelling(player) for player in self.players]
         if not all(isinstance(run, str) and run for run in self.runs):

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from command.checks import MAX_SEED, SettingsError, check_range
+from cards.bounds import bounded
+from command.checks import MAX_SEED, SettingsError, check_numbers
 from command.line import run_command, settings_of
 from evaluate.reports.line import runs_of, with_runs
 
@@ -27,10 +28,11 @@ class CompareSettings:
 
     run: Any = None
     folder: str | None = None
-    samples: int = 2000
-    seed: int = 11
+    samples: int = bounded(2000, 100, _MOST_SAMPLES)
+    seed: int = bounded(11, 0, MAX_SEED)
 
     def __post_init__(self) -> None:
+        check_numbers("", self)
         runs = runs_of(self.run)
         if len(runs) < 2:
             raise SettingsError("run", "two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
@@ -38,8 +40,6 @@ class CompareSettings:
         for number, place in enumerate(places):
             if place in places[:number]:
                 raise SettingsError("run", f"{runs[number]} is given twice", "each run once")
-        check_range("samples", self.samples, 100, _MOST_SAMPLES)
-        check_range("seed", self.seed, 0, MAX_SEED)
 
     @property
     def target(self) -> Path:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from command.checks import MAX_DEALS, SettingsError, check_range
+from cards.bounds import bounded
+from command.checks import MAX_DEALS, MAX_SEED, MAX_TARGET, SettingsError, check_numbers
 from command.line import run_command, settings_of
 from command.progress import Progress
 from evaluate.tournament.settings import TournamentSettings, pairs_of
@@ -31,16 +32,16 @@ class RecordSettings:
 
     game: dict[str, Any]
     players: list[str] = field(default_factory=list)
-    deals: int = 10
+    deals: int = bounded(10, 1, MAX_DEALS)
     to: str = "games.jsonl"
     overwrite: bool = False
-    match: int | None = None
+    match: int | None = bounded(None, 1, MAX_TARGET)
     seating: str = "alternate"
-    seed: int = 7
+    seed: int = bounded(7, 0, MAX_SEED)
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        check_range("deals", self.deals, 1, MAX_DEALS)
+        check_numbers("", self)
         if not self.to:
             raise SettingsError("to", "the file to write, as in to=games.jsonl")
         _ = self.tournament

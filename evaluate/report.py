@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range
+from cards.bounds import bounded
+from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
 from command.line import run_command, settings_of
 from evaluate import studies
 from evaluate.reports.line import runs_of, telling, with_runs
@@ -35,22 +36,19 @@ class ReportSettings:
     study: str | None = None
     seeds: bool = True
     folder: str | None = None
-    games: int | None = None
-    seed: int = 11
-    tricks: int = 6
+    games: int | None = bounded(None, 2, MAX_DEALS)
+    seed: int = bounded(11, 0, MAX_SEED)
+    tricks: int = bounded(6, 1, _MOST_TRICKS)
     measure: bool = True
     runs: str = "runs"
 
     def __post_init__(self) -> None:
+        check_numbers("", self)
         if (self.run is None) == (self.study is None):
             known = ", ".join(f"study={name}" for name in known_studies())
             raise SettingsError("run", f"the folder of a run, as in runs/tressette/default, or instead of one {known}")
         if self.study is not None and self.study not in known_studies():
             raise SettingsError("study", f"one of {', '.join(known_studies())}, not {self.study!r}")
-        if self.games is not None:
-            check_range("games", self.games, 2, MAX_DEALS)
-        check_range("seed", self.seed, 0, MAX_SEED)
-        check_range("tricks", self.tricks, 1, _MOST_TRICKS)
         if self.run is not None and not runs_of(self.run):
             raise SettingsError("run", "the folder of a run, not an empty list")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from command.checks import SettingsError, check_fraction
+from command.checks import SettingsError, check_range
 from command.game import load_configured_game
 from play.lessons import Choices
 
@@ -39,7 +39,7 @@ def adjusted(settings: Mapping[str, Any], choices: Choices, texts: Mapping[str, 
     if not texts["limit"].strip().isdecimal() or not LEAST_LIMIT <= int(texts["limit"]) <= MOST_LIMIT:
         raise SettingsError("limit", f"{LEAST_LIMIT} to {MOST_LIMIT}, not {texts['limit']}")
     chosen = replace(choices, epsilon=epsilon, policy=f"{_POLICY}{int(texts['limit'])}")
-    check_fraction("", chosen, "epsilon")
+    check_range("epsilon", epsilon, 0, 1)
     decks = texts["decks"].strip()
     rules = {
         "discount": _number("discount", texts["discount"]),

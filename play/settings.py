@@ -7,9 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cards.bounds import bounded
 from cards.game import Game
 from cards.kinds import same_spelling
-from command.checks import MAX_SEED, SettingsError, check_one_of, check_range, require
+from command.checks import (
+    MAX_SEATS,
+    MAX_SEED,
+    MAX_TARGET,
+    SettingsError,
+    check_numbers,
+    check_one_of,
+    check_range,
+    require,
+)
 from play.language import LANGUAGES
 from play.players import HUMAN, default_opponent
 
@@ -25,28 +35,24 @@ class PlaySettings:
     game: dict[str, Any]
     opponents: Any = None
     partner: str | None = None
-    seat: int = 0
-    match: int | None = None
-    games: int = 1
-    seed: int | None = None
+    seat: int = bounded(0, 0, MAX_SEATS - 1)
+    match: int | None = bounded(None, 1, MAX_TARGET)
+    games: int = bounded(1, 1, MOST_GAMES)
+    seed: int | None = bounded(None, 0, MAX_SEED)
     hint: str | None = None
     record: str | None = None
     save: str | None = None
     lang: str = "en"
     ui: str = AUTO
-    pace: float = 0.4
+    pace: float = bounded(0.4, 0.0, 60.0)
     watch: str | None = None
     serve: bool = False
-    port: int = 8000
+    port: int = bounded(8000, 0, 65_535)
 
     def __post_init__(self) -> None:
+        check_numbers("", self)
         check_one_of("ui", self.ui, AUTO, APP, PLAIN)
         check_one_of("lang", self.lang, *LANGUAGES)
-        check_range("games", self.games, 1, MOST_GAMES)
-        check_range("pace", self.pace, 0, 60)
-        if self.seed is not None:
-            check_range("seed", self.seed, 0, MAX_SEED)
-        check_range("port", self.port, 0, 65_535)
         for key in ("record", "save"):
             require(getattr(self, key) != "", key, "a file", "")
         if self.serve and self.ui == PLAIN:

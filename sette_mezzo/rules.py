@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cards.batch import Rules
 from cards.bits import bit
+from cards.bounds import bounded, check_bounds
 from cards.compiled import njit
 from cards.errors import InputError
 from cards.splitmix import GAMMA, below, mix
@@ -42,19 +43,19 @@ STATE = np.dtype(
 class Options:
     """Rule options: the opponent draws until its score reaches `limit`, 0.5 to 7.5 in steps of 0.5."""
 
-    limit: float = 5.0
+    limit: float = bounded(5.0, 0.5, 7.5)
 
 
 def limit_in_halves(limit: float) -> int:
     """Raises ValueError for what the opponent cannot stop at."""
-    number = isinstance(limit, int | float) and not isinstance(limit, bool)
-    if not number or not 0.5 <= limit <= 7.5 or 2 * limit != int(2 * limit):
+    if 2 * limit != int(2 * limit):
         raise InputError("game.limit", f"0.5 to 7.5 in steps of 0.5, not {limit!r}")
     return int(2 * limit)
 
 
 def blank(options: Options) -> np.void:
     """A state that holds the options and nothing else. Raises ValueError for a bad option."""
+    check_bounds("game", options)
     state = np.zeros(1, STATE)
     state["limit"] = limit_in_halves(options.limit)
     return state[0]

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from cards.batch import next_bits
 from cards.bits import bit, lowest, nth_bit, popcount
+from cards.bounds import bounded, check_bounds
 from cards.compiled import njit
 from cards.game import Game, States
-from cards.kinds import check_samples
+from cards.kinds import MOST_SAMPLES
 from cards.play import Actions, Decisions
 from cards.splitmix import below
 from spike.cards import ACTIONS, CARDS, NO_CARD
@@ -27,10 +28,10 @@ _NO_BITS = np.uint64(0)
 class Options:
     """How often the cards and dice are drawn for a decision."""
 
-    samples: int = 100
+    samples: int = bounded(100, 1, MOST_SAMPLES)
 
     def __post_init__(self) -> None:
-        check_samples(self.samples)
+        check_bounds("", self)
 
 
 class MonteCarlo:

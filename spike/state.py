@@ -1,10 +1,10 @@
 """The state record of Corellian Spike and the rule options that it carries."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from cards.bounds import bounded, check_bounds
 from cards.errors import InputError
 from spike.cards import CARDS
 
@@ -73,32 +73,33 @@ class Options:
     """
 
     # Not compared: a player trained at one number of seats may sit down at another.
-    seats: int = field(default=2, compare=False)
-    min_seats: int | None = field(default=None, compare=False)
-    credits: int = 50
-    ante: int = 2
-    bet: int = 2
-    hands: int = 10
+    seats: int = bounded(2, 2, MAX_SEATS, compare=False)
+    min_seats: int | None = bounded(None, 2, MAX_SEATS, compare=False)
+    credits: int = bounded(50, 4, 2000)
+    ante: int = bounded(2, 0, 100)
+    bet: int = bounded(2, 2, 100)
+    hands: int = bounded(10, 1, 255)
     rotate: bool = False
-    raise_cap: int | None = None
+    raise_cap: int | None = bounded(None, 1, 254)
     sabacc_pot: bool = False
     special_hands: bool = False
 
 
 def blank(options: Options) -> np.void:
     """A state that holds the options and nothing else. Raises ValueError for a bad option."""
+    check_bounds("game", options)
     state = np.zeros(1, STATE)
-    state["max_players"] = _integer("seats", options.seats, 2, MAX_SEATS)
-    state["min_players"] = options.seats
-    if options.min_seats is not None:
-        state["min_players"] = _integer("min_seats", options.min_seats, 2, options.seats)
-    state["ante"] = _even("ante", options.ante, 0, 100)
-    state["bet"] = _even("bet", options.bet, 2, 100)
-    state["start_credits"] = _even("credits", options.credits, 4, 2000)
+    state["max_players"] = options.seats
+    state["min_players"] = options.min_seats or options.seats
+    if state["min_players"] > options.seats:
+        raise InputError("game.min_seats", f"2 to game.seats, which is {options.seats}, not {options.min_seats}")
+    state["ante"] = _even("ante", options.ante)
+    state["bet"] = _even("bet", options.bet)
+    state["start_credits"] = _even("credits", options.credits)
     if options.credits <= options.ante + 1:
         raise InputError("game.credits", f"more than the ante of {options.ante} and 1, not {options.credits}")
-    state["hand_limit"] = _integer("hands", options.hands, 1, 255)
-    state["raise_cap"] = 0 if options.raise_cap is None else _integer("raise_cap", options.raise_cap, 1, 254)
+    state["hand_limit"] = options.hands
+    state["raise_cap"] = options.raise_cap or 0
     for name in ("rotate", "sabacc_pot", "special_hands"):
         if not isinstance(getattr(options, name), bool):
             raise InputError(f"game.{name}", f"true or false, not {getattr(options, name)!r}")
@@ -108,13 +109,7 @@ def blank(options: Options) -> np.void:
     return state[0]
 
 
-def _integer(name: str, value: Any, low: int, high: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InputError(f"game.{name}", f"a whole number from {low} to {high}, not {value!r}")
-    return value
-
-
-def _even(name: str, value: Any, low: int, high: int) -> int:
-    if _integer(name, value, low, high) % 2:
+def _even(name: str, value: int) -> int:
+    if value % 2:
         raise InputError(f"game.{name}", f"an even number, because everything is paid in twos, not {value}")
-    return int(value)
+    return value

@@ -63,7 +63,7 @@ def test_a_command_ends_with_its_line_and_exit_code(capsys: pytest.CaptureFixtur
 
 
 LINES = {
-    "learner.lr=-1": "learner.lr: more than 0, not -1.0",
+    "learner.lr=-1": "learner.lr: more than 0, at most 1e+38, not -1.0",
     "learner.lrr=1": "learner.lrr: there is no such setting with these choices; --cfg prints those that there are",
     "game.signals=7": "game.signals: true or false, not 7",
     "evaluation.opponents=greedy": "evaluation.opponents: a list is wanted, such as [a,b]",

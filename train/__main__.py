@@ -124,13 +124,17 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
     else:
         import torch
 
+        from train.dqn.job_memory import check_job_memory
         from train.dqn.trainer import Trainer as DqnTrainer
+        from train.run import resources
         from train.run.gpu_failures import device_of_run
 
         torch.set_num_threads(settings.learner.threads)
         device = device_of_run(settings.device, folder.path)
         if device.type == "cuda":
             look_at_gpus(settings, device)
+        else:
+            check_job_memory(settings, resources.memory())
         with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
             yield DqnTrainer(settings, folder, device, rollouts)
 

@@ -21,9 +21,8 @@ from command.checks import SettingsError
 from command.errors import UserError
 from command.lock_trial import try_locks
 from train import stages
-from train.dqn.gpu_memory import check_gpu_memory
-from train.dqn.priorities import Priorities
-from train.dqn.replay import ReplayBuffer
+from train.dqn.gpu_memory import buffer_bytes, check_gpu_memory
+from train.dqn.job_memory import CHECKPOINT_SHARE, check_job_memory
 from train.run import resources
 from train.run.device import choose_device
 from train.run.folder import RunFolder
@@ -132,21 +131,21 @@ def _cpus(settings: TrainSettings) -> Finding:
     return Finding("CPUs", says, "warning" if too_many else "ok")
 
 
-def _replay_bytes(settings: TrainSettings) -> int:
-    return settings.replay.capacity * ReplayBuffer(1, settings.load_game().words, torch.device("cpu"), 0).nbytes
-
-
-def _priority_bytes(settings: TrainSettings) -> int:
-    return Priorities.bytes_for(settings.replay.capacity) if settings.replay.prioritised else 0
+def _replay_bytes(settings: TrainSettings) -> float:
+    return settings.replay.capacity * buffer_bytes(settings.load_game(), settings)
 
 
 def _memory(settings: TrainSettings) -> Finding:
     workers, limit = stages.workers_here(settings), resources.memory()
     on_gpu = settings.device != "cpu" and torch.cuda.is_available()
     ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if _speaks_to_ray(settings) else 0
-    # What a checkpoint takes besides the buffer, when it is written and when it is loaded: `make bench`,
-    # checkpoint_memory. A buffer on a GPU takes that alone.
-    wanted = ray + GIB + (_replay_bytes(settings) + _priority_bytes(settings)) * (0.3 if on_gpu else 1.3)
+    if not on_gpu:
+        try:
+            check_job_memory(settings, limit)
+        except SettingsError as error:
+            return Finding("memory", str(error), "error")
+    # A buffer on a GPU takes here what a checkpoint takes besides it.
+    wanted = ray + GIB + _replay_bytes(settings) * (CHECKPOINT_SHARE + (0 if on_gpu else 1))
     says = f"{limit / GIB:.1f} GiB for this job, about {wanted / GIB:.1f} GiB wanted"
     return Finding("memory", says, "ok" if wanted <= limit else "warning")
 

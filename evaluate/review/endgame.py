@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.bounds import bounded, check_bounds
 from cards.game import Game, States
-from cards.kinds import check_samples
+from cards.kinds import MOST_SAMPLES
 from evaluate.review.advisers import THE_ONE, Adviser
 from tressette.cards import CARDS
-from tressette.rules import POINTS, SEATS, STATE
+from tressette.rules import POINTS, SEATS, STATE, TRICKS
 from tressette.search.double_dummy import middle, new_table
-from tressette.search.endings import check_tricks, points_after, solved_values
+from tressette.search.endings import points_after, solved_values
 from tressette.search.knowledge import keeps_caps
 from tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
 
@@ -25,12 +26,11 @@ _KNOWN_TRICKS = 8  # with more left a single position takes long
 class ExactOptions:
     """`exact` of Tressette: with at most `tricks` left, over all hands there can be, or over `samples` of them."""
 
-    tricks: int = 6
-    samples: int = 200
+    tricks: int = bounded(6, 1, TRICKS)
+    samples: int = bounded(200, 1, MOST_SAMPLES)
 
     def __post_init__(self) -> None:
-        check_tricks(self.tricks)
-        check_samples(self.samples)
+        check_bounds("", self)
 
 
 class Endgame:
@@ -80,10 +80,10 @@ class KnownHands:
 class CheatingOptions:
     """`cheating`: how many of the last tricks are solved; those before them are played greedily after each card."""
 
-    tricks: int = 8
+    tricks: int = bounded(8, 1, TRICKS)
 
     def __post_init__(self) -> None:
-        check_tricks(self.tricks)
+        check_bounds("", self)
 
 
 class Cheating:

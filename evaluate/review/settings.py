@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from command.checks import MAX_DEALS, SettingsError, check_one_of, check_range, require
+from cards.bounds import bounded
+from command.checks import MAX_DEALS, MAX_FLOAT, SettingsError, check_numbers, check_one_of, require
 
 AUTO = "auto"  # of `by`
 TEXT, JSON, HTML = "text", "json", "html"
@@ -23,17 +24,16 @@ class ReviewSettings:
     show: str = ALL
     to: str | None = None
     seats: Any = None
-    hands: int | None = None
-    grades: list[float] | None = None
+    hands: int | None = bounded(None, 1, MAX_DEALS)
+    grades: list[float] | None = bounded(None, 0.0, MAX_FLOAT)
     device: str = "auto"
 
     def __post_init__(self) -> None:
+        check_numbers("", self)
         if not self.file:
             raise SettingsError("file", "name the file of records, as in python -m evaluate.review games.jsonl")
         check_one_of("format", self.format, TEXT, JSON, HTML)
         check_one_of("show", self.show, ALL, MISTAKES, SUMMARY)
-        if self.hands is not None:
-            check_range("hands", self.hands, 1, MAX_DEALS)
         if self.grades is not None:
             require(len(self.grades) == 3, "grades", "three costs that rise, as [0.1,0.34,1]", self.grades)
         seats = self.seats if isinstance(self.seats, list) else [] if self.seats is None else [self.seats]

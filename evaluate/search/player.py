@@ -9,8 +9,10 @@ import torch
 from numpy.typing import NDArray
 
 from cards.bits import lowest
+from cards.bounds import bounded, check_bounds
 from cards.errors import InputError
 from cards.game import Game, States
+from cards.kinds import MOST_SAMPLES
 from cards.play import Actions, Decisions
 from evaluate.search.choice import keep_better_half, resample
 from evaluate.search.simulator import Simulator
@@ -20,8 +22,6 @@ from tressette.search.sampler import sampled_states
 from tressette.search.worlds import one_of_each_run
 
 AUTO = "auto"
-_LEAST_SLACK = 1e-6  # so that no world is impossible for what its network would not do
-_MOST, _MOST_STAGES = 1_000_000, 10
 _SAMPLES, _SAMPLES_ON_GPU, _DRAWS = 256, 4096, 1.5  # what auto means
 # Worlds that are drawn, and that are played out, side by side: on a CPU they shall stay in the cache.
 _DRAWN, _DRAWN_ON_GPU = 1 << 15, 1 << 20
@@ -44,35 +44,25 @@ class SearchOptions:
 
     samples: str = AUTO
     draws: str = AUTO
-    stages: int = 3
-    prior: float = 10.0
-    temperature: float = 0.05
-    partner_temperature: float = 0.08
-    slack: float = 0.05
-    tricks: int = 0
+    stages: int = bounded(3, 1, 10)
+    prior: float = bounded(10.0, 0.0, 1e9)
+    temperature: float = bounded(0.05, 0.0, 1e9, above=True)
+    partner_temperature: float = bounded(0.08, 0.0, 1e9, above=True)
+    slack: float = bounded(0.05, 1e-6, 1.0)  # above 0, so that no world is impossible for what its network would not do
+    tricks: int = bounded(0, 0, TRICKS)
 
     def __post_init__(self) -> None:
+        check_bounds("", self)
         for name in ("samples", "draws"):
             text = getattr(self, name)
-            if text != AUTO and not (text.isdecimal() and 1 <= int(text) <= _MOST):
-                raise InputError(name, f"a whole number from 1 to {_MOST}, or auto, not {text}")
-        if not 1 <= self.stages <= _MOST_STAGES:
-            raise InputError("stages", f"a whole number from 1 to {_MOST_STAGES}, not {self.stages}")
-        if self.prior < 0:
-            raise InputError("prior", f"a number of samples, 0 or more, not {self.prior:g}")
-        for name in ("temperature", "partner_temperature"):
-            if getattr(self, name) <= 0:
-                raise InputError(name, f"a number greater than 0, not {getattr(self, name):g}")
-        if not 0 <= self.tricks <= TRICKS:
-            raise InputError("tricks", f"how many last tricks are solved, 0 to {TRICKS}, not {self.tricks}")
-        if not _LEAST_SLACK <= self.slack <= 1:
-            raise InputError("slack", f"a probability of at least {_LEAST_SLACK:g}, not {self.slack:g}")
+            if text != AUTO and not (text.isdecimal() and 1 <= int(text) <= MOST_SAMPLES):
+                raise InputError(name, f"a whole number from 1 to {MOST_SAMPLES}, or auto, not {text}")
 
     def budget(self, device: torch.device) -> tuple[int, int]:
         """The numbers of samples and draws that are meant on this device."""
         usual = _SAMPLES if device.type == "cpu" else _SAMPLES_ON_GPU
         samples = usual if self.samples == AUTO else int(self.samples)
-        return samples, min(_MOST, int(_DRAWS * samples)) if self.draws == AUTO else int(self.draws)
+        return samples, min(MOST_SAMPLES, int(_DRAWS * samples)) if self.draws == AUTO else int(self.draws)
 
 
 class SearchPlayer:

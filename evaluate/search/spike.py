@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.bounds import bounded, check_bounds
 from cards.compiled import njit
 from cards.game import Game, States
-from cards.kinds import check_samples
+from cards.kinds import MOST_SAMPLES
 from cards.play import Actions, Decisions
 from spike.search import draw_unseen
 from spike.state import OVER
@@ -26,10 +27,10 @@ _AT_A_TIME = 1 << 15  # play-outs side by side
 class SpikeSearchOptions:
     """How often the cards and dice are drawn for a decision."""
 
-    samples: int = 512
+    samples: int = bounded(512, 1, MOST_SAMPLES)
 
     def __post_init__(self) -> None:
-        check_samples(self.samples)
+        check_bounds("", self)
 
 
 class SpikeSearch:

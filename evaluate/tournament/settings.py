@@ -6,10 +6,20 @@ from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any
 
+from cards.bounds import bounded
 from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
 from cards.game import Game
 from cards.kinds import parse_spec, same_spelling
-from command.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_one_of, check_range, require
+from command.checks import (
+    MAX_DEALS,
+    MAX_SEED,
+    MAX_TARGET,
+    MAX_THREADS,
+    SettingsError,
+    check_numbers,
+    check_one_of,
+    require,
+)
 from evaluate.players import KINDS
 
 Pair = tuple[str, str]
@@ -26,35 +36,29 @@ class TournamentSettings:
 
     game: dict[str, Any]
     players: list[str] = field(default_factory=list)
-    match: int | None = None
+    match: int | None = bounded(None, 1, MAX_TARGET)
     seating: str = ALTERNATE
-    deals: int | None = None
+    deals: int | None = bounded(None, 2, MAX_DEALS)
     until: str | None = None
-    batch_deals: int | None = None
-    seed: int = 7
+    batch_deals: int | None = bounded(None, 2, MAX_BATCH)
+    seed: int = bounded(7, 0, MAX_SEED)
     anchor: str | None = None
     folder: str | None = None
-    records: int = 0
+    records: int = bounded(0, 0, MAX_DEALS)
     device: str = "auto"
-    threads: int = 1
+    threads: int = bounded(1, 1, MAX_THREADS)
     processes: str = AUTO
 
     def __post_init__(self) -> None:
+        check_numbers("", self)
         self.players = [same_spelling(player) for player in self.players]
         require(len(self.players) >= 2, "players", "at least two", self.players)
         require(len(set(self.players)) == len(self.players), "players", "each once", self.players)
         check_one_of("seating", self.seating, *SEATINGS)
-        if self.deals is not None:
-            check_range("deals", self.deals, 2, MAX_DEALS)
         _ = self.half_width
-        if self.batch_deals is not None:
-            check_range("batch_deals", self.batch_deals, 2, MAX_BATCH)
-        check_range("seed", self.seed, 0, MAX_SEED)
         if self.anchor is not None:
             self.anchor = same_spelling(self.anchor)
             check_one_of("anchor", self.anchor, *self.players)
-        check_range("records", self.records, 0, MAX_DEALS)
-        check_range("threads", self.threads, 1, MAX_THREADS)
         if self.processes not in (AUTO, RAY):
             number = int(self.processes) if self.processes.isdecimal() else 0
             require(1 <= number <= MAX_THREADS, "processes", f"auto, ray, or 1 to {MAX_THREADS}", self.processes)

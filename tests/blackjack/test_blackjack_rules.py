@@ -248,7 +248,7 @@ GOOD = {
 @pytest.mark.parametrize(
     ("change", "key", "says"),
     [
-        ({"decks": 12}, "decks", "infinite or 1 to 8"),
+        ({"decks": 12}, "decks", "1 to 8, or infinite"),
         ({"player": ["9"]}, "player", "1 cards, a hand begins with 2"),
         ({"player": ["9", "1"]}, "player: card 2", "'1'"),
         ({"player": ["9", "2", "K", "5"]}, "player", "card 4 is drawn at 21"),

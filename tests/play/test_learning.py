@@ -209,7 +209,7 @@ def test_what_is_typed_becomes_rules_or_one_line() -> None:
         ("discount", "x", "discount: a number from 0 to 1, not x"),
         ("discount", "1.5", "game.discount: 0 to 1, not 1.5"),
         ("limit", "3", "limit: 4 to 21, not 3"),
-        ("decks", "9", "game.decks: infinite or 1 to 8, not 9"),
+        ("decks", "9", "game.decks: a whole number from 1 to 8, or infinite, not 9"),
     ):
         with pytest.raises(SettingsError) as raised:
             adjusted(RULES, choices, texts | {key: text})

@@ -20,7 +20,7 @@ def test_a_record_by_hand() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bet": 0}, "bet: 1 to 10, not 0"),
+        ({"bet": 0}, "bet: a whole number from 1 to 10, not 0"),
         ({"cards": ["Q"]}, "cards: 1 entries where 2 belong"),
         ({"cards": ["Q", "A"]}, "cards: 'A' is not a card (J Q K)"),
         ({"cards": ["Q", "Q"]}, "cards: there is one Q in the deck"),

@@ -34,9 +34,13 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     if room < settings.learner.batch_size:
         lower = "rollout.games or rollout.blocks" if blocks > rest / 2 else "learner.batch_size"
         raise SettingsError(lower, f"learning and playing take {taken}, but {has}", "lower it, or say device=cpu")
-    fits = room - room % 10 ** (len(str(room)) - 2)
     problem = f"{capacity:,} transitions take {capacity * each / GB:.1f} GB, all else {taken}, but {has}"
-    raise SettingsError("replay.capacity", problem, f"say replay.capacity={fits}")
+    raise SettingsError("replay.capacity", problem, f"say replay.capacity={two_digits(room)}")
+
+
+def two_digits(number: int) -> int:
+    """The number rounded down to two digits, as a person would say it."""
+    return number - number % 10 ** max(0, len(str(number)) - 2)
 
 
 def buffer_bytes(game: Game, settings: TrainSettings) -> float:
@@ -63,4 +67,10 @@ def _forward_bytes(game: Game, settings: TrainSettings) -> int:
     """
     parts = game.symmetry.parts if settings.network.symmetric and game.symmetry is not None else 1
     copies = parts if parts > 1 else 0
-    return 2 * 8 * WORD * game.words * (1 + copies) + 2 * 4 * parts * sum(settings.network.hidden)
+    return 2 * 8 * WORD * game.words * (1 + copies) + unit_bytes(game, settings)
+
+
+def unit_bytes(game: Game, settings: TrainSettings) -> int:
+    """Bytes of what the units of the network hold of one row."""
+    parts = game.symmetry.parts if settings.network.symmetric and game.symmetry is not None else 1
+    return 2 * 4 * parts * sum(settings.network.hidden)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from command.checks import MAX_DEALS, SettingsError, check_fraction, check_range, require
+from cards.bounds import bounded
+from cards.game import MAX_ACTIONS
+from command.checks import MAX_DEALS, SettingsError, check_numbers, require
 from train.settings.run import RunSettings, check_opponent
 
 BATCH_Q_LEARNING = "batch_q_learning"
@@ -15,10 +17,10 @@ class FinalEvaluationSettings:
     """Duplicate deals against players without a table, once at the end."""
 
     opponents: list[str] = field(default_factory=lambda: ["random"])
-    final_deals: int = 2048
+    final_deals: int = bounded(2048, 2, MAX_DEALS)
 
     def __post_init__(self) -> None:
-        check_range("evaluation.final_deals", self.final_deals, 2, MAX_DEALS)
+        check_numbers("evaluation", self)
 
 
 @dataclass
@@ -26,24 +28,20 @@ class BatchQSettings(RunSettings):
     """The settings of `python -m train algo=batch_q_learning`; conf/batch_q.yaml explains them."""
 
     algo: str = BATCH_Q_LEARNING
-    iterations: int = 50
-    games: int = 2000
-    passes: int = 20
-    epsilon: float = 0.9
-    epsilon_decay: float = 0.9556
-    unexplored: list[int] = field(default_factory=list)
-    step_size: float = 0.1
-    discount: float = 1.0
+    iterations: int = bounded(50, 1, MAX_DEALS)
+    games: int = bounded(2000, 1, MAX_DEALS)
+    passes: int = bounded(20, 1, MAX_DEALS)
+    epsilon: float = bounded(0.9, 0.0, 1.0)
+    epsilon_decay: float = bounded(0.9556, 0.0, 1.0)
+    unexplored: list[int] = bounded([], 0, MAX_ACTIONS - 1)
+    step_size: float = bounded(0.1, 0.0, 1.0, above=True)
+    discount: float = bounded(1.0, 0.0, 1.0)
     whole_games: bool = False
-    save_every: int = 5
+    save_every: int = bounded(5, 1, MAX_DEALS)
     evaluation: FinalEvaluationSettings = field(default_factory=FinalEvaluationSettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("iterations", "games", "passes", "save_every"):
-            check_range(key, getattr(self, key), 1, MAX_DEALS)
-        check_fraction("", self, "epsilon", "epsilon_decay", "discount")
-        require(0 < self.step_size <= 1, "step_size", "more than 0, at most 1", self.step_size)
         game = self.load_game()
         try:
             from cards.tables import numbering_of
@@ -53,5 +51,5 @@ class BatchQSettings(RunSettings):
             raise SettingsError("algo", error) from None
         for opponent in self.evaluation.opponents:
             check_opponent(game, opponent)
-        actions = all(0 <= action < game.actions for action in self.unexplored)
+        actions = all(action < game.actions for action in self.unexplored)
         require(actions, "unexplored", f"actions from 0 to {game.actions - 1}", list(self.unexplored))

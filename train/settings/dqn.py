@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cards.bounds import bounded
 from cards.kinds import same_spelling
 from command.checks import (
+    MAX_COUNT,
     MAX_DEALS,
+    MAX_MINUTES,
+    MAX_SECONDS,
     MAX_THREADS,
     SettingsError,
-    check_not_negative,
+    check_numbers,
     check_one_of,
-    check_positive,
-    check_range,
     require,
 )
 from train.settings.learning import (
@@ -27,6 +29,7 @@ from train.settings.learning import (
 from train.settings.players import check_phases, check_player, check_policies, check_sides
 from train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
+MAX_WAIT = 1e6  # seconds for which a process waits for another
 DEFAULT_MINUTES = 9.0  # of a run without a budget
 ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
@@ -46,32 +49,27 @@ class RolloutSettings:
     """
 
     kind: str = "local"
-    games: int | None = 512
-    blocks: int | None = None
-    workers: int | None = None
-    in_flight: int = 2
-    gpus_per_worker: float = 0.0
-    threads: int = 1
-    publish_ms: float = 500.0
-    max_weights_age: int = 10_000
-    heartbeat_seconds: float = 60.0
-    nodes: int = 1
-    join_seconds: float = 120.0
+    games: int | None = bounded(512, 1, 100_000_000, words=(None,))
+    blocks: int | None = bounded(None, 1, MAX_THREADS)
+    workers: int | None = bounded(None, 1, 1_000_000)
+    in_flight: int = bounded(2, 1, 1_000_000)
+    gpus_per_worker: float = bounded(0.0, 0.0, 1024.0)
+    threads: int = bounded(1, 1, MAX_THREADS)
+    publish_ms: float = bounded(500.0, 0.0, 60_000.0)
+    max_weights_age: int = bounded(10_000, 1, MAX_COUNT)
+    heartbeat_seconds: float = bounded(60.0, 0.0, MAX_WAIT, above=True)
+    nodes: int = bounded(1, 1, 1_000_000)
+    join_seconds: float = bounded(120.0, 0.0, MAX_WAIT, above=True)
     dashboard: bool = False
 
     def __post_init__(self) -> None:
+        check_numbers("rollout", self)
         check_one_of("rollout.kind", self.kind, *ROLLOUT_KINDS)
-        for name in ("games", "blocks", "workers"):
-            count = getattr(self, name)
-            require(count is None or count > 0, f"rollout.{name}", "more than 0, or null", count)
-        check_positive("rollout", self, "in_flight", "nodes", "join_seconds", "max_weights_age", "heartbeat_seconds")
-        require(0 <= self.publish_ms <= 60_000, "rollout.publish_ms", "0 to 60000", self.publish_ms)
         alone = self.kind == "threads" and self.nodes == 1
         wanted = "null without other nodes, which have rollout.nodes=N with rollout=threads; or rollout=ray"
         require(not (alone and self.workers), "rollout.workers", wanted, self.workers)
         require(not (alone and self.dashboard), "rollout.dashboard", wanted.replace("null", "false"), self.dashboard)
-        check_range("rollout.threads", self.threads, 1, MAX_THREADS)
-        fits = 0 <= self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
+        fits = self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
 
     def look_seconds(self, workers: int) -> float:
@@ -99,18 +97,15 @@ class RolloutSettings:
 class EvaluationSettings:
     """Duplicate deals against players that do not learn: during training, and once more at the end."""
 
-    every_episodes: int = 50_000
-    min_seconds: float = 15.0
-    deals: int = 1024
+    every_episodes: int = bounded(50_000, 1, MAX_COUNT)
+    min_seconds: float = bounded(15.0, 0.0, MAX_SECONDS)
+    deals: int = bounded(1024, 2, MAX_DEALS)
     opponents: list[str] = field(default_factory=lambda: ["random"])
-    final_deals: int = 4096
+    final_deals: int = bounded(4096, 2, MAX_DEALS)
     best_by: str = "win_rate"
 
     def __post_init__(self) -> None:
-        check_positive("evaluation", self, "every_episodes")
-        check_not_negative("evaluation", self, "min_seconds")
-        check_range("evaluation.deals", self.deals, 2, MAX_DEALS)
-        check_range("evaluation.final_deals", self.final_deals, 2, MAX_DEALS)
+        check_numbers("evaluation", self)
         self.opponents = [same_spelling(opponent) for opponent in self.opponents]
         once = len(set(self.opponents)) == len(self.opponents)
         require(once, "evaluation.opponents", "each player once", self.opponents)
@@ -141,11 +136,11 @@ class TrainSettings(RunSettings):
     """The settings of `python -m train algo=dqn`; conf/ has the same keys, each with a comment."""
 
     algo: str = "dqn"
-    episodes: int | None = None
-    minutes: float | None = None
+    episodes: int | None = bounded(None, 1, MAX_COUNT)
+    minutes: float | None = bounded(None, 0.0, MAX_MINUTES, above=True)
     device: str = "auto"
-    log_every_episodes: int = 10_000
-    log_min_seconds: float = 2.0
+    log_every_episodes: int = bounded(10_000, 1, MAX_COUNT)
+    log_min_seconds: float = bounded(2.0, 0.0, MAX_SECONDS)
     network: NetworkSettings = field(default_factory=NetworkSettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
@@ -160,10 +155,6 @@ class TrainSettings(RunSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_one_of("algo", self.algo, "dqn")
-        require(self.episodes is None or self.episodes > 0, "episodes", "more than 0, or null", self.episodes)
-        require(self.minutes is None or self.minutes > 0, "minutes", "more than 0, or null", self.minutes)
-        check_positive("", self, "log_every_episodes")
-        check_not_negative("", self, "log_min_seconds")
         game = self.load_game()
         self.network.check(game)
         check_phases(self.behaviour, self.episodes)

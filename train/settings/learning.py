@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 
+from cards.bounds import bounded
 from cards.game import Game
 from cards.kinds import same_spelling
-from command.checks import (
-    MAX_THREADS,
-    SettingsError,
-    check_fraction,
-    check_one_of,
-    check_positive,
-    check_range,
-    require,
-)
+from command.checks import MAX_COUNT, MAX_FLOAT, MAX_THREADS, SettingsError, check_numbers, check_one_of, require
 
 SEAT, SIDE = "seat", "side"  # what a draw of `behaviour.mix` is for
+MAX_BITS = 2**20  # of an observation that a network sees
+MAX_LAYERS = 100
 MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory and in every checkpoint
 
 
@@ -24,18 +20,17 @@ MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory a
 class NetworkSettings:
     """Shape of the Q-network. Without `inputs` it sees all bits of an observation."""
 
-    hidden: list[int] = field(default_factory=lambda: [256, 256, 256])
+    hidden: list[int] = bounded([256, 256, 256], 1, 65_536)
     symmetric: bool = False
-    inputs: int | None = None
+    inputs: int | None = bounded(None, 1, MAX_BITS)
     dueling: bool = False
     first_layer: str = "auto"
     start: str | None = None
 
     def __post_init__(self) -> None:
+        check_numbers("network", self)
         check_one_of("network.first_layer", self.first_layer, "auto", "gather", "unpack")
-        fits = len(self.hidden) > 0 and all(0 < width <= 65536 for width in self.hidden)
-        require(fits, "network.hidden", "one or more widths from 1 to 65536", self.hidden)
-        require(self.inputs is None or self.inputs > 0, "network.inputs", "more than 0, or null", self.inputs)
+        require(0 < len(self.hidden) <= MAX_LAYERS, "network.hidden", f"1 to {MAX_LAYERS} widths", self.hidden)
 
     def check(self, game: Game) -> None:
         """Raise SettingsError where the game has no such bits, or no parts that are alike."""
@@ -55,40 +50,27 @@ class NetworkSettings:
 class LearnerSettings:
     """The update; see `train.dqn.learner`."""
 
-    lr: float = 1e-3
-    lr_end: float = 1e-5
-    batch_size: int = 1024
-    gamma: float = 1.0
-    n_step: int = 2
+    lr: float = bounded(1e-3, 0.0, MAX_FLOAT, above=True)
+    lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
+    batch_size: int = bounded(1024, 1, 100_000_000)
+    gamma: float = bounded(1.0, 0.0, 1.0)
+    n_step: int = bounded(2, 1, 1_000_000)
     n_step_cut: bool = False
     double: bool = False
     loss: str = "mse"
-    grad_clip: float = 10.0
-    target_update_interval: int = 2000
-    target_tau: float = 0.01
-    ema_decay: float = 0.99
+    grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
+    target_update_interval: int = bounded(2000, 1, MAX_COUNT)
+    target_tau: float = bounded(0.01, 0.0, 1.0)
+    ema_decay: float = bounded(0.99, 0.0, 1.0, below=True)
     precision: str = "auto"
     cuda_graphs: bool = True
-    threads: int = 1
-    samples_per_insert: float = 0.5
-    learning_starts: int = 10_000
+    threads: int = bounded(1, 1, MAX_THREADS)
+    samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
+    learning_starts: int = bounded(10_000, 1, MAX_COUNT)
 
     def __post_init__(self) -> None:
-        check_positive(
-            "learner",
-            self,
-            "lr",
-            "batch_size",
-            "n_step",
-            "target_update_interval",
-            "learning_starts",
-            "samples_per_insert",
-        )
-        require(self.grad_clip > 0, "learner.grad_clip", "more than 0 (inf: no limit)", self.grad_clip)
-        check_range("learner.threads", self.threads, 1, MAX_THREADS)
-        check_fraction("learner", self, "gamma", "target_tau", "ema_decay")
-        require(0 <= self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
-        require(self.ema_decay < 1, "learner.ema_decay", "less than 1", self.ema_decay)
+        check_numbers("learner", self)
+        require(self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
         check_one_of("learner.loss", self.loss, "huber", "mse")
         check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
 
@@ -97,15 +79,14 @@ class LearnerSettings:
 class ReplaySettings:
     """The replay buffer; `prioritised` samples in proportion to |TD error| ** alpha."""
 
-    capacity: int = 1_000_000
+    capacity: int = bounded(1_000_000, 1, 10**12)
     prioritised: bool = False
-    alpha: float = 0.6
-    beta: float = 0.4
-    beta_end: float = 1.0
+    alpha: float = bounded(0.6, 0.0, 1.0)
+    beta: float = bounded(0.4, 0.0, 1.0)
+    beta_end: float = bounded(1.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        check_positive("replay", self, "capacity")
-        check_fraction("replay", self, "alpha", "beta", "beta_end")
+        check_numbers("replay", self)
         require(self.beta <= self.beta_end, "replay.beta_end", "replay.beta to 1", self.beta_end)
         require(not self.prioritised or self.alpha > 0, "replay.alpha", "more than 0 when prioritised", self.alpha)
 
@@ -119,13 +100,12 @@ class ReplaySettings:
 class ExplorationSettings:
     """Epsilon falls linearly from `start` to `end` over the first `share` of the run's budget."""
 
-    start: float = 1.0
-    end: float = 0.05
-    share: float = 0.03
+    start: float = bounded(1.0, 0.0, 1.0)
+    end: float = bounded(0.05, 0.0, 1.0)
+    share: float = bounded(0.03, 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        check_fraction("exploration", self, "start", "end")
-        require(0 <= self.share <= 1, "exploration.share", "0 to 1, a share of the budget of the run", self.share)
+        check_numbers("exploration", self)
 
 
 @dataclass
@@ -136,11 +116,12 @@ class PhaseSettings:
     team, a seat of Spike), and the draw says who has all other seats.
     """
 
-    until: int | None = None
-    mix: dict[str, float] = field(default_factory=dict)
+    until: int | None = bounded(None, 1, MAX_COUNT)
+    mix: dict[str, float] = bounded({}, 0.0, 1.0)
     each: str = SEAT
 
     def __post_init__(self) -> None:
+        check_numbers("behaviour", self)
         check_one_of("behaviour.each", self.each, SEAT, SIDE)
         spelled = {same_spelling(player): share for player, share in self.mix.items()}
         require(len(spelled) == len(self.mix), "behaviour.mix", "each player once", list(self.mix))
@@ -151,11 +132,9 @@ class PhaseSettings:
 class LeagueSettings:
     """Past selves of the network, of which one plays in each rollout; see `train.dqn.league`."""
 
-    every_episodes: int = 20_000
-    size: int = 16
-    recent: float = 0.5
+    every_episodes: int = bounded(20_000, 1, MAX_COUNT)
+    size: int = bounded(16, 2, MAX_MEMBERS)
+    recent: float = bounded(0.5, 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        check_positive("league", self, "every_episodes")
-        check_range("league.size", self.size, 2, MAX_MEMBERS)
-        check_fraction("league", self, "recent")
+        check_numbers("league", self)

@@ -41,13 +41,13 @@ def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
     """Raise SettingsError for phases of `behaviour` that are no plan of a whole run of so many episodes."""
     require(bool(phases), "behaviour", "at least one phase", phases)
     ends = [math.inf if phase.until is None else phase.until for phase in phases]
-    rising = all(a < b for a, b in pairwise(ends)) and ends[0] > 0 and ends[-1] == math.inf
+    rising = all(a < b for a, b in pairwise(ends)) and ends[-1] == math.inf
     require(rising, "behaviour", "phases by rising `until`, the last with until: null", ends)
     last = max((phase.until for phase in phases if phase.until is not None), default=0)
     fits = last == 0 or (episodes is not None and last < episodes)
     require(fits, "behaviour", f"phases within the budget: say episodes=N, more than {last}", episodes)
     for phase in phases:
-        fits = all(p >= 0 for p in phase.mix.values()) and math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
+        fits = math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
         require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
 
 

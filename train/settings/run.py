@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cards.bounds import bounded
 from cards.game import Game
 from cards.kinds import options_of_player
-from command.checks import MAX_SEED, SettingsError, check_not_negative, check_positive, check_range, require
+from command.checks import MAX_COUNT, MAX_MINUTES, MAX_SECONDS, MAX_SEED, SettingsError, check_numbers, require
 from command.game import load_configured_game
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._=,+-]*"
@@ -24,13 +25,13 @@ class RunSettings:
     game: dict[str, Any]
     algo: str = ""
     name: str = "default"
-    seed: int = 1
+    seed: int = bounded(1, 0, MAX_SEED)
     runs: str = "runs"
 
     def __post_init__(self) -> None:
+        check_numbers("", self)
         require(is_run_name(self.name), "name", "a folder of letters, digits and -_=,. (or a/b)", self.name)
         require(bool(self.runs.strip()), "runs", "a folder", self.runs)
-        check_range("seed", self.seed, 0, MAX_SEED)
         self.load_game()
 
     def load_game(self) -> Game:
@@ -56,13 +57,12 @@ class RunSettings:
 class CheckpointSettings:
     """A checkpoint every so many episodes, `min_seconds` apart; the last `keep` stay, besides `best`."""
 
-    every_episodes: int = 100_000
-    min_seconds: float = 60.0
-    keep: int = 3
+    every_episodes: int = bounded(100_000, 1, MAX_COUNT)
+    min_seconds: float = bounded(60.0, 0.0, MAX_SECONDS)
+    keep: int = bounded(3, 1, MAX_COUNT)
 
     def __post_init__(self) -> None:
-        check_positive("checkpoint", self, "every_episodes", "keep")
-        check_not_negative("checkpoint", self, "min_seconds")
+        check_numbers("checkpoint", self)
 
 
 def is_run_name(text: str) -> bool:
@@ -76,7 +76,7 @@ def job_minutes() -> float | None:
         minutes = float(os.environ.get("BUSSO_MINUTES", ""))
     except ValueError:
         return None
-    return minutes if minutes > 0 else None
+    return min(minutes, MAX_MINUTES) if minutes > 0 else None
 
 
 def check_opponent(game: Game, spec: str) -> None:

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from command.checks import SettingsError, check_not_negative, check_one_of, check_range, require
+from cards.bounds import bounded
+from command.checks import SettingsError, check_numbers, check_one_of, require
 from command.compose import compose, search_space
 from command.space import Dimension
 from train.run.device import this_machine
@@ -33,18 +34,17 @@ class TuneSettings:
     """The settings of `python -m train.tune` that are its own; conf/tune.yaml explains them."""
 
     study: str = "tune"
-    trials: int = 20
+    trials: int = bounded(20, 1, MAX_TRIALS)
     sampler: str = "tpe"
     pruner: str = "median"
-    startup: int = 5
+    startup: int = bounded(5, 0, MAX_TRIALS)
     space: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_numbers("", self)
         require(is_run_name(self.study), "study", "a folder of letters, digits and -_=,.", self.study)
-        check_range("trials", self.trials, 1, MAX_TRIALS)
         check_one_of("sampler", self.sampler, "tpe", "random")
         check_one_of("pruner", self.pruner, "median", "halving", "none")
-        check_not_negative("", self, "startup")
 
 
 OWN = tuple(TuneSettings.__dataclass_fields__)

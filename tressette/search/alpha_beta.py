@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from cards.batch import at
 from cards.bits import bit, lowest, popcount
+from cards.bounds import bounded, check_bounds
 from cards.compiled import c_function, njit
-from cards.errors import InputError
 from cards.game import Game
-from cards.kinds import check_samples
+from cards.kinds import MOST_SAMPLES
 from cards.play import Actions, Decisions
 from tressette.cards import CARDS, RANKS, THIRDS
-from tressette.rules import POINTS, STATE
+from tressette.rules import POINTS, STATE, TRICKS
 from tressette.search.double_dummy import Table, middle, new_table
-from tressette.search.endings import check_tricks, points_after
+from tressette.search.endings import points_after
 from tressette.search.moves import distinct
 from tressette.search.positions import FRAMES, set_frame
 from tressette.search.sampler import new_tables, prepare, sample
@@ -42,15 +42,12 @@ class Options:
     `ms` above 0 is a budget of time for each decision, in place of `samples`; then the choice is not reproducible.
     """
 
-    samples: int = 150
-    ms: float = 0.0
-    tricks: int = 5
+    samples: int = bounded(150, 1, MOST_SAMPLES)
+    ms: float = bounded(0.0, 0.0, 1e9)
+    tricks: int = bounded(5, 1, TRICKS)
 
     def __post_init__(self) -> None:
-        check_samples(self.samples)
-        if self.ms < 0:
-            raise InputError("ms", f"the time for a decision, above 0, or 0 to go by samples, not {self.ms:g}")
-        check_tricks(self.tricks)
+        check_bounds("", self)
 
 
 class AlphaBeta:

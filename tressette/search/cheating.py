@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.batch import at
+from cards.bounds import bounded, check_bounds
 from cards.compiled import njit
 from cards.game import Game
 from cards.play import Actions, Decisions
 from tressette.cards import CARDS
-from tressette.rules import STATE
+from tressette.rules import STATE, TRICKS
 from tressette.search.alpha_beta import add_points, best_card
 from tressette.search.double_dummy import Table, new_table
-from tressette.search.endings import check_tricks
 from tressette.search.moves import distinct
 from tressette.search.positions import FRAMES, set_frame
 
@@ -25,10 +25,10 @@ _TABLE_BITS = 18
 class Options:
     """How many of the last tricks are played exactly; each one more takes about three times as long."""
 
-    tricks: int = 8
+    tricks: int = bounded(8, 1, TRICKS)
 
     def __post_init__(self) -> None:
-        check_tricks(self.tricks)
+        check_bounds("", self)
 
 
 class Cheating:

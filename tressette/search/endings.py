@@ -7,18 +7,11 @@ from numpy.typing import NDArray
 
 from cards.batch import at
 from cards.compiled import njit
-from cards.errors import InputError
 from cards.game import Games, States
 from tressette.cards import CARDS
 from tressette.players import greedy
-from tressette.rules import SEATS, TRICKS, apply
+from tressette.rules import SEATS, apply
 from tressette.search.double_dummy import Table, card_values, points_near
-
-
-def check_tricks(tricks: int) -> None:
-    """Raise ValueError for an option `tricks` that is no number of tricks to solve."""
-    if not 1 <= tricks <= TRICKS:
-        raise InputError("tricks", f"how many last tricks are solved, 1 to {TRICKS}, not {tricks}")
 
 
 @njit

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.bits import lowest, popcount
+from cards.bounds import bounded, check_bounds
 from cards.compiled import njit
 from cards.game import Game
-from cards.kinds import check_samples
+from cards.kinds import MOST_SAMPLES
 from cards.play import Actions, Decisions
 from tressette.cards import CARDS
 from tressette.search.playout import PLAYOUT, by_strength, other_name, play_out, set_out
@@ -20,10 +21,10 @@ from tressette.search.sampler import new_tables, prepare, sample
 class Options:
     """How many deals are drawn for a decision."""
 
-    samples: int = 100
+    samples: int = bounded(100, 1, MOST_SAMPLES)
 
     def __post_init__(self) -> None:
-        check_samples(self.samples)
+        check_bounds("", self)
 
 
 class MonteCarlo:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from cards.batch import Rules
 from cards.bits import bit
+from cards.bounds import bounded, check_bounds
 from cards.compiled import njit
-from cards.errors import InputError
 from cards.splitmix import GAMMA, below, mix
 
 CARD_TEXT = "JQK"
@@ -42,13 +42,12 @@ STATE = np.dtype(
 class Options:
     """Rule options: a bet costs `bet` chips, 1 to 10."""
 
-    bet: int = 1
+    bet: int = bounded(1, 1, MAX_BET)
 
 
 def blank(options: Options) -> np.void:
     """A state that holds the options and nothing else. Raises ValueError for a bad option."""
-    if not isinstance(options.bet, int) or isinstance(options.bet, bool) or not 1 <= options.bet <= MAX_BET:
-        raise InputError("game.bet", f"1 to {MAX_BET}, not {options.bet!r}")
+    check_bounds("game", options)
     state = np.zeros(1, STATE)
     state["bet"] = options.bet
     return state[0]

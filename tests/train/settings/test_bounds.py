@@ -1,0 +1,189 @@
+"""Every number of the settings has bounds, and what lies just beyond is refused by its name.
+
+The door alone is asked: nothing is trained. What two settings have to do with each other is tested where it is checked.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, Field, asdict, fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+
+from cards.bounds import Bounds, bounds_of
+from cards.errors import InputError
+from cards.game import load_game
+from command.checks import SettingsError
+from command.compose import CONF, compose, settings_from_dict
+from command.game import game_defaults, load_configured_game
+from docs.settings import SCHEMAS
+from evaluate.review.endgame import CheatingOptions, ExactOptions
+from evaluate.search.player import SearchOptions
+from evaluate.search.spike import SpikeSearchOptions
+from tests.errors import error_about
+from train.settings.batch_q import BatchQSettings
+from train.settings.dqn import TrainSettings
+from train.settings.run import job_minutes
+from train.settings.tabular import TabularSettings
+
+# What a command cannot do without.
+NEEDED = {
+    "tournament": ["players=[random,greedy]"],
+    "record": ["players=[random,greedy]"],
+    "review": ["file=a"],
+    "report": ["run=a"],
+    "compare": ["run=[a,b]"],
+    "exploit": ["players=[random]"],
+    "champion": ["to=a"],
+    "batch_q": ["game=spike"],
+    "tabular": ["game=blackjack"],
+}
+# What another check wants beside a number at one of its ends.
+BESIDE: dict[str, dict[str, Any]] = {
+    "LearnerSettings.lr": {"lr_end": 0.0},
+    "LearnerSettings.lr_end": {"lr": 1e38},
+    "ReplaySettings.beta": {"beta_end": 1.0},
+    "ReplaySettings.beta_end": {"beta": 0.0},
+}
+# The bounds are of any game; those of the game of the defaults are narrower.
+NARROWER = (
+    "NetworkSettings.inputs",
+    "TournamentSettings.match",
+    "RecordSettings.match",
+    "PlaySettings.match",
+    "BatchQSettings.unexplored",
+)
+GAMES = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
+
+
+def numbers(schema: type[Any]) -> Iterator[tuple[Field[Any], type]]:
+    """The fields of a dataclass that hold numbers, also in lists, dictionaries and unions."""
+    types = get_type_hints(schema)
+    for each in fields(schema):
+        for kind in (int, float):
+            if kind in _parts(types[each.name]):
+                yield each, kind
+
+
+def _parts(kind: Any) -> set[Any]:
+    return {kind}.union(*(_parts(each) for each in get_args(kind)))
+
+
+def _groups(schema: type[Any]) -> set[type[Any]]:
+    """A dataclass and all that it is made of."""
+    types = get_type_hints(schema).values()
+    inner = {part for kind in types for part in _parts(kind) if is_dataclass(part)}
+    return {schema}.union(*(_groups(each) for each in inner))
+
+
+def _options_of_players() -> set[type[Any]]:
+    of_games = {kind.options for name in GAMES for kind in load_game(name).kinds.values()}
+    return of_games | {CheatingOptions, ExactOptions, SearchOptions, SpikeSearchOptions}
+
+
+COMMANDS = set(SCHEMAS.values())
+SETTINGS = {each: name for name, schema in SCHEMAS.items() for each in sorted(_groups(schema), key=str)}
+GAMES_BY_OPTIONS = {type(load_game(name).options): name for name in GAMES}
+PLAYERS = sorted(_options_of_players(), key=str)
+
+
+def test_every_file_of_settings_is_looked_at() -> None:
+    assert {path.stem for path in CONF.glob("*.yaml")} == set(SCHEMAS)
+
+
+@pytest.mark.parametrize("schema", [*SETTINGS, *PLAYERS, *GAMES_BY_OPTIONS])
+def test_every_number_has_bounds_of_its_kind(schema: type[Any]) -> None:
+    for each, kind in numbers(schema):
+        bounds = bounds_of(each)
+        assert bounds is not None, f"{schema.__name__}.{each.name} has no bounds"
+        assert type(bounds.low) is type(bounds.high) is kind, f"{schema.__name__}.{each.name}"
+        assert math.isfinite(bounds.low) and math.isfinite(bounds.high) and bounds.low < bounds.high
+        assert not bounds.whole or bounds.high < 2**63
+
+
+def ends(bounds: Bounds) -> list[float]:
+    if bounds.whole:
+        return [bounds.low, bounds.high]
+    low = math.nextafter(bounds.low, math.inf) if bounds.above else bounds.low
+    return [low, math.nextafter(bounds.high, -math.inf) if bounds.below else bounds.high]
+
+
+def beyond(bounds: Bounds) -> list[float]:
+    never = [-math.inf, math.nan] + ([] if math.inf in bounds.words else [math.inf])
+    if bounds.whole:
+        return [int(bounds.low) - 1, int(bounds.high) + 1, -(2**63), 2**63, 10**23, True, *never]
+    low = bounds.low if bounds.above else math.nextafter(bounds.low, -math.inf)
+    high = bounds.high if bounds.below else math.nextafter(bounds.high, math.inf)
+    return [low, high, -1e300, 1e300, 10**400, True, *never]
+
+
+def cases(schemas: Iterable[type[Any]]) -> list[Any]:
+    known = [(schema, each) for schema in schemas for each, _ in numbers(schema)]
+    return [pytest.param(*case, id=f"{case[0].__module__}.{case[0].__name__}.{case[1].name}") for case in known]
+
+
+@pytest.mark.parametrize(("schema", "known"), cases(SETTINGS))
+def test_a_setting_at_its_ends_and_beyond(schema: type[Any], known: Field[Any]) -> None:
+    name, bounds = f"{schema.__name__}.{known.name}", bounds_of(known)
+    plain = asdict(compose(schema, SETTINGS[schema], NEEDED.get(SETTINGS[schema], []))) if schema in COMMANDS else {}
+    holders = {get_origin(part) for part in _parts(get_type_hints(schema)[known.name])}
+
+    def made(value: float) -> None:
+        several = [value] * (3 if name == "ReviewSettings.grades" else 1)
+        held = several if list in holders else {"network": value} if dict in holders else value
+        settings_from_dict(schema, plain | BESIDE.get(name, {}) | {known.name: held})
+
+    assert bounds is not None
+    for value in ends(bounds):
+        if name not in NARROWER:
+            made(value)
+    for value in beyond(bounds):
+        with pytest.raises(SettingsError) as caught:
+            made(value)
+        assert known.name in re.split(r"[.[]", caught.value.key), (value, str(caught.value))
+
+
+@pytest.mark.parametrize(("schema", "known"), cases(GAMES_BY_OPTIONS))
+def test_an_option_of_a_game_at_its_ends_and_beyond(schema: type[Any], known: Field[Any]) -> None:
+    name = GAMES_BY_OPTIONS[schema]
+    bounds, defaults = bounds_of(known), game_defaults(name)
+    assert bounds is not None
+    more = {"credits": 2000, "seats": 8} if name == "spike" else {}
+    for value in ends(bounds):
+        near = round(2 * value) / 2 if name == "sette_mezzo" else value  # in steps of a half
+        load_configured_game(defaults | more | {known.name: near})
+    for value in beyond(bounds):
+        with error_about(SettingsError, f"game.{known.name}"):
+            load_configured_game(defaults | more | {known.name: value})
+
+
+@pytest.mark.parametrize(("schema", "known"), cases(PLAYERS))
+def test_an_option_of_a_player_at_its_ends_and_beyond(schema: type[Any], known: Field[Any]) -> None:
+    bounds = bounds_of(known)
+    assert bounds is not None
+    for value in ends(bounds):
+        schema(**{known.name: value})
+    for value in beyond(bounds):
+        with error_about(InputError, known.name):
+            schema(**{known.name: value})
+
+
+@pytest.mark.parametrize("schema", [TrainSettings, BatchQSettings, TabularSettings])
+def test_the_name_of_a_group_stands_before_its_settings(schema: type[Any]) -> None:
+    name = SETTINGS[schema]
+    plain = asdict(compose(schema, name, NEEDED.get(name, [])))
+    for group, kind in get_type_hints(schema).items():
+        if is_dataclass(kind):
+            first = next(each for each, _ in numbers(kind))
+            held: Any = -1 if first.default_factory is MISSING else [-1]
+            with error_about(SettingsError, f"{group}.{first.name}"):
+                settings_from_dict(schema, plain | {group: plain[group] | {first.name: held}})
+
+
+def test_minutes_of_a_job_are_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, minutes in (("inf", 1e7), ("nan", None), ("-1", None), ("90", 90.0)):
+        monkeypatch.setenv("BUSSO_MINUTES", text)
+        assert job_minutes() == minutes
