@@ -15,6 +15,7 @@ import yaml
 from command.as_hydra import add_flags, refuse_flags, search_path, with_values
 from command.compose import CONF, T, as_yaml, compose, show
 from command.errors import UserError
+from command.visible import one_line, visible_output
 
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
 
@@ -130,6 +131,11 @@ def _output_is_gone() -> bool:
 
 def run_command(command: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
     """Run a command; whatever a user can cause becomes one line and an exit code that is not 0."""
+    with visible_output():
+        return _run(command, arguments)
+
+
+def _run(command: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
     try:
         code = command(arguments)
         sys.stdout.flush()
@@ -146,5 +152,5 @@ def run_command(command: Callable[[Sequence[str]], int], arguments: Sequence[str
         message, code = f"error: not enough memory ({error})", 2
     except KeyboardInterrupt:
         message, code = "interrupted", 130
-    print(message, file=sys.stderr)
+    print(one_line(message), file=sys.stderr)
     return code

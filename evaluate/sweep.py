@@ -7,7 +7,6 @@ table of a small game its errors, which are exact. --sort=COLUMN sorts by anothe
 from __future__ import annotations
 
 import csv
-import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from cards.duplicate import Estimate, decimals, share_text
 from command.checks import SettingsError
-from command.console import result_console
+from command.console import plain_console, result_console
+from command.foreign import read_json
 from command.line import asks_for_help, run_command
 from train.run.results import INTERVAL
 from train.settings.algorithms import AnyRunSettings, settings_of
@@ -74,9 +74,7 @@ def _main(arguments: Sequence[str]) -> int:
     result_console().print(_table(cells))
     for note in notes:
         result_console().print(note, highlight=False)
-    from rich.console import Console
-
-    Console(stderr=True).print(f"written to {path}.md and .csv", highlight=False)
+    plain_console(stderr=True).print(f"written to {path}.md and .csv", highlight=False)
     return 0
 
 
@@ -92,7 +90,7 @@ def read_row(run: SweepRun, settings: AnyRunSettings) -> Row:
     """What the folder of a run says of it. A damaged file of results counts as not finished."""
     folder = settings.folder
     try:
-        results = json.loads((folder / "results.json").read_text())
+        results = read_json((folder / "results.json").read_text())
         columns = _errors(results) if isinstance(settings, TabularSettings) else _against(results)
         return Row(run.values, folder, "finished", columns)
     except FileNotFoundError:

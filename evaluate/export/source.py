@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from cards.champions import CHAMPION
 from cards.game import Game
 from cards.kinds import parse_spec
 from command.checks import SettingsError
+from command.foreign import read_json
 from evaluate.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
 from train.dqn import champion
 from train.dqn.acting import build_network
@@ -127,7 +127,7 @@ def _results(path: Path, network: Path | None = None) -> dict[str, Any]:
     try:
         if network is not None and path.stat().st_mtime < network.stat().st_mtime:
             return {}
-        found = json.loads(path.read_text())
+        found = read_json(path.read_text())
     except (OSError, ValueError):
         return {}
     return {name: row for name, row in found.items() if "win_rate" in row} if isinstance(found, dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from cards.duplicate import Estimate
 from cards.errors import InputError
 from cards.kinds import curve_name
 from command.checks import SettingsError
+from command.foreign import read_json, read_yaml
 from evaluate.curves import Curve, read_curves
 from evaluate.reports.drawing import Numbers
 from train.run import checkpoint
@@ -64,7 +63,7 @@ class Run:
         """What results.json holds; nothing of a run that is not finished. Raises SettingsError for a damaged file."""
         path = self.folder / "results.json"
         try:
-            found = json.loads(path.read_text())
+            found = read_json(path.read_text())
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
@@ -136,11 +135,13 @@ def load_run(path: str | Path, key: str = "run") -> Run:
     folder = Path(path)
     file = folder / "config.yaml"
     try:
-        values = yaml.safe_load(file.read_text())
+        values = read_yaml(file.read_text())
     except OSError:
         what = "has no config.yaml" if folder.is_dir() else "is no folder"
         raise SettingsError(key, f"{folder} {what}", "name the folder of a run, as in runs/tressette/default") from None
-    except yaml.YAMLError:
+    except SettingsError as error:
+        raise SettingsError(key, InputError(file, error)) from None
+    except ValueError:
         values = None
     if not isinstance(values, dict):
         raise SettingsError(key, f"{file} holds no settings of a run")

@@ -10,6 +10,7 @@ from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
 from cards.game import Game
 from cards.kinds import parse_spec, same_spelling
 from command.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_one_of, check_range, require
+from command.game import NamesGame
 from evaluate.players import KINDS
 
 Pair = tuple[str, str]
@@ -21,7 +22,7 @@ AUTO, RAY = "auto", "ray"  # values of `processes` that are no numbers
 
 
 @dataclass
-class TournamentSettings:
+class TournamentSettings(NamesGame):
     """The settings of `python -m evaluate.tournament`; conf/tournament.yaml explains them."""
 
     game: dict[str, Any]

@@ -29,6 +29,7 @@ from train.run import segments
 from train.run.columns import Columns, Place, as_bytes, described, put, restored, taken_out
 from train.run.files import Hashing, header_bytes, on_disk
 from train.run.finite import not_finite
+from train.run.proportion import check_archive, check_state
 from train.run.segments import GrowingColumns, StoredSegments
 from train.run.snapshot import Snapshot
 
@@ -112,7 +113,9 @@ def _checked(path: Path, file: BufferedReader) -> bytes:
 def _loaded(path: Path, file: BufferedReader, magic: bytes, to_go_on: bool) -> dict[str, Any]:
     try:
         columns = _stored_columns(file, path.parent) if magic != MAGIC_1 else {}
+        check_archive(file, path.stat().st_size)
         state = torch.load(file, map_location="cpu", weights_only=True)
+        check_state(state)
         for place, each in columns.items():
             put(state, place, each)
     except OSError:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cards.files import replacing
 from cards.kinds import curve_name
+from command.visible import VisibleFormatter
 from train.run.board import Board
 
 SCALARS = (
@@ -142,7 +143,7 @@ def logged(folder: Path) -> Iterator[None]:
     """Append the run's log lines to train.log, and show warnings."""
     logger = logging.getLogger("train")
     file, screen = logging.FileHandler(folder / "train.log"), logging.StreamHandler()
-    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    file.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
     screen.setLevel(logging.WARNING)
     logger.setLevel(logging.INFO)
     for handler in (file, screen):

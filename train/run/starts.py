@@ -13,6 +13,7 @@ import torch
 
 from cards.files import write_atomic
 from command import __version__
+from command.foreign import read_json
 from train.run import resources
 
 FILE = "starts.json"
@@ -34,7 +35,7 @@ def add_start(folder: Path, learner: str) -> None:
 def read_starts(folder: Path) -> list[dict[str, Any]]:
     """The starts of a run, oldest first; none for a run of a version that wrote no such file, or a damaged one."""
     try:
-        found = json.loads((folder / FILE).read_text())
+        found = read_json((folder / FILE).read_text())
     except (OSError, ValueError):
         return []
     return [start for start in found if isinstance(start, dict)] if isinstance(found, list) else []

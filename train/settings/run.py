@@ -11,14 +11,14 @@ from typing import Any
 from cards.game import Game
 from cards.kinds import options_of_player
 from command.checks import MAX_SEED, SettingsError, check_not_negative, check_positive, check_range, require
-from command.game import load_configured_game
+from command.game import NamesGame, load_configured_game
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._=,+-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")
 
 
 @dataclass
-class RunSettings:
+class RunSettings(NamesGame):
     """The game, what learns it, and the folder of the run."""
 
     game: dict[str, Any]

@@ -11,7 +11,6 @@ from typing import Any
 
 import yaml
 from optuna.trial import FrozenTrial, TrialState
-from rich.markup import escape
 from rich.table import Table
 
 from cards.duplicate import decimals
@@ -126,7 +125,7 @@ def _table(study: Study, trials: Sequence[FrozenTrial]) -> Table:
         state = _STATES[trial.state]
         why = f": {trial.user_attrs[WHY]}" if WHY in trial.user_attrs else ""
         cells = (values.get(key, "") for key in keys)
-        table.add_row(f"{trial.number:03d}", _text(trial), *(escape(each) for each in cells), escape(state + why))
+        table.add_row(f"{trial.number:03d}", _text(trial), *cells, state + why)
     return table
 
 
