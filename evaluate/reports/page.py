@@ -112,8 +112,9 @@ def _block_lines(block: Text | Table | Figure) -> Iterator[str]:
 def markdown_table(table: Table) -> str:
     """A table as Markdown; `|` in a cell is escaped, and so is what would load something."""
     rule = ["---" if column in table.left else "---:" for column in range(len(table.columns))]
-    rows = [table.columns, rule, *table.rows]
-    return "\n".join(
-        "| " + " | ".join(literal(" ".join(cell.splitlines())).replace("|", "\\|") for cell in row) + " |"
-        for row in rows
-    )
+    columns, *rows = ([_as_cell(cell) for cell in row] for row in (table.columns, *table.rows))
+    return "\n".join(f"| {' | '.join(row)} |" for row in (columns, rule, *rows))
+
+
+def _as_cell(text: str) -> str:
+    return literal(" ".join(text.splitlines())).replace("|", "\\|")

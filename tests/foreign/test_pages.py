@@ -104,6 +104,7 @@ def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.Mon
         assert [url for url in foreign(markdown) if not url.startswith("figures/")] == []
 
 
+@pytest.mark.slow  # a whole report, with its drawings
 def test_results_and_starts_of_a_run_are_literal(trained_run: Any, tmp_path: Path) -> None:
     from evaluate.report import main
 
