@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cards.bits import unpack
 from cards.game import Game, States
 from command.checks import SettingsError
+from command.foreign import name_game
 from command.game import load_configured_game
 
 _SEEDS = 2**64
@@ -33,6 +34,7 @@ def load_game(name: str, **options: Any) -> Game:
     Traceback (most recent call last):
     command.checks.SettingsError: game.signal: tressette has no such option; it has accusi, first_leader, signals
     """
+    name_game(name)
     return load_configured_game({"name": name, **options})
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from command.checks import SettingsError
+from command.foreign import check_game, read_yaml
 from command.quoting import in_quotes
 
 _INTERRUPTED = 130
@@ -59,14 +59,19 @@ def load_run(folder: str | Path) -> Run:
     command.checks.SettingsError: runs/tressette/nowhere: no run is there; it has no config.yaml
     """
     path = Path(folder)
+    config = path / "config.yaml"
     try:
-        settings = yaml.safe_load((path / "config.yaml").read_text())
+        settings = read_yaml(config.read_text())
     except OSError:
         raise SettingsError(path, "no run is there; it has no config.yaml") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(path / "config.yaml", f"damaged ({str(error).splitlines()[0]})") from None
+    except ValueError as error:
+        raise SettingsError(config, f"damaged ({error})") from None
     if not isinstance(settings, dict) or not isinstance(settings.get("game"), dict):
-        raise SettingsError(path / "config.yaml", "not the settings of a run")
+        raise SettingsError(config, "not the settings of a run")
+    try:
+        check_game(str(settings["game"].get("name")))  # which the caller will load
+    except SettingsError as error:
+        raise SettingsError(config, error) from None
     from train.run.results import read_results
 
     return Run(path, settings, read_results(path) or {})

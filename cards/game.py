@@ -114,6 +114,8 @@ class Game:
         for key in options:
             if key not in known:
                 raise InputError(f"game.{key}", f"{self.name} has no such option", f"it has {', '.join(sorted(known))}")
+            if isinstance(options[key], list | dict):
+                raise InputError(f"game.{key}", "one value, not several")
         chosen = type(self.options)(**options)
         changed = dataclasses.replace(self, options=chosen, **(self.varying(chosen) if self.varying else {}))
         _ = changed.blank  # bad options are found here

@@ -23,6 +23,7 @@ from cards.numbering import Numbering, Policy
 from cards.play import Actions, Decisions
 
 _FORMAT = 1
+_HEADERS = 1 << 16  # bytes, of the parts of a file: names, types, shapes
 _WHERE_FROM = "python -m train algo=batch_q_learning writes such files"
 
 
@@ -118,6 +119,7 @@ def _read_text(path: Path, numbering: Numbering) -> tuple[NDArray[np.int64], NDA
 def _read_compact(path: Path, game: Game) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     size = numbering_of(game).legal.size
     try:
+        _check_size(path, size)
         with np.load(path, allow_pickle=False) as file:
             kind, name = int(file["format"]), str(file["game"])
             states, actions = np.cumsum(file["gaps"], dtype=np.int64), file["actions"].astype(np.int64)
@@ -128,6 +130,13 @@ def _read_compact(path: Path, game: Game) -> tuple[NDArray[np.int64], NDArray[np
     if states.ndim != 1 or states.shape != actions.shape or ((states < 0) | (states >= size)).any():
         raise PolicyFileError(path, f"damaged, it holds states that {game.name} does not have")
     return states, actions
+
+
+def _check_size(path: Path, states: int) -> None:
+    """Raise ValueError for an archive that unpacks to more than two numbers for each state."""
+    with zipfile.ZipFile(path) as archive:
+        if sum(each.file_size for each in archive.infolist()) > 16 * states + _HEADERS:
+            raise ValueError(f"more than the {states:,} states of the game")
 
 
 def _check_legal(path: Path, numbering: Numbering, states: NDArray[np.int64], actions: NDArray[np.int64]) -> None:

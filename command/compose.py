@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +16,8 @@ import yaml
 
 from command.as_hydra import refuse_what_has_no_effect
 from command.checks import SettingsError, require
+from command.foreign import check_values, name_game
+from command.game import load_configured_game
 from command.quoting import quoted
 from command.renamed import refuse_old_spellings
 from command.space import Choice, Dimension, Interval
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 _INSTALLED = Path(__file__).resolve().parent / "conf"  # where a wheel puts it
 CONF = _INSTALLED if _INSTALLED.is_dir() else _INSTALLED.parent.parent / "conf"
+_GAME = "game="
 T = TypeVar("T")
 
 
@@ -34,8 +37,17 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
     _refuse(overrides)
+    own = {field.name for field in fields(schema)}  # type: ignore[arg-type]
+    named = [each for each in overrides if "game" not in own and each.startswith(_GAME)]
+    for each in named:  # by a command that has no settings of a game: files that it reads may be of this one
+        name_game(each.removeprefix(_GAME))
+        load_configured_game({"name": each.removeprefix(_GAME)})
+    overrides = [each for each in overrides if each not in named]
     with _refused_by_name(overrides):
-        return settings_from_dict(schema, _composed(config_name, overrides))
+        composed = _composed(config_name, overrides)
+        if "game" in own:
+            name_game(str((composed.get("game") or {}).get("name")))
+        return _settings(schema, composed)
 
 
 def chosen_algo(overrides: list[str]) -> str:
@@ -180,7 +192,12 @@ def _one_line(error: Exception) -> SettingsError:
 
 
 def settings_from_dict(schema: type[T], values: Any) -> T:
-    """The same settings from dictionaries, as Hydra or a checkpoint holds them. Raises SettingsError."""
+    """The same settings from dictionaries, as a checkpoint holds them; no value is another's. Raises SettingsError."""
+    check_values(values)
+    return _settings(schema, values)
+
+
+def _settings(schema: type[T], values: Any) -> T:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 

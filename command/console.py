@@ -7,18 +7,23 @@ import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 def result_console() -> Console:
-    """Standard output; where it is no terminal, wide enough for our tables. Brackets in text, as of paths, are text."""
-    from rich.console import Console  # where there is something to show
+    """Standard output; where it is no terminal, wide enough for our tables."""
+    console = plain_console()
+    return console if console.is_terminal else plain_console(width=120)
 
-    console = Console(markup=False)
-    return console if console.is_terminal else Console(width=120, markup=False)
+
+def plain_console(**options: Any) -> Console:
+    """A console with these options of Rich's; see `PlainConsole`."""
+    from command.plain import PlainConsole  # where there is something to show
+
+    return PlainConsole(**options)
 
 
 @contextmanager

@@ -8,12 +8,28 @@ from typing import Any
 
 from cards.game import Game, load_game
 from command.checks import SettingsError, check_one_of
+from command.foreign import check_game, name_game
+
+
+class NamesGame:
+    """Settings with the group `game`. They name it in the process that they are sent to, as they do in this one."""
+
+    game: dict[str, Any]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        name_game(str(self.game.get("name")))  # no file is read as a pickle
 
 
 def load_configured_game(settings: dict[str, Any]) -> Game:
-    """The game of the group `game`, with its rule options. Raises SettingsError for an unknown game or option."""
+    """The game of the group `game`, with its rule options. Raises SettingsError for an unknown game or option.
+
+    The settings may come out of a file: nothing is imported for a game that a file may not name, see `check_game`.
+    """
+    name = str(settings.get("name"))
+    check_game(name)
     try:
-        game = load_game(str(settings.get("name")), {k: v for k, v in settings.items() if k not in ("name", "reward")})
+        game = load_game(name, {k: v for k, v in settings.items() if k not in ("name", "reward")})
     except ValueError as error:
         raise SettingsError.of(error, "game") from None
     if "reward" in settings:

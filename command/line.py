@@ -14,6 +14,7 @@ from command.as_hydra import add_flags, refuse_flags, search_path, with_values
 from command.compose import CONF, T, as_yaml, compose, show
 from command.console import is_gone, open_standard_files, to_nowhere
 from command.errors import UserError
+from command.visible import one_line, visible_output
 
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
 
@@ -137,6 +138,11 @@ def failure_of(error: UserError | OSError | MemoryError) -> tuple[str, int]:
 def run_command(command: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
     """Run a command; whatever a user can cause becomes one line and an exit code that is not 0."""
     open_standard_files()
+    with visible_output():
+        return _run(command, arguments)
+
+
+def _run(command: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
     try:
         code = command(arguments)
         sys.stdout.flush()
@@ -145,8 +151,8 @@ def run_command(command: Callable[[Sequence[str]], int], arguments: Sequence[str
         if isinstance(error, BrokenPipeError) and _output_is_gone():
             return _BROKEN_PIPE
         message, code = failure_of(error)
-        print(f"error: {message}", file=sys.stderr)
-        return code
+        message = f"error: {message}"
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        message, code = "interrupted", 130
+    print(one_line(message), file=sys.stderr)
+    return code

@@ -9,6 +9,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from command.console import plain_console
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -32,9 +34,7 @@ def _terminal() -> Console | None:
         is_terminal = is_terminal or sys.stderr.isatty()
     if not is_terminal:
         return None
-    from rich.console import Console
-
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     return console if console.is_terminal else None
 
 

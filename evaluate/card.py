@@ -8,6 +8,8 @@ from pathlib import Path
 
 from cards.duplicate import Duel, decimals, meaning_of_won
 from cards.game import Game
+from command.visible import one_line
+from evaluate.markdown import code, literal
 from train.dqn.champion import Champion
 
 _UNKNOWN = "not known"
@@ -32,7 +34,7 @@ def _lines(found: Champion, file: Path, game: Game, duels: Mapping[str, Duel], c
         places = decimals(more.half_width)
         interval = f"{100 * won.low:.1f} to {won.high:.1%}"
         margin = f"{more.mean:+.{places}f} | ± {more.half_width:.{places}f}"
-        yield f"| `{name}` | {duel.wins.size:,} | {won.mean:.1%} | {interval} | {margin} |"
+        yield f"| {code(name)} | {duel.wins.size:,} | {won.mean:.1%} | {interval} | {margin} |"
     yield from ("", f"Duplicate deals, single games; {meaning_of_won(game)}. Measured by", "", "```", command, "```")
     yield from ("", "## Limits", "", *limits(found, game))
 
@@ -46,11 +48,11 @@ def facts(found: Champion, file: Path, game: Game) -> Iterator[str]:
     shape = f"hidden layers {list(found.settings.network.hidden)}"
     rows = {
         "game": f"{game.name}: {options}",
-        "reward learned": about.get("reward") or _UNKNOWN,
+        "reward learned": literal(about.get("reward") or _UNKNOWN),
         "network": shape if networks == 1 else f"{networks} networks, one of which is drawn for each game; {shape}",
-        "file": f"`{file.name}`, {file.stat().st_size / 1e6:.2f} MB, of busso {found.version}",
-        "command": f"`{about['command']}`" if about.get("command") else _UNKNOWN,
-        "commit": about.get("commit") or _UNKNOWN,
+        "file": f"`{file.name}`, {file.stat().st_size / 1e6:.2f} MB, of busso {literal(found.version)}",
+        "command": code(about["command"]) if about.get("command") else _UNKNOWN,
+        "commit": literal(about.get("commit") or _UNKNOWN),
         "decisions": ", ".join(f"{count:,}" for count in decisions) or _UNKNOWN,
         "hours": f"{about['hours']:g}" if about.get("hours") is not None else _UNKNOWN,
     }
@@ -67,7 +69,7 @@ def limits(found: Champion, game: Game) -> Iterator[str]:
     if len(found.networks) > 1:
         yield "* Who knows that several networks take turns, game by game, may learn in a game which one plays."
     if found.about.get("limits"):
-        yield f"* {found.about['limits']}"
+        yield f"* {literal(one_line(found.about['limits']))}"
 
 
 def _written(value: object) -> str:

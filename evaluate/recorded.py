@@ -13,6 +13,7 @@ from cards.game import Game, States, load_game
 from cards.hand import Hand, Move
 from cards.records import field
 from cards.splitmix import stream
+from command.visible import one_line
 from evaluate.replay import replay_records
 
 _ONLY_SEAT = 0
@@ -71,7 +72,7 @@ def recorded_hands(path: Path) -> Iterator[Recorded | Damaged]:
     for record, result in replay_records(path):
         line = result["line"]
         if isinstance(record, ValueError) or "error" in result:
-            yield Damaged(line, result["error"])
+            yield Damaged(line, one_line(result["error"]))
             continue
         name = str(field(record, "game"))
         if name in _HANDS:
@@ -81,7 +82,7 @@ def recorded_hands(path: Path) -> Iterator[Recorded | Damaged]:
 
 
 def _numbered(line: int, record: dict[str, Any], result: dict[str, Any], hands: list[Hand]) -> list[Recorded]:
-    names = tuple(record.get("names", ()))
+    names = tuple(map(one_line, record.get("names", ())))  # as they are shown, everywhere
     if "match" in record:
         before, after = tuple(record["score"]), tuple(result["score"])
         return [Recorded(hands[0], line, 1, 1, record["to"], before, after, names)]

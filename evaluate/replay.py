@@ -1,5 +1,6 @@
 """`python -m evaluate.replay FILE`: play recorded games through the engine, one JSON line out for each record.
 
+A game from elsewhere, which records may not name by themselves, is named after the file: `FILE game=NAME`.
 A record that breaks a rule or is malformed gets a line with its error, and the rest goes on. Hands of a match are
 checked against those before them: who leads, the score, and that nobody plays on after the end. Exit code: 0 when
 every record could be played, 1 when one could not, 2 when the file could not be read.
@@ -14,13 +15,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.errors import InputError
-from cards.game import Game, UnknownGameError, load_game
+from cards.game import Game
 from cards.records import check_names, field, read_records
+from command.checks import SettingsError
+from command.foreign import name_game
+from command.game import load_configured_game
 from command.line import example_text
 from command.progress import Progress
 
@@ -70,21 +73,11 @@ def _game(name: object) -> Game:
 
 @cache
 def _game_named(name: str) -> Game:
-    # A record is data from anywhere, so nothing is imported for it but a package that is laid out as a game.
-    if not _is_laid_out_as_game(name):
-        raise InputError("game", f"there is no game {name!r}")
     try:
-        return load_game(name)
-    except UnknownGameError:
-        raise InputError("game", f"there is no game {name!r}") from None
-
-
-def _is_laid_out_as_game(name: str) -> bool:
-    if not name.isidentifier() or name.startswith("__"):
-        return False
-    spec = find_spec(name)
-    folders = spec.submodule_search_locations if spec else None
-    return any((Path(folder) / "rules.py").is_file() for folder in folders or ())
+        return load_configured_game({"name": name})
+    except SettingsError as error:
+        problem = error.problem if error.hint else f"there is no game {name!r}"
+        raise InputError("game", problem, error.hint) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -96,7 +89,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="records, one JSON object a line")
-    path = parser.parse_args(arguments).file
+    parser.add_argument("game", nargs="?", metavar="game=NAME", help="a game from elsewhere, which records may name")
+    found = parser.parse_args(arguments)
+    path, game = found.file, found.game
+    if game is not None:
+        if not game.startswith("game="):
+            parser.error(f"one file, and perhaps game=NAME, not {game!r}")
+        name_game(game.removeprefix("game="))
     try:
         return _print_results(path)
     except BrokenPipeError:

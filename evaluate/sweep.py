@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cards.duplicate import Estimate, decimals, share_text
 from command.checks import SettingsError
-from command.console import result_console
+from command.console import plain_console, result_console
 from command.line import asks_for_help, run_command
 from train.run.results import INTERVAL, read_results
 from train.settings.algorithms import AnyRunSettings, settings_of
@@ -73,9 +73,7 @@ def _main(arguments: Sequence[str]) -> int:
     result_console().print(_table(cells))
     for note in notes:
         result_console().print(note, highlight=False)
-    from rich.console import Console
-
-    Console(stderr=True, markup=False).print(f"written to {path}.md and .csv", highlight=False)
+    plain_console(stderr=True).print(f"written to {path}.md and .csv", highlight=False)
     return 0
 
 

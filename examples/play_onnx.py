@@ -10,9 +10,9 @@ import numpy as np
 import onnxruntime
 
 from cards.duplicate import duel
-from cards.game import load_game
 from cards.play import named_player
 from cards.splitmix import stream
+from command.game import load_configured_game
 
 
 class OnnxPlayer:
@@ -36,6 +36,6 @@ session = onnxruntime.InferenceSession(path)
 about = json.loads(session.get_modelmeta().custom_metadata_map["busso"])
 if about["observation"]["form"] != "packed" or about["networks"] > 1:
     sys.exit(f"{path}: this example plays one network with input=packed; export it so")
-game = load_game(about["game"]["name"], about["game"]["options"])
+game = load_configured_game({**about["game"]["options"], "name": about["game"]["name"]})
 result = duel(game, OnnxPlayer(session), named_player(game, opponent), stream(1, "example", 0, 512))
 print(f"{game.name}: won {result.win_rate} of 1,024 games against {opponent}, {result.points} {game.unit} more a game")

@@ -71,8 +71,8 @@ def _sit_down(settings: PlaySettings, given: set[str]) -> int:
 
     language = Language(settings.lang)
     for stream in (sys.stdin, sys.stdout):  # a terminal may know fewer letters than are said at the table
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="replace")
     session = open_session(settings, given, lambda game, seed: _welcome(language, game, seed))
     lines = sys.stdin or io.StringIO()  # None where it is closed
     return PlainTable(session, language, settings.games, lines, sys.stdout).run()

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from command.visible import visible
+
 _FOLDER = Path(__file__).parent / "texts"
 LANGUAGES = tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
 
@@ -50,7 +52,7 @@ class Language:
             return self.render(value)
         if isinstance(value, tuple | list):
             return ", ".join(self._text(each) for each in value)
-        return str(value)
+        return visible(str(value))  # it may be out of a file
 
 
 @cache

@@ -16,6 +16,7 @@ from cards.duplicate import decimals, meaning_of_won
 from command.checks import SettingsError
 from evaluate.card import facts, limits
 from evaluate.export.source import Source
+from evaluate.markdown import code, literal
 from train.run.results import INTERVAL
 
 FILE = "README.md"
@@ -75,7 +76,7 @@ def _rounded(value: float) -> float:
 
 def _lines(source: Source, file: Path, layout: str, use: str) -> Iterator[str]:
     game = source.game
-    yield f"# {source.title}"
+    yield f"# {literal(source.title)}"
     yield ""
     yield f"A network that plays {game.name}, learned by deep Q-learning with busso: from what a seat sees to a value"
     yield f"for each of {game.actions} actions."
@@ -100,5 +101,5 @@ def _results(source: Source) -> Iterator[str]:
         half = found[unit][1]
         places = decimals(half)
         share = f"{found['win_rate'][0]:.1%} | {100 * low:.1f} to {high:.1%}"
-        yield f"| `{name}` | {found['deals']:,} | {share} | {points['value']:+.{places}f} | ± {half:.{places}f} |"
+        yield f"| {code(name)} | {found['deals']:,} | {share} | {points['value']:+.{places}f} | ± {half:.{places}f} |"
     yield from ("", f"Duplicate deals, single games; {meaning_of_won(source.game)}.")

@@ -47,6 +47,7 @@ _RC: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 8,
     "lines.linewidth": 1.6,
+    "text.parse_math": False,  # a name may have two $
 }
 _OWN_COLOURS = """<style>
 svg { --grid: #d5dade; color: #1d2329; }

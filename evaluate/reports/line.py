@@ -10,6 +10,7 @@ from typing import Any
 
 from command.as_hydra import with_values
 from command.checks import SettingsError
+from command.console import plain_console
 
 
 def with_runs(arguments: Sequence[str]) -> list[str]:
@@ -49,9 +50,7 @@ def runs_of(setting: object) -> list[str]:
 @contextmanager
 def telling(what: str) -> Iterator[Callable[[str], None]]:
     """Somewhere to say what is being done: one line that changes on a terminal, a line each elsewhere."""
-    from rich.console import Console  # when there is something to tell
-
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     if not console.is_terminal:
         yield lambda text: print(f"{what}: {text}", file=sys.stderr, flush=True)
         return

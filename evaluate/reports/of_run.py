@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cards.game import Game
 from command.errors import UserError
+from evaluate.markdown import code
 from evaluate.reports import calibration, choices, endgame, exact, played, tressette_play
 from evaluate.reports.content import Report, Section, Text
 from evaluate.reports.observing import Watched, load_agent, watch_games
@@ -50,9 +51,9 @@ def report_of(run: Run, seeds: Sequence[Run], wanted: Wanted, say: Say) -> Repor
 
 
 def _lead(run: Run, seeds: Sequence[Run]) -> str:
-    text = f"The run in `{run.folder}`"
+    text = f"The run in {code(run.folder)}"
     if seeds:
-        text += " with " + ", ".join(f"`{other.name}`" for other in seeds) + ", which differ from it in the seed alone"
+        text += " with " + ", ".join(code(other.name) for other in seeds) + ", which differ from it in the seed alone"
     return text + "."
 
 
@@ -68,7 +69,7 @@ def _playing(run: Run, wanted: Wanted, say: Say) -> list[Section]:
             return found  # of tables that only say what a policy is worth, nobody plays
         agent = load_agent(run)
     except UserError as error:
-        return [Section("How it plays", [Text(f"No games were played: {error}.")])]
+        return [Section("How it plays", [Text(f"No games were played: {code(error)}.")])]
     with Solver() if agent.game.name == "tressette" else nullcontext() as solver:
         say(f"playing {wanted.games:,} games")
         watched = watch_games(agent, wanted.games, wanted.seed)

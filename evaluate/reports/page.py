@@ -13,13 +13,15 @@ from markupsafe import Markup, escape
 from cards.files import write_atomic
 from command import __version__
 from command.checks import SettingsError
+from command.visible import visible
+from evaluate.markdown import literal
 from evaluate.reports.content import Figure, Report, Table, Text
 from evaluate.reports.drawing import as_file
 
 PAGE, MARKDOWN, FIGURES = "report.html", "report.md", "figures"
 _TEMPLATE = "page.html.j2"
 _NAME = re.compile(r"`([^`]+)`")
-_PROSE = MarkdownIt("commonmark", {"html": False})
+_PROSE = MarkdownIt("commonmark", {"html": False}).disable(["image", "link", "autolink"])
 
 
 def write(report: Report, folder: Path) -> Path:
@@ -52,7 +54,7 @@ def to_html(report: Report) -> str:
     )
     environment.filters |= {"prose": _prose, "cell": _cell, "anchor": anchor, "drawing": Markup}
     environment.tests |= {name: _is_a(kind) for name, kind in _KINDS.items()}
-    return environment.get_template(_TEMPLATE).render(report=report, version=__version__)
+    return visible(environment.get_template(_TEMPLATE).render(report=report, version=__version__))
 
 
 _KINDS = {"text": Text, "table": Table, "figure": Figure}
@@ -85,30 +87,34 @@ def to_markdown(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    yield f"# {report.title}"
-    yield report.lead
+    yield f"# {literal(report.title)}"
+    yield literal(report.lead)
     if report.facts:
         yield markdown_table(Table(("", ""), list(report.facts.items()), left=(0, 1)))
     for section in report.sections:
-        yield f"## {section.title}"
+        yield f"## {literal(section.title)}"
         for block in section.blocks:
             yield from _block_lines(block)
 
 
 def _block_lines(block: Text | Table | Figure) -> Iterator[str]:
     if isinstance(block, Text):
-        yield block.markdown.strip()
+        yield literal(block.markdown.strip())
         return
     if isinstance(block, Figure):
-        yield f"![{block.says}]({FIGURES}/{block.name}.svg)"
+        yield f"![{literal(block.says)}]({FIGURES}/{block.name}.svg)"
     else:
         yield markdown_table(block)
     if block.caption:
-        yield f"*{block.caption}*"
+        yield f"*{literal(block.caption)}*"
 
 
 def markdown_table(table: Table) -> str:
-    """A table as Markdown; `|` in a cell is escaped."""
+    """A table as Markdown; `|` in a cell is escaped, and so is what would load something."""
     rule = ["---" if column in table.left else "---:" for column in range(len(table.columns))]
-    rows = [table.columns, rule, *table.rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    columns, *rows = ([_as_cell(cell) for cell in row] for row in (table.columns, *table.rows))
+    return "\n".join(f"| {' | '.join(row)} |" for row in (columns, rule, *rows))
+
+
+def _as_cell(text: str) -> str:
+    return literal(" ".join(text.splitlines())).replace("|", "\\|")

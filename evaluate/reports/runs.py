@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from cards.duplicate import Estimate
 from cards.errors import InputError
 from cards.kinds import curve_name
 from command.checks import SettingsError
+from command.foreign import read_yaml
 from evaluate.curves import read_curves
 from evaluate.reports.drawing import Numbers
 from train.run import checkpoint
@@ -130,11 +130,13 @@ def load_run(path: str | Path, key: str = "run") -> Run:
     folder = Path(path)
     file = folder / "config.yaml"
     try:
-        values = yaml.safe_load(file.read_text())
+        values = read_yaml(file.read_text())
     except OSError:
         what = "has no config.yaml" if folder.is_dir() else "is no folder"
         raise SettingsError(key, f"{folder} {what}", "name the folder of a run, as in runs/tressette/default") from None
-    except yaml.YAMLError:
+    except SettingsError as error:
+        raise SettingsError(key, InputError(file, error)) from None
+    except ValueError:
         values = None
     if not isinstance(values, dict):
         raise SettingsError(key, f"{file} holds no settings of a run")

@@ -9,6 +9,7 @@ import numpy as np
 
 from cards.duplicate import decimals, share_text
 from command.checks import SettingsError
+from evaluate.markdown import code
 from evaluate.reports.content import Block, Figure, Section, Table, Text
 from evaluate.reports.drawing import Line, Panel, draw_panels
 from evaluate.reports.runs import (
@@ -94,7 +95,7 @@ def origin_section(run: Run) -> Section:
     if not run.starts:
         text = "The run was made by a version that did not write down its commit and hardware."
         if said := _first_line_of_log(run):
-            text += f" Its log says: `{said}`."
+            text += f" Its log says: {code(said)}."
         return Section("Program and machine", [Text(text)])
     rows = [(*_of_start(start), str(start.get("learner", ""))) for start in _distinct(run.starts)]
     columns = ("started", "busso", "commit", "CPU", "CPUs", "memory", "GPUs", "what learns")
@@ -159,7 +160,7 @@ def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
     try:
         measured = stages.measure(settings, _MEASURE_SECONDS)
     except (SettingsError, RuntimeError, MemoryError) as error:
-        yield Text(f"What limits it could not be measured here: {str(error).splitlines()[0]}")
+        yield Text(f"What limits it could not be measured here: {code(error)}")
         return
     found, each = measured.predict(), measured.stages()
     here = this_hardware()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
+from command.visible import visible
 from evaluate.recorded import Damaged
 from evaluate.review.grading import BLUNDER, GRADES, MISTAKE
 from evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
@@ -15,6 +19,9 @@ from evaluate.review.settings import MISTAKES, SUMMARY
 from evaluate.review.text import cost_text, heading, method, value_text
 
 _TEMPLATE = Path(__file__).with_name("page.html.j2")
+_OPENS = """
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+"""
 _SUITS = {"D": "denari", "C": "coppe", "S": "spade", "B": "bastoni"}
 
 
@@ -22,8 +29,10 @@ def page(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str, titl
     """The page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     hands = [each for each in reviewed if isinstance(each, ReviewedHand)]
-    return environment.from_string(_TEMPLATE.read_text()).render(
+    found = environment.from_string(_TEMPLATE.read_text()).render(
         title=title,
+        script=Markup(_OPENS),
+        script_hash=base64.b64encode(hashlib.sha256(_OPENS.encode()).digest()).decode(),
         grades=GRADES,
         summary=summary,
         hands=hands if show != SUMMARY else [],
@@ -36,6 +45,7 @@ def page(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str, titl
         share=_share,
         suit_of=_suit_of,
     )
+    return visible(found)
 
 
 def _shown(show: str, reviewed: ReviewedHand) -> list[Decision]:

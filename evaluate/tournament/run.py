@@ -11,7 +11,7 @@ from typing import Any
 
 from cards.game import Game
 from command import __version__
-from command.console import result_console
+from command.console import plain_console, result_console
 from command.progress import Progress
 from evaluate.tournament import report
 from evaluate.tournament.crews import Alone, Crew, Growing, OnRay, Processes
@@ -63,9 +63,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
 
 
 def _say(line: str) -> None:
-    from rich.console import Console  # which nothing before the results waits for
-
-    Console(stderr=True, markup=False).print(line, highlight=False)
+    plain_console(stderr=True).print(line, highlight=False)
 
 
 def about(settings: TournamentSettings, game: Game) -> dict[str, Any]:

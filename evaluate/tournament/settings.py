@@ -20,6 +20,7 @@ from command.checks import (
     check_one_of,
     require,
 )
+from command.game import NamesGame
 from evaluate.players import KINDS
 
 Pair = tuple[str, str]
@@ -31,7 +32,7 @@ AUTO, RAY = "auto", "ray"  # values of `processes` that are no numbers
 
 
 @dataclass
-class TournamentSettings:
+class TournamentSettings(NamesGame):
     """The settings of `python -m evaluate.tournament`; conf/tournament.yaml explains them."""
 
     game: dict[str, Any]

@@ -11,6 +11,7 @@ from textual.screen import Screen
 from textual.widgets import RichLog, Static
 
 from cards.hand import Move
+from command.visible import visible
 from evaluate.review.advisers import Worth
 from play.app.actions import ActionBar
 from play.app.keys import Key, KeyBar
@@ -129,11 +130,11 @@ class TableFace(Screen[str]):
 
     def complain(self, line: str) -> None:
         """Say why something cannot be done."""
-        self.app.notify(line, severity="warning", markup=False)
+        self.app.notify(visible(line), severity="warning", markup=False)
 
     def warn(self, line: str) -> None:
         """Say what went wrong with files: it takes more than one line, and is no answer to what was played."""
-        self.app.notify(line, severity="warning", timeout=10, markup=False)
+        self.app.notify(visible(line), severity="warning", timeout=10, markup=False)
 
     def refresh_table(self) -> None:
         """Show everything as it is now."""

@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from command.visible import visible
 from play.language import Language
 from play.players import HUMAN
 
@@ -30,7 +31,7 @@ class SavesList(OptionList):
         if not tables:
             self.add_option(Option(Content(self._language.say("menu.no_saved")), disabled=True))
             return
-        self.add_options(Option(Content("\n").join(map(Content, self._described(table)))) for table in tables)
+        self.add_options(Option(Content("\n".join(map(visible, self._described(table))))) for table in tables)
         self.highlighted = min(place, len(tables) - 1)
 
     def _described(self, table: SavedTable) -> list[str]:

@@ -40,7 +40,7 @@ _FONT_SIZES = range(6, 73)
 _HEADERS = {
     # Nothing comes from elsewhere, nothing goes elsewhere, and no other page shows this one.
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "frame-ancestors 'none'",
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from command import foreign
 from evaluate.replay import LONGEST_ERROR, main, replay_file
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +63,7 @@ def test_without_a_file_the_usage_is_shown(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit) as stop:
         main([])
     assert stop.value.code == 2
-    assert "usage: python -m evaluate.replay [-h] FILE" in capsys.readouterr().err
+    assert "usage: python -m evaluate.replay [-h] FILE [game=NAME]" in capsys.readouterr().err
 
 
 def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
@@ -105,6 +106,7 @@ def test_a_new_game_is_a_new_package(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (tmp_path / name / "__init__.py").write_text(code)
         (tmp_path / name / "rules.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(foreign, "_named", {"new_game", "no_game"})
     played = {"hands": [0b000111, 0b111000], "actions": [0, 3, 1, 4, 2, 5]}
     assert results(tmp_path, {"game": "new_game", **played}, {"game": "no_game"}) == [
         {"line": 1, "points": [0, 3]},

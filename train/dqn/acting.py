@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
 import torch
 
 from cards.game import Game
@@ -9,6 +13,7 @@ from train.dqn import first_layer
 from train.dqn.network import QNetwork
 from train.dqn.precision import player_format
 from train.dqn.symmetric_network import SymmetricNetwork
+from train.run.checkpoint import CheckpointError
 from train.settings.dqn import TrainSettings
 
 
@@ -21,6 +26,20 @@ def build_network(game: Game, settings: TrainSettings) -> QNetwork:
         if shape.symmetric and game.symmetry is not None:
             return SymmetricNetwork(game.symmetry.first(bits), game.actions, shape.hidden, shape.dueling)
         return QNetwork(bits, game.actions, shape.hidden, shape.dueling)
+
+
+def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
+    """Raise CheckpointError where the settings of a file mean a network that its weights are too few for.
+
+    Before it is built: two layers of 65,536 take 17 GB, however small the file.
+    """
+    hidden = settings.network.hidden
+    least = hidden[0] + hidden[-1] + sum(before * after for before, after in pairwise(hidden))
+    tensors = [each for each in weights.values() if isinstance(each, torch.Tensor)]
+    held = sum(each.numel() for each in tensors)
+    if least > held or len(hidden) > len(tensors):
+        problem = f"its settings mean a network of {least:,} weights and more, it holds {held:,}"
+        raise CheckpointError(path, problem)
 
 
 def acting_network(game: Game, settings: TrainSettings, device: torch.device, measured: bool = False) -> QNetwork:

@@ -21,7 +21,8 @@ from torch import Tensor
 
 from cards.files import write_atomic
 from command import __version__
-from command.checks import SettingsError
+from command.foreign import read_json
+from train.dqn.acting import check_size
 from train.run.checkpoint import CheckpointError
 from train.run.finite import not_finite
 from train.settings.dqn import TrainSettings
@@ -73,7 +74,7 @@ def read(path: Path) -> Champion:
     """What the file holds. Raises CheckpointError, one line, when it is missing, damaged or of something else."""
     try:
         with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {})[_KEY])
+            header = read_json((file.metadata() or {})[_KEY])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
         if header["format"] != _FORMAT:
             problem = f"its format is {header['format']}, of a newer busso; this one reads {_FORMAT}"
@@ -84,18 +85,31 @@ def read(path: Path) -> Champion:
             TrainSettings, header["settings"] | {"behaviour": _SELF_PLAY, "device": "cpu"}
         )
         networks = _by_network(tensors)
+        _check_about(header)
     except OSError as error:
         raise CheckpointError(path, f"cannot be read ({error.strerror or error})") from None
     except SafetensorError as error:
         raise CheckpointError(path, f"damaged, or not in the format safetensors ({_line(error)})") from None
-    except (KeyError, TypeError, ValueError, SettingsError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         if isinstance(error, CheckpointError):
             raise
         raise CheckpointError(path, f"holds no network of busso ({_line(error)})") from None
     bad = not_finite(networks)
     if not networks or bad is not None:
         raise CheckpointError(path, f"{bad} is not finite" if bad else "holds no weights")
+    for weights in networks:
+        check_size(settings, weights, path)
     return Champion(settings, networks, header["about"], header["version"])
+
+
+def _check_about(header: Mapping[str, Any]) -> None:
+    """Raise ValueError unless what the file says of itself can be written into a card."""
+    about = header["about"]
+    numbers = [*(about.get("decisions") or []), about.get("hours") or 0]
+    texts = [header["version"], *(about.get(key) or "" for key in ("command", "commit", "limits", "reward"))]
+    plain = all(isinstance(text, str) for text in texts)
+    if not plain or not all(isinstance(number, int | float) for number in numbers):
+        raise ValueError("what it says of how it came about is none of that")
 
 
 def _by_network(tensors: Mapping[str, Tensor]) -> list[Weights]:

@@ -21,7 +21,7 @@ from cards.play import Player, named_player
 from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from command.checks import SettingsError
 from train.dqn import champion
-from train.dqn.acting import acting_network
+from train.dqn.acting import acting_network, check_size
 from train.dqn.mixture import MixturePlayer
 from train.dqn.named import TABLES, file_in, file_of, fingerprint, needs_file
 from train.dqn.network import NetworkPlayer
@@ -99,6 +99,7 @@ def load_network(
     if keys := other_keys(TrainSettings, state["settings"]):
         log.info("%s: %s", path, keys)
     check_game(game, settings, path, key)
+    check_size(settings, weights, path)
     if older:
         settings.network.inputs = _inputs_of_older(game, settings, rows, path)
     return _network_player(game, settings, weights, path, device), settings

@@ -36,6 +36,7 @@ from train.run import segments
 from train.run.columns import Columns, Place, as_bytes, described, put, restored, taken_out
 from train.run.files import Hashing, NewerFormatError, header_bytes, on_disk, refuse_newer
 from train.run.finite import not_finite
+from train.run.proportion import check_archive, check_state
 from train.run.reading import is_missing, names_in, patiently
 from train.run.segments import GrowingColumns, StoredSegments
 from train.run.signals import EXIT_REQUEUE
@@ -160,7 +161,9 @@ def _loaded(path: Path, file: BufferedReader, magic: bytes, to_go_on: bool) -> d
     try:
         columns = _stored_columns(file, path.parent) if magic != MAGIC_1 else {}
         rest = io.BytesIO(file.read())  # torch makes another error of one that comes while it reads
+        check_archive(rest, rest.getbuffer().nbytes)
         state = torch.load(rest, map_location="cpu", weights_only=True)
+        check_state(state)
         for place, each in columns.items():
             put(state, place, each)
     except (OSError, MemoryError):

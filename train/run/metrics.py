@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cards.files import rename_aside, replacing
 from cards.kinds import curve_name
+from command.visible import VisibleFormatter
 from train.run import checkpoint
 from train.run.board import Board
 from train.run.curves import FILE
@@ -201,7 +202,7 @@ def logged(folder: Path) -> Iterator[None]:
     logger = logging.getLogger("train")
     file = RotatingFileHandler(folder / "train.log", maxBytes=LOG_BYTES, backupCount=1)
     screen = logging.StreamHandler()
-    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    file.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
     screen.setLevel(logging.WARNING)
     logger.setLevel(logging.INFO)
     for handler in (file, screen):

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from cards.duplicate import Duel, decimals
+from command.console import plain_console
 from command.progress import time_left
 
 log = logging.getLogger("train")
@@ -43,7 +44,7 @@ class Display:
     """Shows a run's status. Use as a context."""
 
     def __init__(self, title: str) -> None:
-        self._console = Console(stderr=True, markup=False)  # brackets of paths are no markup
+        self._console = plain_console(stderr=True)
         self._title = title
         self._newest: tuple[str, str] | None = None  # of what is looked at now and then
         self._last_line = time.monotonic()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cards.duplicate import Duel
 from cards.files import rename_aside, write_atomic
 from command.checks import SettingsError
+from command.foreign import read_json
 
 if TYPE_CHECKING:
     from train.run.folder import RunFolder
@@ -108,7 +109,7 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
     """What the file says of its run, None in one of older versions, and the results; None without a file."""
     path = folder / FILE
     try:
-        results = json.loads(path.read_text())
+        results = read_json(path.read_text())
         about = results.pop(_ABOUT, None)
         whole = about is None or about.keys() >= {"id", "checkpoint", "env_steps"}
     except FileNotFoundError:

@@ -15,6 +15,7 @@ import torch
 
 from cards.files import write_atomic
 from command import __version__
+from command.foreign import read_json
 from train.run import resources
 from train.run.reading import patiently
 
@@ -57,7 +58,7 @@ def read_starts(folder: Path) -> list[dict[str, Any]]:
 
 def _read(path: Path) -> list[dict[str, Any]]:
     try:
-        found = json.loads(path.read_text())
+        found = read_json(path.read_text())
     except (FileNotFoundError, ValueError):
         return []
     return [start for start in found if isinstance(start, dict)] if isinstance(found, list) else []

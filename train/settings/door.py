@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from command.checks import SettingsError
+from command.foreign import read_yaml
 from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.dqn import CPU_GAMES, MOST_DECISIONS, RolloutSettings, TrainSettings
 from train.settings.saved import changes
@@ -116,8 +115,8 @@ def settings_of_run(folder: Path) -> dict[str, Any]:
     if not (path.exists() and any((folder / "checkpoints").glob("episode_*.pt"))):
         return {}
     try:
-        stored = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError):
+        stored = read_yaml(path.read_text())
+    except ValueError:
         return {}  # those in the checkpoint are compared later
     return stored if isinstance(stored, dict) else {}
 

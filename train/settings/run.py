@@ -12,14 +12,14 @@ from cards.bounds import bounded
 from cards.game import Game
 from cards.kinds import options_of_player
 from command.checks import MAX_COUNT, MAX_MINUTES, MAX_SECONDS, MAX_SEED, SettingsError, check_numbers, require
-from command.game import load_configured_game
+from command.game import NamesGame, load_configured_game
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._=,+-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")
 
 
 @dataclass
-class RunSettings:
+class RunSettings(NamesGame):
     """The game, what learns it, and the folder of the run."""
 
     game: dict[str, Any]

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from command.checks import SettingsError
 from command.compose import settings_from_dict
+from command.foreign import check_values
 from command.game import game_defaults
 
 T = TypeVar("T")
@@ -29,6 +30,7 @@ def settings_of_checkpoint(schema: type[T], values: Any) -> T:
 
     Raises SettingsError as `settings_from_dict` does.
     """
+    check_values(values)
     return settings_from_dict(schema, _known(schema, values)[0])
 
 

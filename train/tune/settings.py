@@ -10,6 +10,7 @@ from typing import Any
 from cards.bounds import bounded
 from command.checks import SettingsError, check_numbers, check_one_of, require
 from command.compose import compose, search_space
+from command.foreign import check_values
 from command.space import Dimension
 from train.run.device import this_machine
 from train.settings.algorithms import AnyRunSettings
@@ -70,7 +71,13 @@ class Search:
         return Path(self.base.runs) / self.base.game_name / self.settings.study
 
     def trial(self, number: int, values: Mapping[str, str]) -> Chosen:
-        """The settings of a trial with these values, as they may be typed. Raises SettingsError if they do not go."""
+        """The settings of a trial with these values, as they may be typed. Raises SettingsError if they do not go.
+
+        The values come out of the study's journal, which may be another's.
+        """
+        check_values(dict(values))
+        for key in values:
+            require(key in self.dimensions, key, "one of what is searched", key)
         given = [*self.fixed, *(f"{key}={value}" for key, value in values.items())]
         return at_the_door([*given, f"name='{self.settings.study}/trial-{number:03d}'"], this_machine())
 

@@ -99,7 +99,7 @@ def test_markdown_says_the_same_and_its_drawings_are_files(report: Report, tmp_p
     assert not list((tmp_path / "new").rglob("*.tmp"))
     text = (page.parent / "report.md").read_text()
     assert text == to_markdown(report)
-    assert "# runs <of> & game" in text and "| `x<y` | 1\\|2 |" in text and "| decisions | 1,000 |" in text
+    assert "# runs \\<of> & game" in text and "| `x<y` | 1\\|2 |" in text and "| decisions | 1,000 |" in text
     links = re.findall(r"\]\((figures/\w+\.svg)\)", text)
     assert links == ["figures/one.svg", "figures/two.svg", "figures/h.svg"]
     for link in links:

@@ -1,0 +1,112 @@
+"""What may come out of files, which may be other people's: games from a list, and values that are taken as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cards.errors import InputError
+from command.checks import SettingsError
+from command.visible import visible
+
+ENTRY_POINTS = "busso.games"  # the group in which a package says that it is a game: `NAME = "NAME:GAME"`
+MOST_VALUES = 100_000  # of the settings in a file, with those that stand in several places
+DEEPEST = 100  # dictionaries and lists in one another
+_HALVES = re.compile("[\ud800-\udfff]")
+_named: set[str] = set()
+
+
+# ---------------------------------------------------------------------- games
+
+
+def name_game(name: str) -> None:
+    """From now on files may name this game: a person has, on the command line or in code."""
+    _named.add(name)
+
+
+def check_game(name: str) -> None:
+    """Raise SettingsError for a game that a file, or whatever else is not the user's word, may not name.
+
+    It may name those of busso, installed ones, those that the user of this process has named, and what is imported
+    already. To look for a game is to import a module, from the working folder too, and so to run code.
+    """
+    if name in _named or name in sys.modules or name in _own_games() or name in _installed_games():
+        return
+    if not name.isidentifier() or find_spec(name) is None:
+        raise SettingsError("game.name", f"there is no game {name!r}")
+    problem = f"there is no game {name!r} here, but a module, which no file may name"
+    raise SettingsError("game.name", problem, f"if you trust it, say game={name}")
+
+
+def _own_games() -> set[str]:
+    from command.compose import CONF  # which needs this module
+
+    return {path.stem for path in (CONF / "game").glob("*.yaml")}
+
+
+def _installed_games() -> set[str]:
+    """The games of installed packages. One that lies in the working folder is not installed, whatever it says."""
+    places = [place for place in sys.path if Path(place or ".").resolve() != Path.cwd()]
+    found = (point for each in metadata.distributions(path=places) for point in each.entry_points)
+    return {point.name for point in found if point.group == ENTRY_POINTS}
+
+
+# ---------------------------------------------------------------------- values
+
+
+def check_values(values: Any) -> None:
+    """Raise SettingsError for settings out of a file that OmegaConf would not take as they are.
+
+    `${oc.env:NAME}` would be the value of a variable of this process. A few lines of YAML may mean a billion values, or
+    more levels than Python can walk.
+    """
+    left = MOST_VALUES
+    for key, value, depth in _walk(values):
+        left -= 1
+        if depth > DEEPEST or left < 0:
+            raise SettingsError(key[:100], f"more than {MOST_VALUES:,} values, or {DEEPEST} levels")
+        for text in (key, value):
+            if isinstance(text, str) and "${" in text:
+                raise SettingsError(key[:100], "holds ${...}, which a file may not", "write the value itself there")
+            if isinstance(text, str) and _HALVES.search(text):
+                raise SettingsError(visible(key[:100]), "holds half a character, which can be written nowhere")
+
+
+def _walk(values: Any) -> Iterator[tuple[str, Any, int]]:
+    """Every value with its dotted key and how deep it lies; without recursion, for which it may be too deep."""
+    waiting = [("", values, 0)]
+    while waiting:
+        key, value, depth = waiting.pop()
+        yield key, value, depth
+        items = (
+            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+        )
+        waiting += [(f"{key}.{name}".lstrip("."), item, depth + 1) for name, item in items]
+
+
+def read_yaml(text: str) -> Any:
+    """The content of a YAML file of settings. Raises InputError, one line, for what is none or not to be taken."""
+    try:
+        values = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError("", f"no YAML ({(str(error) or type(error).__name__).splitlines()[0]})") from None
+    check_values(values)
+    return values
+
+
+def read_json(text: str | bytes) -> Any:
+    """The content of a JSON file. Raises InputError, one line, for what is none."""
+    try:
+        found = json.loads(text)
+        json.dumps(found, ensure_ascii=False).encode()  # halves of characters can be written nowhere
+    except (ValueError, RecursionError) as error:
+        raise InputError("", f"no JSON ({error})") from None
+    return found

@@ -1,0 +1,65 @@
+"""Files as others might hand them on: a run, a checkpoint, a champion, a save, records, with something bad in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from safetensors import safe_open
+from safetensors.torch import save
+
+from train.dqn import champion
+from train.run import checkpoint
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def change_config(run: Path, change: Change) -> Path:
+    """Change the settings in config.yaml of a run."""
+    path = run / "config.yaml"
+    settings = yaml.safe_load(path.read_text())
+    change(settings)
+    path.write_text(yaml.safe_dump(settings))
+    return run
+
+
+def change_checkpoints(run: Path, change: Change) -> Path:
+    """Change the settings in all checkpoints of a run; returns the best."""
+    for path in run.glob("checkpoints/*.pt"):
+        state = checkpoint.load(path)
+        change(state["settings"])
+        checkpoint.save(path, state)
+    return run / "checkpoints" / checkpoint.BEST
+
+
+def champion_of(run: Path, path: Path, change: Change) -> Path:
+    """The best network of a run as a file that travels, with changed settings and a right checksum."""
+    from train.settings.saved import settings_of_checkpoint
+
+    state = checkpoint.load(run / "checkpoints" / checkpoint.BEST)
+    settings = settings_of_checkpoint(champion.TrainSettings, state["settings"])
+    champion.write(path, settings, [state["acting"]], {"command": None})
+    with safe_open(path, framework="pt") as file:
+        header = json.loads(file.metadata()["busso"])
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+    change(header["settings"])
+    write_champion(path, header, tensors)
+    return path
+
+
+def write_champion(path: Path, header: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
+    """A file with this header and the checksum that belongs to it."""
+    header = {key: value for key, value in header.items() if key != "sha256"}
+    text = json.dumps(header | {"sha256": champion._digest(header, tensors)})
+    path.write_bytes(save(tensors, {"busso": text}))
+
+
+def table(game: dict[str, Any], seats: list[str]) -> dict[str, Any]:
+    """A save of a table."""
+    score = {"games": 0, "ties": 0, "wins": [0, 0], "totals": [0.0] * len(seats)}
+    saved = {"format": "busso table", "version": 1, "game": game, "seats": seats, "seed": 1, "match": None}
+    return {**saved, "number": 0, "score": score, "hands": [[]]}

@@ -1,0 +1,214 @@
+"""A file names a game: nothing is imported for it but games of busso, installed ones, and those that the user names."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cards.game import load_game
+from command import foreign
+from command.checks import SettingsError
+from command.game import load_configured_game
+from tests.errors import error_about
+from tests.foreign.files import champion_of, change_checkpoints, change_config, table
+
+ROOT = Path(__file__).parents[2]
+HERE = ROOT / "tests" / "tiny_game"
+TRAP = "trap"  # a module in the working folder
+Main = Callable[[Sequence[str]], int]
+
+
+@pytest.fixture(autouse=True)
+def named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test names is not named in the next."""
+    monkeypatch.setattr(foreign, "_named", set())
+
+
+@pytest.fixture
+def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file that the module in the working folder writes when it is imported; it is laid out as a game is."""
+    folder, path = tmp_path / "work", tmp_path / "marker"
+    (folder / TRAP).mkdir(parents=True)
+    (folder / TRAP / "rules.py").touch()
+    (folder / TRAP / "__init__.py").write_text(
+        f"import pathlib\npathlib.Path({str(path)!r}).touch()\nfrom tests.cards.toy import TOY as GAME\n"
+    )
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    yield path
+    sys.modules.pop(TRAP, None)
+
+
+def of_trap(settings: dict[str, Any]) -> None:
+    settings["game"] = {"name": TRAP}
+
+
+@pytest.fixture
+def files(trained_run: Any, marker: Path) -> dict[str, Path]:
+    """Each kind of file with the module as its game."""
+    run = trained_run(runs=Path("runs"))
+    champion = champion_of(run, Path("given.safetensors"), of_trap)
+    change_config(run, of_trap)
+    best = change_checkpoints(run, of_trap)
+    save, records = Path("table.json"), Path("games.jsonl")
+    save.write_text(json.dumps(table({"name": TRAP}, ["human", "random"])))
+    played = {"hands": [0b000111, 0b111000], "actions": [0, 3, 1, 4, 2, 5]}
+    records.write_text(json.dumps({"game": TRAP, **played}) + "\n")
+    assert not marker.exists()
+    return {"run": run, "best": best, "champion": champion, "save": save, "records": records}
+
+
+TRAIN = ("rollout=local", "episodes=10", "name=new", "evaluation.opponents=[random]")
+# By who reads it: the module whose `main` does, its arguments, and the kind of file.
+READERS = {
+    "play": ("play.__main__", ["save={}", "ui=plain"], "save"),
+    "play against": ("play.__main__", ["opponents={}", "ui=plain", "seed=1"], "best"),
+    "tournament": ("evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
+    "tournament, champion": (
+        "evaluate.tournament.__main__",
+        ["players=[{},random]", "deals=2", "processes=1"],
+        "champion",
+    ),
+    "export": ("evaluate.export.__main__", ["run={}", "format=safetensors"], "best"),
+    "export, champion": ("evaluate.export.__main__", ["run={}", "format=safetensors"], "champion"),
+    "champion": ("evaluate.champion", ["run={}", "to=made"], "best"),
+    "report": ("evaluate.report", ["{}"], "run"),
+    "review": ("evaluate.review.__main__", ["{}", "by=random"], "records"),
+    "train from": ("train.__main__", [*TRAIN, "network.start={}"], "best"),
+    "train from, champion": ("train.__main__", [*TRAIN, "network.start={}"], "champion"),
+    "train among": ("train.__main__", [*TRAIN, "behaviour=[{{mix:{{network:0.5,{}:0.5}}}}]"], "best"),
+    "train against": ("train.__main__", [*TRAIN, "opponent={}"], "champion"),
+    "search": ("evaluate.tournament.__main__", ["players=['search({})',random]", "deals=2", "processes=1"], "best"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_nothing_is_imported_for_a_file(
+    reader: str, files: dict[str, Path], marker: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line names the file, the module and the way out."""
+    module, arguments, kind = READERS[reader]
+    main: Main = __import__(module, fromlist=["main"]).main
+    assert main([each.format(files[kind]) for each in arguments]) not in (0, None)
+    output = capsys.readouterr()
+    assert not marker.exists() and TRAP not in sys.modules
+    (line,) = [line for line in output.err.splitlines() if TRAP in line]
+    assert line.startswith("error: ") and str(files[kind]) in line and f"game={TRAP}" in line
+    assert "Traceback" not in output.err
+
+
+def test_replay_says_it_of_the_record(files: dict[str, Path], marker: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from evaluate.replay import main
+
+    assert main([str(files["records"])]) == 1
+    result = json.loads(capsys.readouterr().out)
+    assert not marker.exists() and result["line"] == 1 and f"game={TRAP}" in result["error"]
+
+
+def test_named_on_the_command_line_it_is_imported(files: dict[str, Path], marker: Path) -> None:
+    from evaluate.replay import main
+
+    assert main([str(files["records"]), f"game={TRAP}"]) == 0
+    assert marker.exists()
+
+
+def test_the_library_refuses_a_run(files: dict[str, Path], marker: Path) -> None:
+    """Its docstring goes on with `load_game(run.game)`."""
+    import busso
+
+    with pytest.raises(busso.BussoError) as caught:
+        busso.load_run(files["run"])
+    assert not marker.exists() and f"game={TRAP}" in str(caught.value) and "config.yaml" in str(caught.value)
+
+
+def test_a_resumed_run_keeps_its_own_game(trained_run: Any, marker: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.train.runs import small
+    from train.__main__ import main
+
+    run = trained_run(runs=Path("runs"))
+    change_checkpoints(change_config(run, of_trap), of_trap)
+    assert main(small(Path("runs"))) == 2
+    assert not marker.exists() and "game.name" in capsys.readouterr().err
+
+
+def test_a_name_that_is_loaded_or_named_may_stand_in_a_file(marker: Path) -> None:
+    with error_about(SettingsError, "game.name", TRAP, hint=f"game={TRAP}"):
+        load_configured_game({"name": TRAP})
+    foreign.name_game(TRAP)
+    assert load_configured_game({"name": TRAP}) is not None and marker.exists()
+    foreign._named.clear()
+    assert load_configured_game({"name": TRAP}) is not None  # it runs already
+
+
+@pytest.mark.parametrize("name", ["os", "cards", "nowhere", "tests.cards.toy", "", "../trap", "trap\n", "spike.rules"])
+def test_what_is_no_game_stays_none(name: str) -> None:
+    with error_about(SettingsError, "game.name"):
+        load_configured_game({"name": name})
+
+
+def test_an_installed_game_may_stand_in_a_file(marker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the entry points of packages on the path, but not of those in the working folder."""
+
+    def install(folder: Path) -> None:
+        about = folder / f"{TRAP}-1.0.dist-info"
+        about.mkdir(parents=True)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {TRAP}\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(f"[busso.games]\n{TRAP} = {TRAP}:GAME\n")
+
+    install(Path.cwd())
+    with error_about(SettingsError, "game.name"):
+        load_configured_game({"name": TRAP})
+    install(tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    assert load_configured_game({"name": TRAP}) is not None
+
+
+def test_settings_that_were_sent_name_their_game(tmp_path: Path) -> None:
+    """A process of the same run gets them as a pickle, and has no command line."""
+    from command.compose import compose
+    from evaluate.tournament.settings import TournamentSettings
+    from tests.train.runs import small
+    from train.settings.algorithms import settings_of
+
+    given = [f"hydra.searchpath=[{HERE / 'conf'}]", "game=kuhn_poker"]
+    code = "import pickle, sys; s = pickle.load(sys.stdin.buffer); from command.game import load_configured_game as l"
+    code += "; print(l(s.game).name)"
+    sys.path.insert(0, str(HERE))
+    try:
+        sent = [
+            settings_of([*given, *small(tmp_path)]),
+            compose(TournamentSettings, "tournament", [*given, "players=[random,honest]"]),
+        ]
+    finally:
+        sys.path.remove(str(HERE))
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{HERE}"}
+    for settings in sent:
+        sent_on = {"input": pickle.dumps(settings), "env": environment}
+        done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, **sent_on)
+        assert done.stdout == b"kuhn_poker\n", done.stderr
+
+
+def test_a_foreign_algo_reads_no_file_of_settings(trained_run: Any, tmp_path: Path, marker: Path) -> None:
+    """A report composes the defaults of a run's algorithm, and Hydra would follow `../` out of conf/."""
+    from evaluate.reports.runs import load_run
+
+    run = trained_run(runs=tmp_path / "runs")
+    (tmp_path / "bad.yaml").write_text(f"# @package _global_\ngame: {{name: {TRAP}}}\n")
+    up = "/".join([".."] * 12) + str(tmp_path / "bad")
+    change_config(run, lambda settings: settings.update(algo=up))
+    with error_about(SettingsError, "run", "algo"):
+        load_run(run)
+    assert not marker.exists()
+
+
+def test_the_games_of_busso_may() -> None:
+    for name in ("tressette", "spike", "sette_mezzo", "blackjack"):
+        assert load_configured_game({"name": name}).name == load_game(name).name

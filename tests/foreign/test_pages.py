@@ -1,0 +1,164 @@
+"""Pages and Markdown of what others wrote: nothing comes from elsewhere, whatever stands in a name or an error."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from command.errors import UserError
+from evaluate.markdown import code, literal
+from evaluate.reports.content import Figure, Report, Section, Table, Text
+from evaluate.reports.drawing import Line, Panel, draw_panels
+from evaluate.reports.page import to_html, to_markdown, write
+from tests.foreign.files import champion_of, write_champion
+from tests.foreign.test_values_of_files import header_of
+
+ELSEWHERE = "http://elsewhere.example/x"
+BAD = [
+    f"<img src={ELSEWHERE}>",
+    f"![x]({ELSEWHERE})",
+    f"a`b ![x]({ELSEWHERE}) `c",
+    f"[x]({ELSEWHERE})",
+    f"<{ELSEWHERE}>",
+    f"\n\n![x][y]\n\n[y]: {ELSEWHERE}\n",
+    f'"><script src={ELSEWHERE}></script>',
+    f"```\n![x]({ELSEWHERE})\n",
+    f"\x1b[31m![x]({ELSEWHERE})",
+    f"\\` ![x]({ELSEWHERE}) `",
+    "$\\frac{$x$",
+]
+POLICY = "content-security-policy"
+
+
+class Loads(HTMLParser):
+    """What a page would load, or have people follow, and its policy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.urls: list[str] = []
+        self.policy = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {key: value or "" for key, value in attrs}
+        self.urls += [found[key] for key in ("src", "href", "xlink:href", "data", "action", "poster") if key in found]
+        self.urls += re.findall(r"url\(([^)]*)\)", found.get("style", ""))
+        if tag in ("base", "iframe", "object", "embed", "link", "form"):
+            self.urls.append(f"{tag} {found}")
+        if found.get("http-equiv", "").lower() == POLICY:
+            self.policy = found["content"]
+
+
+def loads(page: str) -> Loads:
+    found = Loads()
+    found.feed(page)
+    return found
+
+
+def foreign(page: str) -> list[str]:
+    return [url for url in loads(page).urls if not url.startswith("#")]
+
+
+def report_with(text: str) -> Report:
+    line = [0.0, 1.0]
+    drawn = draw_panels("one", [Panel(text, {text: Line(line, line), "b": Line(line, line)}, text)], text)  # type: ignore[arg-type]
+    blocks = [Text(f"No games were played: {code(text)}."), Table((text, "b"), [(text, f"`{text}`")], text)]
+    sections = [Section(text, [*blocks, Text(text), Figure("one", drawn, text, text)]) for _ in range(3)]
+    return Report(text, text, {text: text}, sections)
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_report_loads_nothing_from_elsewhere(text: str, tmp_path: Path) -> None:
+    page = write(report_with(text), tmp_path)
+    assert foreign(page.read_text()) == []
+    markdown = MarkdownIt("commonmark", {"html": True}).render((tmp_path / "report.md").read_text())
+    assert [url for url in foreign(markdown) if not url.startswith("figures/")] == []
+
+
+def test_a_report_says_so_to_the_browser() -> None:
+    policy = loads(to_html(report_with("x"))).policy
+    assert "default-src 'none'" in policy and "script-src" not in policy and "'unsafe-inline'" in policy
+
+
+def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evaluate.reports import of_run
+    from evaluate.reports.runs import load_run
+
+    run = load_run(trained_run())
+    for text in BAD:
+
+        def fails(_: object, text: str = text) -> None:
+            raise UserError(text, text, text)
+
+        monkeypatch.setattr(of_run, "load_agent", fails)
+        report = Report("r", "", {}, list(of_run._playing(run, of_run.Wanted(1, 1, 1, False), lambda _: None)))
+        assert foreign(to_html(report)) == []
+        markdown = MarkdownIt("commonmark", {"html": True}).render(to_markdown(report))
+        assert [url for url in foreign(markdown) if not url.startswith("figures/")] == []
+
+
+@pytest.mark.slow  # a whole report, with its drawings
+def test_results_and_starts_of_a_run_are_literal(trained_run: Any, tmp_path: Path) -> None:
+    from evaluate.report import main
+
+    run = trained_run()
+    results = json.loads((run / "results.json").read_text())
+    starts = json.loads((run / "starts.json").read_text())
+    row = results["random"]
+    (run / "results.json").write_text(json.dumps(results | dict.fromkeys(BAD, row)))
+    start = {key: BAD[1] if isinstance(value, str) else value for key, value in starts[0].items()}
+    (run / "starts.json").write_text(json.dumps([start]))
+    assert main([str(run), "games=2", "tricks=1", "measure=false", f"folder={tmp_path / 'page'}"]) == 0
+    assert foreign((tmp_path / "page" / "report.html").read_text()) == []
+    markdown = (
+        MarkdownIt("commonmark", {"html": True}).enable("table").render((tmp_path / "page" / "report.md").read_text())
+    )
+    assert [url for url in foreign(markdown) if not url.startswith("figures/")] == []
+
+
+def test_a_review_loads_nothing_and_its_script_alone_may_run(tmp_path: Path) -> None:
+    from evaluate.review.__main__ import main
+
+    records = Path(__file__).parents[1] / "golden" / "records.jsonl"
+    good = json.loads(records.read_text().splitlines()[0])
+    path = tmp_path / "games.jsonl"
+    path.write_text(
+        "".join(json.dumps(good | {"names": [text] * 4}) + "\n" for text in BAD)
+        + "".join(json.dumps(good | {"plays": [text]}) + "\n" for text in BAD)
+    )
+    arguments = [str(path), "by=monte_carlo:samples=1", "format=html", f"to={tmp_path / 'r.html'}", "show=summary"]
+    assert main(arguments) == 1
+    page = (tmp_path / "r.html").read_text()
+    assert foreign(page) == []
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.S)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = loads(page).policy
+    assert "default-src 'none'" in policy and f"script-src 'sha256-{digest}'" in policy
+    assert "beforeprint" in script and "&" not in script.replace("&&", "")
+
+
+def test_cards_of_a_champion_are_literal(trained_run: Any, tmp_path: Path) -> None:
+    from evaluate.export.__main__ import main
+
+    given = champion_of(trained_run(), tmp_path / "given.safetensors", lambda settings: None)
+    header, tensors = header_of(given)
+    for text in BAD[::3]:
+        about = dict.fromkeys(("command", "commit", "limits", "reward"), text)
+        write_champion(given, header | {"about": about, "version": text}, tensors)
+        assert main([f"run={given}", "format=safetensors", f"to={tmp_path / 'made'}"]) == 0
+        card = (tmp_path / "made" / "README.md").read_text().partition("\n---\n")[2]
+        markdown = MarkdownIt("commonmark", {"html": True}).enable("table").render(card)
+        assert foreign(markdown) == []
+
+
+def test_prose_stays_prose() -> None:
+    for text in ("a *b* `c](d)` 1 < 2 <= 3, [x] (y), `x<y`", "plain"):
+        assert literal(text) == text
+    assert literal("![x](y) <img>") == "![x]\\(y) \\<img>" and code("a`b\nc") == "`a'b\\nc`"

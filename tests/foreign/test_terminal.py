@@ -1,0 +1,135 @@
+"""What names and texts out of files do to a terminal, or to the lines of a log: nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from command.console import plain_console, result_console
+from command.errors import UserError
+from command.line import run_command
+from command.visible import VisibleStream, one_line, visible, visible_output
+
+ESCAPES = "\x1b]0;title\x07\x1b[31m\x9b2J\r\x7f\u202eabc\u2066\ud800\0"
+SHOWN = r"\x1b]0;title\x07\x1b[31m\x9b2J\r\x7f\u202eabc\u2066\ud800\x00"
+
+
+def is_harmless(text: str) -> bool:
+    return visible(text) == text
+
+
+def test_commands_are_shown() -> None:
+    assert visible(ESCAPES) == SHOWN and visible(SHOWN) == SHOWN
+    plain = "Größe 3D ± “x” │─┐ 日本\ttab\nline"
+    assert visible(plain) == plain and one_line("a\nb") == r"a\nb"
+
+
+def test_what_a_command_prints_is_visible(capsys: pytest.CaptureFixture[str]) -> None:
+    def command(arguments: object) -> int:
+        print(ESCAPES)
+        print(ESCAPES, file=sys.stderr)
+        logging.getLogger("train").warning(ESCAPES)
+        sys.stdout.writelines([ESCAPES, "\n"])
+        raise UserError("names", f"{ESCAPES}\nerror: two")
+
+    before = sys.stdout, sys.stderr
+    assert run_command(command, []) == 2 and (sys.stdout, sys.stderr) == before
+    output = capsys.readouterr()
+    assert output.out == f"{SHOWN}\n" * 2
+    assert is_harmless(output.err) and output.err.splitlines()[-1] == rf"error: names: {SHOWN}\nerror: two"
+
+
+def test_handlers_of_before_are_visible_and_come_back() -> None:
+    screen = io.StringIO()
+    handler = logging.StreamHandler(screen)
+    logger = logging.getLogger()
+    logger.addHandler(handler)
+    old, sys.stderr = sys.stderr, screen
+    try:
+        with visible_output():
+            logging.getLogger("evaluate").warning("%s", ESCAPES)
+    finally:
+        sys.stderr = old
+        logger.removeHandler(handler)
+    assert SHOWN in screen.getvalue() and handler.stream is screen
+
+
+def test_tables_are_visible_and_keep_their_colours() -> None:
+    from rich.table import Table
+
+    table = Table(title=f"[/x] {ESCAPES}", caption="[link=https://example.org]x[/link] :smile:")
+    table.add_column(f"a{ESCAPES}")
+    table.add_row(f"[red]{ESCAPES}[/]")
+    for colours in (False, True):
+        written = io.StringIO()
+        plain_console(
+            file=written, width=150, force_terminal=colours, color_system="standard" if colours else None
+        ).print(table)
+        text = written.getvalue()
+        assert ("\x1b[" in text) == colours and "\x1b]" not in text and "\x07" not in text and "\x9b" not in text
+        assert "[/x]" in text and "[red]" in text and ":smile:" in text and "[link=https" in text
+
+
+def test_rich_writes_colours_through_the_stream(capsys: pytest.CaptureFixture[str]) -> None:
+    with visible_output():
+        assert isinstance(sys.stdout, VisibleStream)
+        console = result_console()
+        console.print("a [b] \x1b[1m")
+        with visible_output():  # commands call commands
+            print(ESCAPES)
+    assert capsys.readouterr().out == f"a [b] \\x1b[1m\n{SHOWN}\n"
+
+
+def test_names_of_records_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from evaluate.review.__main__ import main as review
+
+    path = tmp_path / "games.jsonl"
+    good = json.loads((Path(__file__).parents[1] / "golden" / "records.jsonl").read_text().splitlines()[0])
+    good["names"] = [ESCAPES] * 4
+    bad = good | {"plays": [ESCAPES]}
+    path.write_text(json.dumps(good) + "\n" + json.dumps(bad) + "\n")
+    capsys.readouterr()
+    for form in ("text", "json"):
+        assert review([str(path), "by=monte_carlo:samples=1", "hands=1", f"format={form}"]) in (0, 1)
+        output = capsys.readouterr()
+        assert is_harmless(output.out) and is_harmless(output.err)
+    assert review([str(path), "by=monte_carlo:samples=1", f"to={tmp_path / 'r.txt'}"]) == 1
+    output = capsys.readouterr()
+    assert "line 2" in output.err and is_harmless(output.err)
+
+
+def test_texts_at_the_table_are_visible() -> None:
+    from play.language import Language
+
+    assert is_harmless(Language("en").say("watch.line", file=ESCAPES, line=1))
+
+
+def test_a_save_with_such_names_is_listed(tmp_path: Path) -> None:
+    from play.app.saves import SavesList
+    from play.language import Language
+    from play.saved import saved_tables
+    from tests.foreign.files import table
+
+    (tmp_path / "a.json").write_text(json.dumps(table({"name": ESCAPES}, ["human", ESCAPES])))
+    (tmp_path / f"b{ESCAPES[:10]}.json").write_text("{")
+    found = saved_tables(tmp_path)
+    assert len(found) == 2
+    shown = SavesList(Language("en"))
+    shown.show(found)
+    assert shown.option_count == 2
+    for k in range(2):
+        assert is_harmless(str(shown.get_option_at_index(k).prompt))
+
+
+def test_the_log_of_a_run_is_visible(tmp_path: Path) -> None:
+    from train.run.metrics import logged
+
+    with logged(tmp_path):
+        logging.getLogger("train").info("%s", ESCAPES)
+    text = (tmp_path / "train.log").read_text()
+    assert SHOWN in text and is_harmless(text)

@@ -1,0 +1,384 @@
+"""Values in files are taken as they are, and are no larger than the files."""
+
+from __future__ import annotations
+
+import io
+import json
+import resource
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from cards.game import load_game
+from command.checks import SettingsError
+from command.compose import settings_from_dict
+from command.errors import UserError
+from command.foreign import MOST_VALUES, check_values, read_json, read_yaml
+from tests.errors import error_about, key_of
+from tests.foreign.files import champion_of, change_checkpoints, change_config, write_champion
+from train.dqn import champion
+from train.dqn.frozen import load_frozen, load_learned
+from train.run import checkpoint
+from train.run.checkpoint import CheckpointError
+from train.run.files import Hashing, on_disk
+from train.settings.dqn import TrainSettings
+
+NAME, SECRET = "BUSSO_TEST_SECRET", "correct-horse"
+CPU = torch.device("cpu")
+SPELLINGS = [
+    f"${{oc.env:{NAME}}}",
+    f"x/${{oc.env:{NAME}}}/y",
+    f"${{oc.decode:${{oc.env:{NAME}}}}}",
+    f"\\${{oc.env:{NAME}}}",
+    f"\\\\${{oc.env:{NAME}}}",
+    "${seed}",
+]
+
+
+@pytest.fixture(autouse=True)
+def secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, SECRET)
+
+
+# ---------------------------------------------------------------------- no interpolation
+
+
+@pytest.mark.parametrize("text", SPELLINGS)
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("device", lambda text: {"device": text}),
+        ("evaluation.opponents.0", lambda text: {"evaluation": {"opponents": [text]}}),
+        ("behaviour.0.mix", lambda text: {"behaviour": [{"mix": {text: 1.0}}]}),
+        ("game.reward", lambda text: {"game": {"name": "tressette", "reward": text}}),
+    ],
+    ids=["value", "in a list", "key", "of the game"],
+)
+def test_a_value_of_a_file_is_no_interpolation(text: str, key: str, values: Callable[[str], dict[str, Any]]) -> None:
+    found = {"game": {"name": "tressette"}, **values(text)}
+    with pytest.raises(SettingsError) as caught:
+        settings_from_dict(TrainSettings, found)
+    assert caught.value.key.startswith(key) and SECRET not in str(caught.value)
+
+
+def set_runs(settings: dict[str, Any]) -> None:
+    settings["opponent"] = None
+    settings["runs"] = SPELLINGS[0]
+
+
+def set_first_layer(settings: dict[str, Any]) -> None:
+    settings["network"]["start"] = SPELLINGS[1]
+
+
+@pytest.fixture
+def files(trained_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    monkeypatch.chdir(tmp_path)
+    run = trained_run(runs=Path("runs"))
+    given = champion_of(run, Path("given.safetensors"), set_first_layer)
+    return {"run": change_config(run, set_runs), "best": change_checkpoints(run, set_runs), "champion": given}
+
+
+READERS = {
+    "report": ("evaluate.report", ["{}"], "run"),
+    "compare": ("evaluate.compare", ["{}", "runs/tressette"], "run"),
+    "export": ("evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "best"),
+    "export, champion": ("evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "champion"),
+    "champion": ("evaluate.champion", ["run={}", "to=made"], "best"),
+    "tournament": ("evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
+    "train": ("train.__main__", ["rollout=local", "episodes=9", "name=new", "network.start={}"], "champion"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_command_resolves_what_a_file_says(
+    reader: str, files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    module, arguments, kind = READERS[reader]
+    main: Callable[[Sequence[str]], int] = __import__(module, fromlist=["main"]).main
+    assert main([each.format(files[kind]) for each in arguments]) == 2
+    output = capsys.readouterr()
+    (line,) = [line for line in output.err.splitlines() if line.startswith("error: ")]
+    assert str(files[kind]) in line and "${" in line and "Traceback" not in output.err
+    written = [path.read_bytes() for path in Path.cwd().rglob("*") if path.is_file()]
+    assert not any(SECRET.encode() in each for each in [output.out.encode(), output.err.encode(), *written])
+
+
+def test_what_a_champion_says_of_itself_stays_as_it_is(trained_run: Any, tmp_path: Path) -> None:
+    from evaluate.export.__main__ import main
+
+    run = trained_run()
+    given = champion_of(run, tmp_path / "given.safetensors", lambda settings: None)
+    with safe_open(given, framework="pt") as file:
+        header = json.loads(file.metadata()["busso"])
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+    header["about"] |= {"command": SPELLINGS[0], "limits": SPELLINGS[0]}
+    write_champion(given, header, tensors)
+    assert main([f"run={given}", "format=safetensors", f"to={tmp_path / 'made'}"]) == 0
+    written = [path.read_bytes() for path in (tmp_path / "made").iterdir()]
+    assert len(written) == 2 and all(NAME.encode() in each and SECRET.encode() not in each for each in written)
+
+
+def test_the_command_line_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    from train.settings.algorithms import settings_of
+
+    assert settings_of([f"runs=${{oc.env:{NAME}}}"]).runs == SECRET
+
+
+def test_a_study_hands_no_interpolation_on(tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    from train.tune.settings import search_of
+
+    search = search_of([f"runs={tmp_path}", "rollout=local", "episodes=100", "learner.lr=1e-3,1e-4"])
+    assert search.trial(0, {"learner.lr": "1e-4"}).settings.learner.lr == 1e-4  # type: ignore[union-attr]
+    for values in (
+        {"learner.lr": f"${{oc.env:{NAME}}}"},
+        {"learner.lr": "1e-4", "game.name": "trap"},
+        {"hydra.searchpath": "[elsewhere]"},
+    ):
+        with pytest.raises(SettingsError):
+            search.trial(0, values)
+
+
+# ---------------------------------------------------------------------- as large as their files
+
+
+def test_deep_and_wide_values_are_refused() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    shared: Any = [0] * 10
+    for _ in range(30):
+        shared = [shared] * 10
+    for values in (deep, {"a": deep}, shared, {str(k): k for k in range(MOST_VALUES + 1)}):
+        with pytest.raises(SettingsError):
+            check_values(values)
+    check_values({"a": [1, 2.0, None, True, "x"], "b": {"c": []}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 20_000, "a: [" + "[" * 20_000, "a: 2026-99-99", "a: " + "9" * 5000, "a: [", "\0"],
+    ids=["deep", "deeper", "date", "number", "open", "zero"],
+)
+def test_bad_yaml_is_one_line(text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        read_yaml(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_bomb_of_yaml_is_refused() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]" for k in range(1, 12)]
+    with pytest.raises(SettingsError):
+        read_yaml("\n".join(lines))
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 200_000, "9" * 5000, "{"])
+def test_bad_json_is_one_line(text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        read_json(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_beside_a_run_may_be_nested_as_deep_as_they_like(trained_run: Any) -> None:
+    """They count as damaged."""
+    from evaluate.reports.runs import load_run
+
+    run = trained_run()
+    for name in ("results.json", "starts.json"):
+        (run / name).write_text("[" * 200_000)
+    assert load_run(run).starts == []
+    with error_about(SettingsError, "run", "results.json"):
+        _ = load_run(run).results
+    (run / "config.yaml").write_text("[" * 20_000)
+    with error_about(SettingsError, "run", "config.yaml"):
+        load_run(run)
+
+
+def header_of(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+        return json.loads(file.metadata()["busso"]), tensors
+
+
+def test_metadata_of_brackets_is_one_line(trained_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from safetensors.torch import save
+
+    from evaluate.tournament.__main__ import main
+
+    path = tmp_path / "deep.safetensors"
+    path.write_bytes(save({"0.a": torch.zeros(1)}, {"busso": "[" * 200_000}))
+    assert main([f"players=[{path},random]", "deals=2", "processes=1", f"folder={tmp_path / 'cup'}"]) == 2
+    assert key_of(capsys.readouterr().err) == str(path)
+    header, tensors = header_of(champion_of(trained_run(), path, lambda settings: None))
+    deep = json.dumps(header).replace('"settings": {', f'"settings": {{"x": {"[" * 900}{"]" * 900},', 1)
+    write_champion(path, json.loads(deep), tensors)
+    with pytest.raises(CheckpointError):
+        champion.read(path)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [None, [], {"hours": "x"}, {"decisions": 5}, {"decisions": ["x"]}, {"command": ["x"]}, {"limits": {"a": 1}}],
+    ids=str,
+)
+def test_what_a_champion_says_of_itself_has_a_form(about: Any, trained_run: Any, tmp_path: Path) -> None:
+    header, tensors = header_of(champion_of(trained_run(), tmp_path / "a.safetensors", lambda settings: None))
+    write_champion(tmp_path / "a.safetensors", header | {"about": about}, tensors)
+    with pytest.raises(CheckpointError):
+        champion.read(tmp_path / "a.safetensors")
+
+
+def grown(load: Callable[[], object]) -> int:
+    """Bytes that the process has more at its peak."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    load()
+    return 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+
+
+WIDE = [[65_536, 65_536], [32] + [20_000] * 2 + [32], [1] * 200_000]
+
+
+@pytest.mark.parametrize("hidden", WIDE, ids=["two", "inside", "many"])
+def test_a_small_champion_builds_no_large_network(hidden: list[int], trained_run: Any, tmp_path: Path) -> None:
+    def widen(settings: dict[str, Any]) -> None:
+        settings["network"]["hidden"] = hidden
+
+    run = trained_run()
+    given = champion_of(run, tmp_path / "given.safetensors", widen)
+    best = change_checkpoints(run, widen)
+    game = load_game("tressette")
+    for path in (given, best):
+
+        def load(path: Path = path) -> None:
+            with pytest.raises(CheckpointError) as caught:
+                load_learned(game, str(path), CPU)
+            assert caught.value.key == str(path)
+
+        assert grown(load) < 500e6
+
+
+def test_an_export_of_it_neither(trained_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from evaluate.export.__main__ import main
+
+    def widen(settings: dict[str, Any]) -> None:
+        settings["network"]["hidden"] = WIDE[0]
+
+    given = champion_of(trained_run(), tmp_path / "given.safetensors", widen)
+    assert main([f"run={given}", "format=safetensors", f"to={tmp_path / 'made'}"]) == 2
+    assert key_of(capsys.readouterr().err) == str(given)
+
+
+def write_checkpoint(path: Path, body: bytes) -> Path:
+    """A checkpoint of this body with a right checksum, as `train.run.checkpoint` has it."""
+    with on_disk(path, checkpoint.MAGIC) as file:
+        assert isinstance(file, Hashing)
+        file.write(b"[]\n")
+        file.write(body)
+    return path
+
+
+def saved(state: Any) -> bytes:
+    body = io.BytesIO()
+    torch.save(state, body)
+    return body.getvalue()
+
+
+def deflated(body: bytes) -> bytes:
+    found = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(found, "w", zipfile.ZIP_DEFLATED) as new:
+        for each in old.infolist():
+            new.writestr(each.filename, old.read(each))
+    return found.getvalue()
+
+
+def legacy(state: Any) -> bytes:
+    body = io.BytesIO()
+    torch.save(state, body, _use_new_zipfile_serialization=False)
+    return body.getvalue()
+
+
+def nested(depth: int) -> Any:
+    found: Any = 0
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+def shared(levels: int) -> Any:
+    found: Any = 0
+    for _ in range(levels):
+        found = [found] * 10
+    return found
+
+
+SMALL_FILES = {
+    "stretched": lambda: saved({"acting": {"a": torch.zeros(1).expand(1 << 32)}}),
+    "stretched elsewhere": lambda: saved({"values": torch.zeros(1).expand(1 << 32)}),
+    "sparse": lambda: saved({"acting": {"a": torch.sparse_coo_tensor([[0]], [1.0], (1 << 32,))}}),
+    "meta": lambda: saved({"acting": {"a": torch.empty(1 << 40, device="meta")}}),
+    "deflated": lambda: deflated(saved({"acting": {"a": torch.zeros(1 << 24)}})),
+    "legacy": lambda: legacy({"acting": {"a": torch.zeros(3)}}),
+    "shared": lambda: saved({"acting": shared(9)}),
+    "deep": lambda: saved({"acting": nested(200)}),
+}
+
+
+@pytest.mark.parametrize("kind", SMALL_FILES)
+def test_a_small_checkpoint_holds_no_large_state(kind: str, tmp_path: Path) -> None:
+    path = write_checkpoint(tmp_path / "small.pt", SMALL_FILES[kind]())
+
+    def load() -> None:
+        with pytest.raises(CheckpointError) as caught:
+            checkpoint.load(path)
+        assert caught.value.key == str(path)
+
+    assert path.stat().st_size < 1e6 and grown(load) < 200e6
+
+
+def test_a_whole_checkpoint_still_loads(trained_run: Any) -> None:
+    for path in trained_run().glob("checkpoints/*.pt"):
+        assert "settings" in checkpoint.load(path)
+
+
+def test_a_small_table_takes_no_memory(tmp_path: Path) -> None:
+    """A compressed table may unpack to anything."""
+    import numpy as np
+
+    path = tmp_path / "table.npz"
+    np.savez_compressed(path, format=1, game=np.array("blackjack"), actions=np.zeros(3, np.uint32))
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("gaps.npy", "w") as entry:
+        np.lib.format.write_array_header_1_0(entry, {"descr": "<u4", "fortran_order": False, "shape": (1 << 27,)})
+        for _ in range(1 << 9):
+            entry.write(bytes(1 << 20))
+
+    def load() -> None:
+        with pytest.raises(UserError):
+            load_frozen(load_game("blackjack"), str(path), CPU)
+
+    assert path.stat().st_size < 2e6 and grown(load) < 300e6
+
+
+@pytest.mark.parametrize("game", ["tressette", "spike", "sette_mezzo", "blackjack"])
+@pytest.mark.parametrize("value", [10**9, -1, 10**30, 1e308, "x" * 1000, None, [], True])
+def test_options_of_a_game_have_bounds(game: str, value: object) -> None:
+    """Whatever a file says, a state stays as small as the game."""
+    from dataclasses import fields
+
+    from command.game import load_configured_game
+
+    for field in fields(load_game(game).options):
+
+        def load(name: str = field.name) -> None:
+            try:
+                found = load_configured_game({"name": game, name: value})
+            except SettingsError:
+                return
+            assert found.blank.nbytes < 4096 and found.seats <= 8 and found.bits < 4096
+
+        assert grown(load) < 100e6
