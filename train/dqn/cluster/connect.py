@@ -53,7 +53,7 @@ def connect(rollout: RolloutSettings, asked: str, instead: str) -> str:
     try:
         cluster = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
     except Exception as error:  # Ray raises plain ones, too
-        text = (str(error).splitlines() or [type(error).__name__])[0]
+        text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray does not say so itself
         way_out = "if it was started with a token, set RAY_AUTH_MODE=token" if wants_token else f"try {instead}"
         if wants_token or isinstance(error, (AuthenticationError, ValueError, TypeError, PermissionError)):

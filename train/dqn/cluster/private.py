@@ -18,7 +18,7 @@ from pathlib import Path
 PREFIX, OWNER, TOKEN = "busso-", "owner", "token"
 _LONGEST = 39  # characters of a folder: a socket's path has 107, of which Ray takes 68, `/ray` with them
 _REMOVE_SECONDS = 5.0
-_LOGS = ("gcs_server.out", "gcs_server.err", "raylet.out", "raylet.err")
+_LOGS = ("gcs_server.out", "gcs_server.err", "raylet.out", "raylet.err", "dashboard.log", "dashboard.err")
 _LINES = 10  # of each log
 
 

@@ -34,7 +34,7 @@ lifeline, channel, *slots = map(int, sys.argv[2:])
 sys.exit(keeper.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
 TEMPORARY = [
-    'raise Exception("The current node timed out during startup.\\nAnd more.")',
+    'raise Exception("\\nThe current node timed out during startup.\\nAnd more.")',
     'raise ray.exceptions.RaySystemError("the head is overloaded")',
     'raise RuntimeError("no port")',
     'raise OSError(28, "No space left on device")',
@@ -73,6 +73,7 @@ def test_a_start_that_fails_may_be_tried_again(tmp_path: Path, ray_that: Any, wh
     finally:
         rollouts.close()
     assert isinstance(error.value, UserError) and error.value.exit_code == EXIT_REQUEUE
+    assert "start: ," not in str(error.value)
     assert "ray.log" in str(error.value)
     (log,) = tmp_path.rglob("ray.log")
     assert "the raylet had no room" in log.read_text()  # its own log is gone
