@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import multiprocessing
 import os
 import signal
@@ -13,12 +12,13 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Protocol
 
-from command.checks import SettingsError
 from command.errors import UserError
 from evaluate.tournament.settings import TournamentSettings
 from evaluate.tournament.units import Played, Unit, Worker
+from train.dqn.cluster.units import RayUnits
 
 # Of work that is left: processes, each of which compiles for itself, take 10 to 30 s to start. Where others keep the
 # CPUs busy they bring nothing, and this then costs a tenth of the time at most.
@@ -176,12 +176,9 @@ class Answering:
 class OnRay:
     """A process for every CPU of a Ray cluster: that of RAY_ADDRESS, or one of this machine. See `Crew`."""
 
-    def __init__(self, settings: TournamentSettings, files: Mapping[str, str]) -> None:
-        if importlib.util.find_spec("ray") is None:
-            raise SettingsError("processes", "ray is not installed", "say how many processes of this machine")
-        from train.dqn.cluster.units import RayUnits
-
-        self._units = RayUnits(partial(Answering, settings, files), "processes=ray", "a number of processes")
+    def __init__(self, settings: TournamentSettings, files: Mapping[str, str], folder: Path) -> None:
+        make, again = partial(Answering, settings, files), f"the same command with folder={folder} goes on"
+        self._units = RayUnits(make, "processes=ray", "processes=auto", again, folder / "ray.log")
         self.submit, self.free, self.close = self._units.submit, self._units.free, self._units.close
 
     def ready(self) -> list[Played]:

@@ -44,7 +44,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
         for played in journal.played:
             if schedule.known(played.unit):
                 schedule.add(played)
-        crew = crew_for(settings, worker, decides["players"], schedule)
+        crew = crew_for(settings, worker, decides["players"], schedule, folder)
         try:
             play(schedule, crew, journal, partial(_write, folder, settings, game, schedule))
         finally:
@@ -81,11 +81,13 @@ def about(settings: TournamentSettings, game: Game) -> dict[str, Any]:
     }
 
 
-def crew_for(settings: TournamentSettings, worker: Worker, files: Mapping[str, str], schedule: Schedule) -> Crew:
+def crew_for(
+    settings: TournamentSettings, worker: Worker, files: Mapping[str, str], schedule: Schedule, folder: Path
+) -> Crew:
     """Who plays: by `processes`, which does not change the results."""
     cpus = max(1, resources.cpus() // settings.threads)
     if settings.processes == RAY:
-        return OnRay(settings, files)
+        return OnRay(settings, files, folder)
     if settings.processes != AUTO:
         count = int(settings.processes)
         return Alone(worker) if count == 1 else Processes(settings, files, count)

@@ -1,4 +1,7 @@
-"""The process that speaks Ray: between the learner, at the other end of a channel, and the workers."""
+"""The process that speaks Ray: between the learner, at the other end of a channel, and the workers.
+
+In place of a learner, another command may have units of its work done.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,15 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from command.checks import SettingsError
-from train.dqn.cluster.connect import connect, describe_nodes
-from train.dqn.cluster.keeper import ignore_signals
+from train.dqn.cluster import private
+from train.dqn.cluster.connect import NotStartedError, connect, describe_nodes
+from train.dqn.cluster.keeper import EXIT_LOST, ignore_signals
 from train.dqn.cluster.messages import Arrays, Order, Slot
 from train.dqn.cluster.pool import WorkerPool, reason_of
+from train.dqn.cluster.unit_pool import UnitPool
 from train.dqn.cluster.watch import Watch
 
 ALIVE_SECONDS = 1.0  # between two signs of life
-EXIT_LOST = 3
 
 
 def serve(channel: int, slots: list[int]) -> NoReturn:
@@ -36,6 +40,8 @@ def serve(channel: int, slots: list[int]) -> NoReturn:
         broker.run()
     except SettingsError as error:
         link.tell("failed", "setting", error.args, error.exit_code)
+    except NotStartedError as error:
+        lost(link, str(error), "start")
     except RayTaskError as error:
         link.tell("failed", "error", str(error), 1)  # of ours in an actor, with its own traceback
     except (RayError, ConnectionError) as error:
@@ -47,9 +53,11 @@ def serve(channel: int, slots: list[int]) -> NoReturn:
     os._exit(0)
 
 
-def lost(link: Link, reason: str) -> NoReturn:
+def lost(link: Link, reason: str, what: str = "lost") -> NoReturn:
     """Say so and end at once: without its cluster Ray would try for a minute to end in order."""
-    link.tell("failed", "lost", reason, 1)
+    if not os.environ.get("RAY_ADDRESS"):
+        private.say_last_words()
+    link.tell("failed", what, reason, 1)
     os._exit(EXIT_LOST)
 
 
@@ -82,15 +90,16 @@ class Broker:
         """Until the learner closes its end."""
         order: Order = self._link.hear()
         threading.Thread(target=self._listen, daemon=True).start()
-        dashboard = connect(order.rollout)
+        dashboard = connect(order.rollout, order.asked, order.instead)
         ignore_signals()  # again: Ray has put handlers of its own in their place
         Watch(partial(lost, self._link)).start()
         if order.describe_nodes:
             self._link.tell("hello", "\n".join(describe_nodes()))
             return
-        self._pool = WorkerPool(order, self, self._events.put)
+        pool = UnitPool if order.units else WorkerPool
+        self._pool: Any = pool(order, self, self._events.put)  # it has the methods for the messages that come
         self._started = True
-        shown = f"; Ray's dashboard: http://{dashboard}" if order.rollout.dashboard and dashboard else ""
+        shown = f"; Ray's dashboard: {dashboard}" if order.rollout.dashboard and dashboard else ""
         self._link.tell("hello", self._pool.describe() + shown)
         while not self._ended:
             self._pool.look_after_workers()
@@ -145,6 +154,10 @@ class Broker:
     def evaluated(self, tag: int, duels: bytes) -> None:
         """See `pool.Listener`."""
         self._link.tell("evaluated", tag, duels)
+
+    def answer(self, answer: bytes) -> None:
+        """See `unit_pool.Listener`."""
+        self._link.tell("answer", answer)
 
     def workers(self, ready: int) -> None:
         """See `pool.Listener`."""

@@ -1,4 +1,7 @@
-"""A Ray cluster to play on: the one of RAY_ADDRESS, or one of this process alone."""
+"""A Ray cluster to play on: the one of RAY_ADDRESS, or one of this process alone.
+
+The keeper's environment (`private.environment`) keeps others out of the second; of the first its owner says who may in.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ import logging
 import os
 import socket
 import time
+from ipaddress import ip_address
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import AuthenticationError
 from ray.util.placement_group import placement_group
 
 from command.checks import SettingsError
+from train.dqn.cluster import private
 from train.run import resources
 from train.settings.dqn import RolloutSettings
 
@@ -26,10 +31,14 @@ class MissingNodesError(SettingsError):
     exit_code = 69
 
 
-def connect(rollout: RolloutSettings, asked: str = "rollout=ray", instead: str = "rollout=local") -> str:
+class NotStartedError(Exception):
+    """Ray did not come up, for a reason that may be gone with the next start; one line."""
+
+
+def connect(rollout: RolloutSettings, asked: str, instead: str) -> str:
     """Join the cluster of RAY_ADDRESS, or start one here within what this job may use.
 
-    Returns where its dashboard is, as `127.0.0.1:8265`; "" if it has none. Raises SettingsError, which says how it was
+    Returns where its dashboard is; "" if it has none. Raises NotStartedError, and SettingsError, which says how it was
     `asked` for and what to say `instead`.
     """
     address = os.environ.get("RAY_ADDRESS")
@@ -45,15 +54,22 @@ def connect(rollout: RolloutSettings, asked: str = "rollout=ray", instead: str =
     started = {} if address else _own_cluster(rollout)
     try:
         cluster = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
-    except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
-        text = (str(error).splitlines() or [type(error).__name__])[0]
+    except Exception as error:  # Ray raises plain ones, too
+        text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray does not say so itself
         way_out = "if it was started with a token, set RAY_AUTH_MODE=token" if wants_token else f"try {instead}"
-        raise SettingsError(asked, f"Ray did not start: {text}", way_out) from None
+        if wants_token or isinstance(error, (AuthenticationError, ValueError, TypeError, PermissionError)):
+            raise SettingsError(asked, f"Ray did not start: {text}", way_out) from None
+        raise NotStartedError(text) from None
+    if not address:
+        _check_private(cluster.address_info["node_ip_address"], asked, instead)
     _await_nodes(rollout)
     _check_resource("CPU", "rollout.workers", rollout.workers or 1)
     _check_resource("GPU", "rollout.gpus_per_worker", (rollout.workers or 1) * rollout.gpus_per_worker)
-    return str(cluster.dashboard_url or "")
+    if not cluster.dashboard_url:
+        return ""
+    page = f"http://{cluster.dashboard_url}"
+    return page if address else f"{page} (its token is in {private.write_token()})"
 
 
 def alive_nodes() -> list[dict[str, Any]]:
@@ -107,6 +123,14 @@ def _own_cluster(rollout: RolloutSettings) -> dict[str, Any]:
     return started | ({"num_gpus": 0} if rollout.gpus_per_worker == 0 else {})
 
 
+def _check_private(address: str, asked: str, instead: str) -> None:
+    """Another version of Ray may need to be told otherwise to stay on this machine. Raises SettingsError."""
+    if not ip_address(address).is_loopback:
+        ray.shutdown()
+        problem = f"Ray {ray.__version__} listens at {address}, where other machines reach it"
+        raise SettingsError(asked, problem, f"install the version of constraints.txt, or try {instead}")
+
+
 def _check_dashboard() -> None:
     """Ray itself would go on without one. Raises SettingsError unless what it needs is installed."""
     try:
@@ -119,7 +143,9 @@ def _check_dashboard() -> None:
 
 
 def _probe(address: str) -> None:
-    """Ray waits for minutes for a cluster that is not there."""
+    """Ray waits for minutes for a cluster that is not there. Raises SettingsError."""
+    if address == "local":  # to Ray a cluster of one's own, but not a private one
+        raise SettingsError("RAY_ADDRESS", "local is no address", "unset it to start a cluster here")
     host, _, port = address.rpartition(":")
     if not (host and port.isdecimal()) or "/" in host:
         return  # "auto" and the like: nothing to knock at

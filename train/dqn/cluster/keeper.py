@@ -1,9 +1,9 @@
 """The process between a learner and Ray, which sees to it that nothing is left behind. It imports next to nothing.
 
-`python -m train.dqn.cluster.keeper LIFELINE CHANNEL SLOT...` (file descriptors) forks the broker, which speaks Ray.
-When the broker has ended, however it did, or nobody holds the other end of LIFELINE any more, it ends all its
-descendants; of processes whose parents end it becomes the parent. What others started, at an outside RAY_ADDRESS, is
-not among them.
+`python -m train.dqn.cluster.keeper FOLDER LIFELINE CHANNEL SLOT...` forks the broker, which speaks Ray; all but the
+folder are file descriptors. When the broker has ended, however it did, or the other end of LIFELINE is closed, it ends
+all its descendants, and removes the folder; of processes whose parents end it becomes the parent. What others started,
+at an outside RAY_ADDRESS, is not among them; then FOLDER is empty.
 """
 
 from __future__ import annotations
@@ -19,28 +19,39 @@ from pathlib import Path
 from types import FrameType
 
 from command.child import end_with_parent
+from train.dqn.cluster import private
 
 GRACE_SECONDS = 5.0  # for the broker to leave Ray in order
 KILL_SECONDS = 10.0
+EXIT_LOST = 3  # of a broker that has said what Ray said last
 _SET_CHILD_SUBREAPER = 36  # of prctl(2)
 
 
-def main(lifeline: int, channel: int, slots: list[int]) -> int:
+def main(folder: Path | None, lifeline: int, channel: int, slots: list[int]) -> int:
     """Returns the exit code of the broker."""
     ignore_signals()
     _adopt_orphans()
+    if folder:
+        private.claim(folder)
     keeper = os.getpid()
+    ended, lives = os.pipe()  # of which only the broker has the second end: older kernels have no pidfd
     broker = os.fork()
     if broker == 0:
-        os.close(lifeline)
+        for file in (lifeline, ended):
+            os.close(file)
         if not end_with_parent(keeper, signal.SIGKILL):
             return 1
         from train.dqn.cluster.broker import serve
 
         serve(channel, slots)
-    for file in (channel, *slots):
+    for file in (lives, channel, *slots):
         os.close(file)  # the learner shall see that the broker is gone
-    return _keep(lifeline, broker)
+    code = _keep(lifeline, ended, broker)
+    if folder:
+        if code not in (0, EXIT_LOST):
+            private.say_last_words()
+        private.remove(folder)
+    return code
 
 
 def ignore_signals() -> None:
@@ -56,8 +67,7 @@ def ignore_signals() -> None:
         signal.signal(number, ignore)
 
 
-def _keep(lifeline: int, broker: int) -> int:
-    ended = os.pidfd_open(broker)
+def _keep(lifeline: int, ended: int, broker: int) -> int:
     wait = select.poll()
     for file in (lifeline, ended):
         wait.register(file, select.POLLIN)
@@ -108,5 +118,5 @@ def _adopt_orphans() -> None:
 
 
 if __name__ == "__main__":
-    _lifeline, _channel, *_slots = (int(argument) for argument in sys.argv[1:])
-    sys.exit(main(_lifeline, _channel, _slots))
+    _lifeline, _channel, *_slots = (int(argument) for argument in sys.argv[2:])
+    sys.exit(main(Path(sys.argv[1]) if sys.argv[1] else None, _lifeline, _channel, _slots))

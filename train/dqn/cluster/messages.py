@@ -4,7 +4,8 @@ A message is a tuple that begins with its name. To the broker go an `Order` firs
 "enrol" (numbers of the league's members, weights of the new ones), "submit" (the fields of a request), "evaluate" (tag,
 weights) and "free" (slot). From it come "hello" (who plays), "workers" (how many have started), "rollout" (what is said
 of it, slot, layout), "evaluated" (tag, duels), "warning" (text), "alive", and at last perhaps "failed" (what, text,
-exit code). Weights are arrays by name.
+exit code). Weights are arrays by name. Of units of other work go and come "submit" (unit), "workers" (how many there
+are, started or not) and "answer" (answer), pickled.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ class Order:
     settings: bytes
     describe_nodes: bool = False  # and nothing else
     elsewhere: bool = False  # no worker on this node while others have CPUs
+    units: bool = False  # of other work, in place of rollouts: `settings` makes what answers them
+    asked: str = "rollout=ray"  # how the user asked for Ray; for messages, like the next two
+    instead: str = "rollout=local"
+    again: str = "the same command goes on from the checkpoint"  # what to do when the cluster is lost
 
 
 class Slot:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from command.checks import SettingsError
-from train.dqn.backend import BackendLostError
+from command.errors import UserError
+from train.dqn.cluster import private
 from train.dqn.cluster.keeper import GRACE_SECONDS, KILL_SECONDS
 from train.dqn.cluster.messages import SLOTS, Order, Slot
 
@@ -26,15 +27,20 @@ _LOOK_SECONDS = 1.0
 class RayProcess:
     """The keeper with the broker below it. Messages come to `hear`, in a thread of their own, until it ends.
 
-    After that, or when nothing came for `patience` seconds, `failure` says why it is of no use any more.
+    After that, or when nothing came for `patience` seconds, `failure` says why it is of no use any more: a `lost` where
+    the same command may do better. A cluster that is started here has a folder of its own, which goes with it.
     """
 
-    def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
+    def __init__(
+        self, order: Order, says: Path, patience: float, hear: Callable[..., None], lost: type[UserError]
+    ) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise SettingsError("rollout=ray", "ray is not installed", "say rollout=local")
+            raise SettingsError(order.asked, "ray is not installed", f"say {order.instead}")
         self.failure: Exception | None = None
+        self._order, self._type_of_loss = order, lost
         self._started = False
         self._says, self._patience, self._hear = says, patience, hear
+        self._see = "" if str(says) == os.devnull else f", see {says}"
         self._outbox: queue.SimpleQueue[tuple[Any, ...] | Order | None] = queue.SimpleQueue()
         self._start()
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._listen, self._speak)]
@@ -43,25 +49,30 @@ class RayProcess:
             thread.start()
 
     def _start(self) -> None:
+        self._says.parent.mkdir(parents=True, exist_ok=True)
+        self._folder = None if os.environ.get("RAY_ADDRESS") else private.make()
+        told = private.environment(self._folder) if self._folder else {}
         mine, theirs = socket.socketpair()
         lifeline, self._lifeline = os.pipe()
         files = [os.memfd_create("busso-rollout") for _ in range(SLOTS)]
         self.slots = [Slot(file) for file in files]
         inherited = [lifeline, theirs.fileno(), *files]
-        self._says.parent.mkdir(parents=True, exist_ok=True)
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         try:
             with self._says.open("ab") as says:
                 # A session of its own: Ctrl-C is for the learner, and so is what kills the learner's process group.
                 self._keeper = subprocess.Popen(
-                    [sys.executable, "-m", "train.dqn.cluster.keeper", *map(str, inherited)],
+                    [sys.executable, "-m", "train.dqn.cluster.keeper", str(self._folder or ""), *map(str, inherited)],
                     stdin=subprocess.DEVNULL,
                     stdout=says,
                     stderr=says,
                     pass_fds=inherited,
                     start_new_session=True,
-                    env={**os.environ, "PYTHONPATH": path},
+                    env={**os.environ, **told, "PYTHONPATH": path},
                 )
+        except BaseException:
+            self._remove_folder()
+            raise
         finally:
             os.close(lifeline)
             theirs.close()
@@ -85,12 +96,17 @@ class RayProcess:
         except subprocess.TimeoutExpired:
             self._keeper.kill()
             self._keeper.wait()
+        self._remove_folder()  # by a keeper that was killed it is still there
         for thread in self._threads:
             thread.join()
         for file in self._files:
             os.close(file)
         self._socket.close()
         self._channel.close()
+
+    def _remove_folder(self) -> None:
+        if self._folder:
+            private.remove(self._folder)
 
     # ------------------------------------------------------------------ threads
 
@@ -130,14 +146,18 @@ class RayProcess:
         self.failure = error
         self._hear("failed")
 
-    def _lost(self, reason: str) -> BackendLostError:
-        return BackendLostError(
-            "rollout=ray", f"the cluster is gone ({reason})", "the same command goes on from the checkpoint"
-        )
+    def _lost(self, reason: str) -> UserError:
+        return self._type_of_loss(self._order.asked, f"the cluster is gone ({reason})", self._order.again)
+
+    def _not_started(self, reason: str) -> UserError:
+        problem = f"Ray did not start: {reason}{self._see}"
+        return self._type_of_loss(self._order.asked, problem, f"try it again, or {self._order.instead}")
 
     def _named(self, what: str, said: Any, code: int) -> Exception:
         if what == "lost":
             return self._lost(said)
+        if what == "start":
+            return self._not_started(said)
         if what == "setting":
             error = SettingsError(*said)
             error.exit_code = code
@@ -150,6 +170,4 @@ class RayProcess:
             says = f"Ray ended its process with exit code {self._keeper.wait(GRACE_SECONDS + KILL_SECONDS)}"
         except subprocess.TimeoutExpired:
             says = "its process is gone"
-        if self._started:
-            return self._lost(f"{says}, see {self._says}")
-        return SettingsError("rollout=ray", f"Ray did not start: {says}, see {self._says}", "try rollout=local")
+        return self._lost(says + self._see) if self._started else self._not_started(says)

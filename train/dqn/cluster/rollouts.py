@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import threading
 import time
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from cards.duplicate import Duel
 from cards.stopping import Stop
+from train.dqn.backend import BackendLostError
 from train.dqn.cluster.messages import SLOTS, Layout, Order, WeightArrays
 from train.dqn.cluster.process import RayProcess
 from train.dqn.rollout import Rollout, RolloutRequest, Weights
@@ -60,7 +62,7 @@ class RayBackend:
         pickled = pickle.dumps(orders or settings)
         order = Order(settings.rollout, settings.learner.threads, actors, pickled, elsewhere=elsewhere)
         says = settings.folder / _LOG
-        self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear)
+        self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear, BackendLostError)
 
     # ------------------------------------------------------------------ from the process, in a thread of its own
 
@@ -195,7 +197,7 @@ def _copied(rollout: Rollout) -> Rollout:
 
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:
-    """What each node of the cluster of `RayBackend` has, as a line of text. Raises SettingsError."""
+    """What each node of the cluster of `RayBackend` has, as a line of text. Raises UserError."""
     answer: list[str] = []
     heard = threading.Event()
 
@@ -205,7 +207,7 @@ def nodes_of_cluster(settings: TrainSettings) -> list[str]:
         heard.set()
 
     order = Order(settings.rollout, settings.learner.threads, ACTORS, b"", describe_nodes=True)
-    process = RayProcess(order, Path("/dev/null"), settings.rollout.heartbeat_seconds, hear)
+    process = RayProcess(order, Path(os.devnull), settings.rollout.heartbeat_seconds, hear, BackendLostError)
     try:
         heard.wait()
     finally:

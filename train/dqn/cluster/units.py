@@ -1,41 +1,31 @@
-"""Any work over the CPUs of a Ray cluster: units go in, answers come out as they are done.
+"""Any work over the CPUs of a Ray cluster: units go in, answers come out as they are done. No Ray here.
 
-Unlike rollouts, which the learner leaves to a process of its own, this speaks Ray in the process that calls it: Ray may
-end that process, so it is for work that is kept as it comes and can be gone on with.
+As with rollouts a process of its own speaks Ray, which may end that process at any moment.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
-import signal
 import threading
+from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import ray
-from ray.exceptions import RayActorError, RayError
-
 from command.errors import UserError
-from train.dqn.cluster.connect import amounts, connect
-from train.dqn.cluster.pool import DEATHS_IN_A_ROW
+from train.dqn.cluster.messages import Order
+from train.dqn.cluster.process import RayProcess
+from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import RolloutSettings
 
-LOOK_SECONDS = 2.0  # between two looks for nodes that have joined
+_WAIT_SECONDS = 1.0
 
 
 class ClusterLostError(UserError):
-    """The cluster does not play any more; the message says why."""
+    """The cluster does not play any more, or did not start; the message says why."""
 
-
-class UnitActor:
-    """What `make()` gives, called with one unit after the other. Both come pickled, so that Ray need not know them."""
-
-    def __init__(self, make: bytes) -> None:
-        self._answer: Callable[[Any], Any] = pickle.loads(make)()
-
-    def answer(self, unit: bytes) -> bytes:
-        """The answer to a unit, pickled."""
-        return pickle.dumps(self._answer(pickle.loads(unit)))
+    exit_code = EXIT_REQUEUE
 
 
 class RayUnits:
@@ -43,72 +33,64 @@ class RayUnits:
 
     `make` gives, in each actor, a function `unit -> answer` that raises nothing; what it is made of must be importable
     there. Nodes that join later play, too; the unit of an actor that dies is given to another. `asked` is how the user
-    asked for Ray, and `instead` what else there is, for messages. Raises SettingsError when there is no cluster.
+    asked for Ray, `instead` what else there is, and `again` what to do after a loss, for messages; what Ray itself
+    says goes to the file `says`. Raises UserError when there is no cluster.
     """
 
-    def __init__(self, make: Callable[[], Callable[[Any], Any]], asked: str, instead: str) -> None:
-        self._handler = signal.getsignal(signal.SIGTERM)
-        connect(RolloutSettings(), asked, instead)
-        self._asked, self._make = asked, pickle.dumps(make)
-        self._class = ray.remote(UnitActor).options(num_cpus=1, scheduling_strategy="SPREAD")
-        self._idle: list[Any] = []
-        self._busy: dict[Any, tuple[Any, Any]] = {}  # by reference of what is to come: actor, unit
-        self._again: list[Any] = []  # units of actors that died
-        self._deaths = 0  # since the last answer
+    def __init__(
+        self,
+        make: Callable[[], Callable[[Any], Any]],
+        asked: str,
+        instead: str,
+        again: str = "try it again",
+        says: Path = Path(os.devnull),
+    ) -> None:
+        self._changed = threading.Condition()  # of what the process's thread writes
+        self._workers = 0
+        self._answers: deque[Any] = deque()
+        self._out = 0  # units
+        rollout = RolloutSettings()
+        made = pickle.dumps(make)
+        order = Order(rollout, 0, "", made, units=True, asked=asked, instead=instead, again=again)
+        self._process = RayProcess(order, says, rollout.heartbeat_seconds, self._hear, ClusterLostError)
+        try:
+            self._wait(lambda: bool(self._workers))
+        except BaseException:
+            self.close()
+            raise
 
     def free(self) -> int:
         """How many more units can be worked on now."""
-        self._grow()
-        return max(0, len(self._idle) - len(self._again))
+        return max(0, self._workers - self._out)
 
     def submit(self, unit: Any) -> None:
         """Have a unit worked on; `free` must have said that there is room."""
-        actor = self._idle.pop()
-        self._busy[actor.answer.remote(pickle.dumps(unit))] = actor, unit
+        self._out += 1
+        self._process.say("submit", pickle.dumps(unit))
 
     def ready(self) -> list[Any]:
         """Wait for answers, in the order in which they are done. Raises ClusterLostError."""
-        answers: list[Any] = []
-        while not answers:
-            self._grow()
-            while self._again and self._idle:
-                self.submit(self._again.pop())
-            done, _ = ray.wait(list(self._busy), timeout=LOOK_SECONDS) if self._busy else ([], [])
-            for reference in done:
-                answers += self._taken(reference)
+        self._wait(lambda: bool(self._answers))
+        answers = [self._answers.popleft() for _ in range(len(self._answers))]
+        self._out -= len(answers)
         return answers
 
     def close(self) -> None:
         """End the actors, and the cluster if it is one of this process alone."""
-        ray.shutdown()
-        if threading.current_thread() is threading.main_thread():  # in others Ray sets none
-            signal.signal(signal.SIGTERM, self._handler)
+        self._process.close()
 
-    def _taken(self, reference: Any) -> list[Any]:
-        actor, unit = self._busy.pop(reference)
-        try:
-            answer = pickle.loads(ray.get(reference))
-        except RayActorError as error:
-            self._again.append(unit)
-            self._deaths += 1
-            if self._deaths > DEATHS_IN_A_ROW:
-                raise self._lost(error) from None
-            return []
-        except RayError as error:
-            raise self._lost(error) from None
-        self._deaths = 0
-        self._idle.append(actor)
-        return [answer]
+    def _hear(self, name: str, *message: Any) -> None:
+        with self._changed:
+            if name == "workers":
+                (self._workers,) = message
+            elif name == "answer":
+                self._answers.append(pickle.loads(*message))
+            self._changed.notify_all()
 
-    def _grow(self) -> None:
-        """An actor for every CPU, and at least one: it starts when there is a CPU for it."""
-        try:
-            wanted = max(1, int(amounts()["CPU"]))
-        except RayError as error:
-            raise self._lost(error) from None
-        for _ in range(wanted - len(self._idle) - len(self._busy)):
-            self._idle.append(self._class.remote(self._make))
-
-    def _lost(self, error: Exception) -> ClusterLostError:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        return ClusterLostError(self._asked, f"the cluster is of no use any more: {reason}")
+    def _wait(self, done: Callable[[], bool]) -> None:
+        """Until it is done. Raises what ends the process that speaks Ray."""
+        with self._changed:
+            while not done():
+                if self._process.failure is not None:
+                    raise self._process.failure
+                self._changed.wait(_WAIT_SECONDS)

@@ -126,7 +126,7 @@ def test_the_worker_with_the_fewest_requests() -> None:
 class Gone:
     """A process that ends after it has sent two rollouts."""
 
-    def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
+    def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None], lost: Any) -> None:
         self.slots = [Slot(os.memfd_create("test")) for _ in range(2)]
         self.failure: Exception | None = None
         hear("hello", "who plays")
@@ -160,7 +160,7 @@ def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: p
 
 # The keeper as it is, with a broker that says hello, starts a process, and does no more.
 _KEEPER = """
-import subprocess, sys, time, types
+import os, pathlib, subprocess, sys, time, types
 from multiprocessing.connection import Connection
 from train.dqn.cluster import keeper
 
@@ -171,9 +171,10 @@ def serve(channel, slots):
     link.send(("hello", "nobody plays"))
     time.sleep(1000)
 
+del os.pidfd_open  # as before Linux 5.3
 sys.modules["train.dqn.cluster.broker"] = types.SimpleNamespace(serve=serve)
-lifeline, channel, *slots = map(int, sys.argv[1:])
-sys.exit(keeper.main(lifeline, channel, slots))
+lifeline, channel, *slots = map(int, sys.argv[2:])
+sys.exit(keeper.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
 
 

@@ -38,12 +38,14 @@ def test_workers_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
     """Ray writes into its folder where Prometheus finds them; the path must be short."""
     short = Path("/tmp") / f"b{time.monotonic_ns() % 10**9}"
     monkeypatch.setenv("RAY_TMPDIR", str(short))
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     arguments = ["rollout=ray", "rollout.workers=1", "rollout.games=32", "rollout.dashboard=true"]
     with trainer(tmp_path, *arguments):
         until("the address", lambda: "Ray's dashboard: http://127.0.0.1:" in (tmp_path / "stderr").read_text())
         until("the metrics", lambda: "busso_decisions" in _metrics(short), 120)
         text = _metrics(short)
+        (token,) = short.glob("*/token")
+        assert str(token) in (tmp_path / "stderr").read_text() and token.stat().st_mode & 0o077 == 0
+    short.rmdir()
     for name in ("busso_decisions_total", "busso_games_total", "busso_decisions_per_second", "busso_weights_lag"):
         assert f"ray_{name}{{" in text and 'run="tressette/small"' in text
 
@@ -51,7 +53,8 @@ def test_workers_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
 def _metrics(folder: Path) -> str:
     text = ""
     with suppress(OSError, ValueError):
-        found = json.loads((folder / "ray" / "prom_metrics_service_discovery.json").read_text())
+        (path,) = folder.glob("*/ray/prom_metrics_service_discovery.json")
+        found = json.loads(path.read_text())
         for address in (target for each in found for target in each["targets"]):
             with suppress(OSError), urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as answer:
                 text += answer.read().decode()

@@ -147,7 +147,7 @@ IMPORTS = """
 import sys
 import train.dqn.cluster.keeper
 assert not {"ray", "torch", "numpy"} & set(sys.modules)
-import train.__main__, train.doctor, train.dqn.cluster.rollouts
+import train.__main__, train.doctor, train.dqn.cluster.rollouts, evaluate.tournament.run
 assert "ray" not in sys.modules
 """
 

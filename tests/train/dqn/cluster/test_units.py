@@ -11,7 +11,7 @@ import pytest
 
 from command.checks import SettingsError
 from tests.errors import error_about
-from train.dqn.cluster.units import ClusterLostError, RayUnits
+from train.dqn.cluster.units import RayUnits
 
 pytestmark = pytest.mark.ray
 
@@ -48,7 +48,7 @@ def test_every_unit_is_answered_once_although_processes_end(tmp_path: Path) -> N
 
 @pytest.mark.slow  # each of its processes starts anew
 def test_a_unit_that_ends_every_process_ends_the_work_in_a_line(tmp_path: Path) -> None:
-    with error_about(ClusterLostError, "workers=ray"):
+    with error_about(SettingsError, "workers=ray", "one after another"):
         squared(partial(Squares, tmp_path, (1,), always=True), 2)
 
 

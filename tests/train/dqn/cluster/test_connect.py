@@ -1,0 +1,111 @@
+"""A Ray that does not come up is one line, and says by its exit code whether another start may help."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command.checks import SettingsError
+from command.errors import UserError
+from tests.errors import error_about, key_of
+from tests.train.runs import settings, small
+from train.__main__ import main
+from train.dqn.cluster.rollouts import RayBackend
+from train.run.signals import EXIT_REQUEUE
+from train.settings.dqn import RolloutSettings
+
+pytestmark = pytest.mark.ray
+
+# The keeper as it is, with a Ray that does not come up.
+_KEEPER = """
+import os, pathlib, sys, ray
+from train.dqn.cluster import keeper
+
+def init(**given):
+    logs = pathlib.Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "raylet.err").write_text("the raylet had no room\\n")
+    RAISE
+
+ray.init = init
+lifeline, channel, *slots = map(int, sys.argv[2:])
+sys.exit(keeper.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
+"""
+TEMPORARY = [
+    'raise Exception("\\nThe current node timed out during startup.\\nAnd more.")',
+    'raise ray.exceptions.RaySystemError("the head is overloaded")',
+    'raise RuntimeError("no port")',
+    'raise OSError(28, "No space left on device")',
+    "os._exit(1)",  # as Ray where its raylet dies
+]
+SETTINGS = [
+    'raise ValueError("the object store is too small")',
+    'raise PermissionError(13, "Permission denied")',
+]
+
+
+@pytest.fixture
+def ray_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    start = subprocess.Popen
+
+    def does(what: str) -> None:
+        def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+            if command[1:3] == ["-m", "train.dqn.cluster.keeper"]:
+                command = [command[0], "-c", _KEEPER.replace("RAISE", what), *command[3:]]
+            return start(command, **options)
+
+        monkeypatch.setattr(subprocess, "Popen", popen)
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    return does
+
+
+@pytest.mark.slow  # each imports Ray
+@pytest.mark.parametrize("what", TEMPORARY)
+def test_a_start_that_fails_may_be_tried_again(tmp_path: Path, ray_that: Any, what: str) -> None:
+    ray_that(what)
+    rollouts = RayBackend(settings(tmp_path, "rollout=ray"))
+    try:
+        with error_about(UserError, "rollout=ray", "did not start", hint="rollout=local") as error:
+            rollouts.describe(lambda: False)
+    finally:
+        rollouts.close()
+    assert isinstance(error.value, UserError) and error.value.exit_code == EXIT_REQUEUE
+    assert "start: ," not in str(error.value)
+    assert "ray.log" in str(error.value)
+    (log,) = tmp_path.rglob("ray.log")
+    assert "the raylet had no room" in log.read_text()  # its own log is gone
+
+
+@pytest.mark.slow  # each imports Ray
+@pytest.mark.parametrize("what", SETTINGS)
+def test_a_start_that_a_setting_forbids(tmp_path: Path, ray_that: Any, what: str) -> None:
+    ray_that(what)
+    rollouts = RayBackend(settings(tmp_path, "rollout=ray"))
+    try:
+        with error_about(SettingsError, "rollout=ray", "did not start", hint="rollout=local") as error:
+            rollouts.describe(lambda: False)
+    finally:
+        rollouts.close()
+    assert isinstance(error.value, UserError) and error.value.exit_code == 2
+
+
+def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    from train.dqn.cluster.connect import connect
+
+    monkeypatch.setenv("RAY_ADDRESS", "local")
+    with error_about(SettingsError, "RAY_ADDRESS"):
+        connect(RolloutSettings(), "rollout=ray", "rollout=local")
+
+
+@pytest.mark.slow  # imports Ray twice
+def test_a_job_does_not_come_back_for_ever(tmp_path: Path, ray_that: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    ray_that(TEMPORARY[0])
+    codes = []
+    for _ in range(2):
+        codes.append(main(small(tmp_path, "rollout=ray")))
+        said = capsys.readouterr().err
+        assert key_of(said, alone=False) == "rollout=ray" and "Traceback" not in said and "And more" not in said
+    assert codes == [EXIT_REQUEUE, 1]

@@ -1,0 +1,242 @@
+"""A Ray of one's own is closed to all others of the machine, and nothing of it is left behind."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+
+import pytest
+
+from command.checks import SettingsError
+from tests.errors import error_about
+from tests.train.processes import ended, named, trainer, until
+from train.dqn.cluster import private
+from train.dqn.cluster.keeper import descendants
+
+RUN = ("rollout=ray", "rollout.games=32", "rollout.workers=1", "checkpoint.every_episodes=1000000")
+LISTENING = "0A"
+
+
+@pytest.fixture
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """For TMPDIR: short, and empty."""
+    folder = Path("/tmp") / f"b{os.getpid()}"
+    folder.mkdir()
+    yield folder
+    left = list(folder.iterdir())
+    for path in left:
+        private.remove(path)
+    folder.rmdir()
+    assert not left
+
+
+def listening(pids: list[int]) -> dict[int, IPv4Address | IPv6Address]:
+    """The addresses of the TCP sockets on which these processes listen, by port."""
+    inodes = set()
+    for pid in pids:
+        with suppress(OSError):
+            inodes |= {str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()}
+    found: dict[int, IPv4Address | IPv6Address] = {}
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == LISTENING and f"socket:[{inode}]" in inodes:
+                address, _, port = local.partition(":")
+                words = bytes.fromhex(address)  # of 32 bits, each in the order of the machine
+                swapped = b"".join(words[k : k + 4][::-1] for k in range(0, len(words), 4))
+                found[int(port, 16)] = ip_address(swapped)
+    return found
+
+
+def is_loopback(address: IPv4Address | IPv6Address) -> bool:
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
+
+
+# Asks the head of a cluster what is kept there, with the token given, if one is.
+_ASK = """
+import sys
+from ray._raylet import GcsClient
+print(GcsClient(address=sys.argv[1]).internal_kv_keys(b"", b"session", timeout=10))
+"""
+
+
+def ask(address: str, token: str | None) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    environment["HOME"] = "/nonexistent"
+    if token is not None:
+        environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    return subprocess.run(
+        [sys.executable, "-c", _ASK, address],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=100,
+    )
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+@contextmanager
+def training(tmp_path: Path, temporary: Path) -> Iterator[subprocess.Popen[str]]:
+    (tmp_path / "home").mkdir()
+    cache = os.environ.get("BUSSO_CACHE", str(Path.home() / ".cache" / "busso"))
+    given = {"TMPDIR": str(temporary), "HOME": str(tmp_path / "home"), "BUSSO_CACHE": cache}
+    with trainer(tmp_path / "runs", *RUN, **given) as process:
+        yield process
+
+
+# As another user, which needs root: reads files, lists folders, and says which it could.
+_READ = """
+import os, sys
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+for path in sys.argv[1:]:
+    try:
+        os.listdir(path) if os.path.isdir(path) else open(path).read()
+        print("open", path)
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.ray
+@pytest.mark.slow  # a cluster of its own, asked from outside
+def test_no_other_user_reaches_a_cluster_of_ones_own(tmp_path: Path, temporary: Path) -> None:
+    """It listens on loopback alone, wants a token, and token and folder are out of the reach of others."""
+    with training(tmp_path, temporary) as process:
+        everybody = descendants(process.pid)
+        (gcs,) = named(process.pid, "gcs_server")
+        ports = listening([process.pid, *everybody])
+        assert len(ports) >= 5 and all(is_loopback(address) for address in ports.values()), ports
+        (folder,) = temporary.iterdir()
+        assert folder.stat().st_mode & 0o077 == 0
+        assert not list((tmp_path / "home").glob(".ray/*"))  # where Ray itself keeps its token, for all to read
+        token = environment_of(gcs)["RAY_AUTH_TOKEN"]
+        for pid in everybody:
+            with suppress(OSError):
+                assert token not in Path(f"/proc/{pid}/cmdline").read_text()
+        address = f"127.0.0.1:{listening([gcs]).popitem()[0]}"
+        assert ask(address, token).returncode == 0
+        without, wrong = ask(address, None), ask(address, "0" * 64)
+        assert without.returncode and wrong.returncode
+        assert re.search("(?i)unauthenticated|authentication", wrong.stderr), wrong.stderr
+        if os.geteuid() == 0:
+            paths = [str(folder), *(f"/proc/{pid}/environ" for pid in everybody)]
+            command = [sys.executable, "-c", _READ, "/", *paths]
+            found = subprocess.run(command, check=True, capture_output=True, text=True)
+            assert found.stdout == "open /\n"
+
+
+@pytest.mark.ray
+@pytest.mark.slow  # a cluster of its own for each way to end
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_folder_goes_however_the_trainer_ends(tmp_path: Path, temporary: Path, number: int) -> None:
+    with training(tmp_path, temporary) as process:
+        assert len(list(temporary.iterdir())) == 1
+        process.send_signal(number)
+        process.wait()
+        until("the folder is gone", lambda: not list(temporary.iterdir()), 60)
+
+
+@pytest.mark.ray
+@pytest.mark.slow  # a cluster of its own
+def test_when_all_are_killed_at_once_the_next_start_removes_the_folder(tmp_path: Path, temporary: Path) -> None:
+    """As by a job that is out of memory, or over."""
+    with training(tmp_path, temporary) as process:
+        for pid in [process.pid, *descendants(process.pid)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+    (left,) = temporary.iterdir()
+
+    def swept() -> bool:
+        private.sweep(temporary)
+        return not left.exists()
+
+    until("its keeper has ended", swept, 20)
+
+
+_TOURNAMENT = ("game=sette_mezzo", "players=[random,hit_below_5]", "processes=ray", "batch_deals=64")
+
+
+@pytest.mark.ray
+@pytest.mark.slow  # a cluster of its own for each way to end
+@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGKILL])
+def test_the_cluster_of_a_tournament_is_as_private(tmp_path: Path, temporary: Path, number: int | None) -> None:
+    deals = "deals=64" if number is None else "deals=10000000"
+    command = [sys.executable, "-m", "evaluate.tournament", *_TOURNAMENT, deals, f"folder={tmp_path / 'folder'}"]
+    given = {**os.environ, "TMPDIR": str(temporary)}
+    process = subprocess.Popen(command, env=given, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    with ended(process):
+        if number is None:
+            assert process.wait(300) == 0
+        else:
+            until("a unit is being played", lambda: named(process.pid, "ray::UnitActor") or process.poll() is not None)
+            ports = listening([process.pid, *descendants(process.pid)])
+            assert len(ports) >= 5 and all(is_loopback(address) for address in ports.values()), ports
+            assert len(list(temporary.iterdir())) == 1
+            process.send_signal(number)
+            process.wait(60)
+        until("the folder is gone", lambda: not list(temporary.iterdir()), 60)
+
+
+# ------------------------------------------------------------------ folders, without Ray
+
+
+def test_a_folder_is_open_to_its_user_alone(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_TMPDIR", str(temporary))
+    before = os.umask(0)
+    try:
+        folder = private.make()
+    finally:
+        os.umask(before)
+    assert folder.parent == temporary and folder.stat().st_mode & 0o777 == 0o700
+    private.remove(folder)
+    assert not folder.exists()
+
+
+def test_a_long_temporary_folder_gives_way_to_a_short_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray's sockets want short paths."""
+    long = tmp_path / ("x" * 60)
+    monkeypatch.setenv("RAY_TMPDIR", str(long))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(long))
+    folder = private.make()
+    assert folder.parent == Path("/tmp") and not long.exists()
+    private.remove(folder)
+
+
+def test_no_folder_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private, "bases", lambda: [tmp_path / ("x" * 60), Path("/proc/1/x")])
+    with error_about(SettingsError, "TMPDIR", "/proc/1/x"):
+        private.make()
+
+
+def test_only_folders_of_dead_processes_are_swept(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_TMPDIR", str(temporary))
+    mine = private.make()
+    ended = temporary / f"{private.PREFIX}ended"
+    ended.mkdir()
+    script = "import sys, pathlib; from train.dqn.cluster import private; private.claim(pathlib.Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", script, str(ended)], check=True)
+    (ended / "session").mkdir()
+    unclaimed, of_a_job = temporary / f"{private.PREFIX}new", temporary / "another"
+    for folder in (unclaimed, of_a_job):
+        folder.mkdir()
+    elsewhere = temporary / f"{private.PREFIX}elsewhere"  # seen from another machine, or from another container
+    elsewhere.mkdir()
+    (elsewhere / private.OWNER).write_text("another-boot " + (ended / private.OWNER).read_text().partition(" ")[2])
+    private.sweep(temporary)
+    assert {path.name for path in temporary.iterdir()} == {each.name for each in (mine, unclaimed, of_a_job, elsewhere)}
+    for folder in temporary.iterdir():
+        private.remove(folder)
