@@ -327,7 +327,7 @@ def test_a_file_that_cannot_be_read_for_a_while_is_no_loss(path: Path, monkeypat
             patch.setattr(lock.Lock, "_read", fails)
             assert held.still_own()
             patch.setattr(lock, "STALE", 0.0)
-            assert not held.still_own()  # nobody can say
+            assert not held.still_own()
         assert held.still_own()
 
 

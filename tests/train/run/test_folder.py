@@ -22,7 +22,7 @@ from tests.test_lock import AWAY, PRETEND, mounted, put
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.run import checkpoint
-from train.run.folder import RunFolder
+from train.run.folder import RunFolder, RunInUseError
 from train.run.runner import Runner
 from train.run.segments import FOLDER
 
@@ -76,7 +76,7 @@ def test_a_second_trainer_is_refused_between_segments_and_checkpoint(
 def test_segments_that_went_before_their_checkpoint_was_there_are_an_error(
     tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever deleted them: no checkpoint is written that could not be loaded."""
+    """No checkpoint is written that could not be loaded."""
     folder = trained_run("episodes=64", runs=tmp_path)
     before, save = checkpoint.listed(folder / "checkpoints"), torch.save
 
@@ -195,5 +195,5 @@ def test_a_signal_that_comes_as_the_run_is_taken_is_not_lost(tmp_path: Path, mon
 
 def test_a_look_at_a_run_waits_for_nothing(tmp_path: Path, restarted: Callable[[Path, float], None]) -> None:
     restarted(tmp_path, 60.0)
-    with error_about(lock.UserError, settings(tmp_path).folder, "node9", ".lock.owner"):
+    with error_about(RunInUseError, settings(tmp_path).folder, "node9", ".lock.owner"):
         RunFolder(settings(tmp_path)).newest()
