@@ -279,7 +279,7 @@ class _System:
         self._disk = disk
 
     def open(self, file: Any, mode: str = "r", buffering: int = -1, *text: Any, **named: Any) -> Any:
-        path = _path_of(file) if isinstance(file, int) else file
+        path = _path_of(file) if isinstance(file, int) else os.fsdecode(file)
         if not self._disk.holds(path) or Path(path).is_dir():
             return _open(file, mode, buffering, *text, **named)
         self._disk.refuse_open(Path(path))

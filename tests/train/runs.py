@@ -108,10 +108,10 @@ def whole(columns: Columns) -> list[Tensor]:
     return tensors
 
 
-def save_format_1(path: Path, state: dict[str, Any]) -> None:
-    """As checkpoints were written before they had columns."""
+def save_format_1(path: Path, state: dict[str, Any], **how: Any) -> None:
+    """As checkpoints were written before they had columns; `how` goes to `torch.save`."""
     body = io.BytesIO()
-    torch.save(state, body)
+    torch.save(state, body, **how)
     digest = hashlib.sha256(body.getvalue()).hexdigest().encode()
     path.write_bytes(b"busso-checkpoint 1 " + digest + b"\n" + body.getvalue())
 

@@ -180,7 +180,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over_with_one_warning(
     tmp_path: Path, kind: Kind, uninterrupted: Callable[[Kind], Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
     for steps in (2, 1):
-        with signal_after(kind, steps, signal.SIGTERM), keeping_all():
+        with signal_after(kind, steps, signal.SIGTERM):
             assert kind.train(tmp_path) == 143
     damaged, before, *_ = checkpoints(kind, tmp_path)
     damaged.write_bytes(damaged.read_bytes()[:-1])
@@ -195,17 +195,6 @@ def test_a_damaged_newest_checkpoint_is_passed_over_with_one_warning(
     aside.unlink()
     checkpoint.delete_unneeded_segments(aside.parent)  # of that one, which had been kept as well
     assert_same_end(kind, uninterrupted(kind), tmp_path)
-
-
-@contextmanager
-def keeping_all() -> Iterator[None]:
-    """Checkpoints, even of a run that keeps one."""
-    save = RunFolder.save_checkpoint
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            RunFolder, "save_checkpoint", lambda folder, done, state, keep: save(folder, done, state, max(keep, 3))
-        )
-        yield
 
 
 @pytest.mark.parametrize(("name", "others"), list(permutations(KINDS, 2)))

@@ -27,11 +27,16 @@ class Hashing:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.sha256 = hashlib.sha256()
+        self.failed: OSError | None = None  # torch makes another error of it
 
     def write(self, data: Any) -> int:
         """As a file has it."""
         self.sha256.update(data)
-        return self._file.write(data)
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.failed = error
+            raise
 
     def flush(self) -> None:
         """As a file has it."""
@@ -58,8 +63,9 @@ def refuse_newer(path: Path, header: bytes, known: Sequence[bytes]) -> None:
 def on_disk(temporary: Path, magic: bytes) -> Iterator[Hashing]:
     """A file that is on disk at the end, to be renamed; its first line is `magic` and the sha256 of the rest.
 
-    If something goes wrong it is deleted.
+    If something goes wrong it is deleted. Raises OSError when it cannot be written.
     """
+    hashing = None
     try:
         with temporary.open("wb") as file:
             file.write(bytes(header_bytes(magic)))
@@ -71,4 +77,6 @@ def on_disk(temporary: Path, magic: bytes) -> Iterator[Hashing]:
             os.fsync(file.fileno())
     except BaseException:
         temporary.unlink(missing_ok=True)
+        if hashing is not None and hashing.failed is not None:
+            raise hashing.failed from None
         raise

@@ -7,8 +7,9 @@ import io
 import logging
 import math
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -110,10 +111,11 @@ class Metrics:
         return False
 
     def write(self, env_steps: int, scalars: Mapping[str, float]) -> None:
-        """One row of metrics.csv, and one point on each curve. What is not finite is left out."""
+        """One row of metrics.csv, and one point on each curve. What is not finite is left out. Raises OSError."""
         known = {name: value for name, value in scalars.items() if math.isfinite(value)}
-        self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})
-        self._file.flush()
+        with _named(self._path):
+            self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})
+            self._file.flush()
         if env_steps not in self._on_board or "rollout/episodes" in known:
             self._board.scalars(env_steps, known)
         self._board.flush()
@@ -125,8 +127,20 @@ class Metrics:
 
     def close(self) -> None:
         """Everything to disk."""
-        self._file.close()
-        self._board.close()
+        try:
+            with _named(self._path):
+                self._file.close()
+        finally:
+            self._board.close()
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Have errors name the file: the system names none that is open already."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _columns(path: Path) -> list[str]:
@@ -196,11 +210,29 @@ def _rewrite(path: Path, old: Sequence[str], columns: Sequence[str]) -> None:
                 writer.writerows([*row.values(), *[""] * (len(columns) - len(old))] for row in rows if row)
 
 
+class _LogFile(RotatingFileHandler):
+    """Says once that lines cannot be written: no run fails because of its log."""
+
+    _failed = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name that logging calls
+        """See `logging.Handler`."""
+        error = sys.exc_info()[1]
+        if not self._failed:
+            print(f"warning: {self.baseFilename}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+        self._failed = True
+
+    def close(self) -> None:
+        """See `logging.Handler`."""
+        with suppress(OSError):  # which closing tries to write once more
+            super().close()
+
+
 @contextmanager
 def logged(folder: Path) -> Iterator[None]:
     """Append the run's log lines to train.log, and show warnings. What is older than `LOG_BYTES` is in train.log.1."""
     logger = logging.getLogger("train")
-    file = RotatingFileHandler(folder / "train.log", maxBytes=LOG_BYTES, backupCount=1)
+    file = _LogFile(folder / "train.log", maxBytes=LOG_BYTES, backupCount=1)
     screen = logging.StreamHandler()
     file.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
     screen.setLevel(logging.WARNING)

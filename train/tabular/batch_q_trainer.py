@@ -44,6 +44,7 @@ log = logging.getLogger("train")
 
 POLICIES = "policies"
 TEXT_FORM = "policy.json"
+KEEP = 3  # checkpoints, so that a damaged one does not end the run; each has 6 MB for the 361,001 states of Spike
 SCALARS = (
     "rollout/iteration",
     "rollout/epsilon",
@@ -86,7 +87,7 @@ class BatchQTrainer:
         self.policy: Policy = self._numbering.initial.copy()
         self.counters = Counters()
         self.budget = Budget(settings.iterations, None)
-        self.keep = 1
+        self.keep = KEEP
         self.cadences = {"log": Cadence(1, 0.0, dense=ROWS), "checkpoint": Cadence(settings.save_every, 0.0)}
 
     @property

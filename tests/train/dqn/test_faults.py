@@ -22,7 +22,7 @@ from tests.train.warm import train
 from train.__main__ import main, make_backend
 from train.dqn.backend import BackendLostError, LocalBackend
 from train.dqn.learner import Learner
-from train.dqn.rollout import Rollout, RolloutRequest, Weights
+from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker, Weights
 from train.dqn.trainer import Trainer
 from train.run import checkpoint
 from train.run.folder import RunFolder
@@ -125,29 +125,53 @@ def test_full_disk_keeps_the_last_checkpoint_and_says_so(
 
 
 class Straggler(LocalBackend):
-    """Every fifth rollout claims weights that are far older than any that were published."""
+    """Every fifth request is played by a worker that has the first weights and never gets any later ones."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.count = 0
+    def __init__(self, chosen: Any) -> None:
+        super().__init__(chosen, CPU)
+        self._slow = RolloutWorker(chosen, CPU)
+        self._published = self._submitted = 0
+        self.versions: list[int] = []
+
+    def publish(self, version: int, weights: Weights) -> None:
+        super().publish(version, weights)
+        if not self._published:
+            self._slow.load(version, {name: value.clone() for name, value in weights.items()})
+        self._published += 1
+
+    def submit(self, request: RolloutRequest) -> None:
+        self._submitted += 1
+        if self._submitted % 5:
+            super().submit(request)
+        else:
+            self._done.append(self._slow.play(request))
 
     def ready(self, wait: bool) -> list[Rollout]:
         done = super().ready(wait)
-        self.count += len(done)
-        return (
-            [Rollout(r.request, r.transitions, -99, r.episode_return) for r in done]
-            if (done and self.count % 5 == 0)
-            else done
-        )
+        self.versions += [rollout.weights_version for rollout in done]
+        return done
 
 
-def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(tmp_path: Path) -> None:
-    chosen = settings(tmp_path, "rollout.max_weights_age=60", "episodes=320")
+def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were played with the weights that they name; what they were asked for is played again."""
+    chosen, ages, learned = settings(tmp_path, "rollout.max_weights_age=60", "episodes=320"), list[int](), list[int]()
+    insert = Trainer._insert
+
+    def inserting(trainer: Trainer, rollout: Rollout) -> None:
+        before, age = trainer.counters.too_old, trainer.learner.updates - rollout.weights_version
+        insert(trainer, rollout)
+        (ages if trainer.counters.too_old > before else learned).append(age)
+
+    monkeypatch.setattr(Trainer, "_insert", inserting)
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, CPU, Straggler(chosen, CPU))
+        rollouts = Straggler(chosen)
+        trainer = Trainer(chosen, folder, CPU, rollouts)
         assert Runner(trainer, folder, lambda: False).run()
     counters = trainer.counters
-    assert counters.too_old > 0
+    assert counters.too_old == len(ages) > 0 and min(ages) > 60 >= max(learned) > 0
+    assert rollouts.versions.count(min(rollouts.versions)) > len(ages) and len(set(rollouts.versions)) > 3
     assert counters.episodes == counters.next_episode == 320 and counters.env_steps == 320 * 40
     assert trainer.replay.inserted == 320 * 40
 

@@ -107,7 +107,7 @@ class _Bomb:
 
 
 def test_pickle_that_runs_code_is_refused_without_running_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once as a bare pickle, and inside files with a right checksum."""
+    """Once as a bare pickle, and inside files with a right checksum, in both forms of what torch writes."""
     monkeypatch.chdir(tmp_path)
     bare = tmp_path / "bare.pt"
     bare.write_bytes(pickle.dumps(_Bomb()))
@@ -117,7 +117,9 @@ def test_pickle_that_runs_code_is_refused_without_running_it(tmp_path: Path, mon
     checkpoint.save(beside_columns, {"x": _Bomb(), "table": TensorColumns(TABLE)})
     as_before = tmp_path / "format_1.pt"
     save_format_1(as_before, {"x": _Bomb()})
-    for path in (bare, wrapped, beside_columns, as_before):
+    unzipped = tmp_path / "unzipped.pt"  # torch reads these by other code than its archives
+    save_format_1(unzipped, {"x": _Bomb()}, _use_new_zipfile_serialization=False)
+    for path in (bare, wrapped, beside_columns, as_before, unzipped):
         with pytest.raises(CheckpointError):
             checkpoint.load(path)
     assert not (tmp_path / "exploded").exists()

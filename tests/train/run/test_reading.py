@@ -147,11 +147,11 @@ FILES = {
 @pytest.fixture
 def run(tmp_path: Path, trained_run: TrainedRuns) -> Iterator[Path]:
     """The folder of a complete run, the parent of which is `tmp_path`."""
-    yield trained_run("checkpoint.keep=2", runs=tmp_path)
+    yield trained_run(runs=tmp_path)
 
 
 def goes_on(runs: Path) -> int:
-    return main(small(runs, "checkpoint.keep=2", "episodes=288"))
+    return main(small(runs, "episodes=288"))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -205,7 +205,7 @@ def test_a_best_network_that_is_damaged_is_set_aside_with_a_warning(
     best = run / "checkpoints" / checkpoint.BEST
     for number, content in enumerate((b"one", b"another")):
         best.write_bytes(content)
-        assert main(small(tmp_path, "checkpoint.keep=2", f"episodes={288 + 32 * number}", "seed=1")) == 0
+        assert main(small(tmp_path, f"episodes={288 + 32 * number}", "seed=1")) == 0
         assert f"{best}: not a checkpoint of busso" in capsys.readouterr().err and checkpoint.load(best)
     assert sorted(path.read_bytes() for path in best.parent.glob("best.*.damaged")) == [b"another", b"one"]
 

@@ -1,0 +1,81 @@
+"""A disk that takes no more: one line, exit code 2, the last checkpoint whole; with space again all is as ever."""
+
+import errno
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.disk import watched
+from tests.errors import key_of
+from tests.train.runs import TrainedRuns, small
+from train.__main__ import main
+from train.run import checkpoint
+
+
+def full(pattern: str, after: int = 0) -> Callable[[Path], None]:
+    """Refuse bytes for files with such a path, but for the first so many writes."""
+    count = 0
+
+    def refuse(path: Path) -> None:
+        nonlocal count
+        if re.search(pattern, str(path)):
+            count += 1
+            if count > after:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    return refuse
+
+
+# Paths of what cannot be written, how many writes succeed before, and what the error is about.
+FILES = {
+    "checkpoint": (r"/\.episode_", 0, "episode_"),
+    "checkpoint, half way": (r"/\.episode_", 1, "episode_"),
+    "segment": (r"/\.rows_", 0, "episode_"),
+    "best network": (r"/\.best\.pt", 0, "best.pt"),
+    "config.yaml": (r"/\.config\.yaml", 0, "config.yaml"),
+    "starts.json": (r"/\.starts\.json", 0, "starts.json"),
+    "metrics.csv": (r"/\.metrics\.csv", 0, "metrics.csv"),
+    "a row of metrics.csv": (r"/metrics\.csv", 0, "metrics.csv"),
+    "results.json": (r"small/\.results\.json", 0, "results.json"),
+    "everything": ("", 0, "config.yaml"),
+    "everything but the events, later": (r"^(?!.*events\.out)", 20, ""),
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path, trained_run: TrainedRuns) -> Path:
+    """The folder of a complete run below `tmp_path`."""
+    return trained_run(runs=tmp_path)
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_a_full_disk_is_one_line_and_costs_no_checkpoint(
+    tmp_path: Path, run: Path, what: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pattern, after, about = FILES[what]
+    best = run / "checkpoints" / checkpoint.BEST
+    checkpoint.save(best, checkpoint.load(best) | {"score": -1.0})
+    longer = small(tmp_path, "episodes=320")
+    with watched(tmp_path) as disk:
+        disk.refuse_write = full(pattern, after)
+        assert main(longer) == 2
+    text = capfd.readouterr().err
+    line = key_of(text, alone=False)
+    assert about in line and "No space left" in text and "Traceback" not in text
+    newest = checkpoint.load(checkpoint.listed(run / "checkpoints")[0], to_go_on=True)
+    assert newest["counters"]["episodes"] >= 256 and not list(run.rglob(".*.tmp"))
+    assert main(longer) == 0
+    assert checkpoint.listed(run / "checkpoints")[0] == checkpoint.path_for(run / "checkpoints", 320)
+
+
+def test_a_log_that_cannot_be_written_is_one_warning(
+    tmp_path: Path, run: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with watched(tmp_path) as disk:
+        disk.refuse_write = full(r"/train\.log")
+        assert main(small(tmp_path, "episodes=320")) == 0
+    text = capfd.readouterr().err
+    assert text.count(f"warning: {run / 'train.log'}: No space left") == 1 and "Logging error" not in text
