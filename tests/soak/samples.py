@@ -11,6 +11,7 @@ from pathlib import Path
 from train.dqn.cluster.keeper import descendants
 
 EVENT = "event"  # the measure of a line that says what was done
+_MONITOR = "log monitor"
 # What is in the command line of a process, and what it is called.
 _ROLES = {
     "ray::WorkerActor": "worker",
@@ -19,6 +20,7 @@ _ROLES = {
     "raylet/raylet": "raylet",
     "gcs_server": "gcs_server",
     "train.dqn.cluster.keeper": "keeper",
+    "log_monitor.py": _MONITOR,
     "ray/": "of Ray",
 }
 Series = tuple[list[float], list[float]]
@@ -68,7 +70,11 @@ def of_processes(trainer: int) -> dict[str, dict[str, float]]:
     found = {}
     for pid in (trainer, *descendants(trainer)):
         with suppress(OSError, ValueError, KeyError):
-            found[f"{'trainer' if pid == trainer else _role(pid)} {pid}"] = _of_process(Path("/proc") / str(pid))
+            role = "trainer" if pid == trainer else _role(pid)
+            measures = _of_process(Path("/proc") / str(pid))
+            if role == _MONITOR:  # not judged: it opens the log of each worker that there ever was, up to 200
+                measures["descriptors of Ray"] = measures.pop("descriptors")
+            found[f"{role} {pid}"] = measures
     return found
 
 

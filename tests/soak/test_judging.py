@@ -1,5 +1,8 @@
 """The judge of a soak, by series that are made up: a leak is found, and noise is none."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +10,7 @@ import pytest
 
 from tests.soak.__main__ import main
 from tests.soak.judging import TOLERANCES, faults, judge, slope
-from tests.soak.samples import Samples
+from tests.soak.samples import Samples, of_processes
 
 AT = np.arange(0.0, 1200.0, 3.0)
 SEED = np.random.default_rng(7)
@@ -84,6 +87,19 @@ def test_the_samples_of_a_soak_are_judged_and_drawn_again(tmp_path: Path, capsys
     assert (tmp_path / "soak.png").read_bytes().startswith(b"\x89PNG")
     assert main(["--judge", str(soaked(tmp_path, 200e3))]) == 1
     assert "trainer 5: memory grew" in capsys.readouterr().out
+
+
+def test_processes_are_measured_by_what_they_are() -> None:
+    says = "import sys; print(1, flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", says, "log_monitor.py"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = of_processes(os.getpid())
+        process.communicate()
+    trainer, monitor = found[f"trainer {os.getpid()}"], found[f"log monitor {process.pid}"]
+    assert trainer["memory"] > monitor["memory"] > 1e6 and trainer["descriptors"] > 3 and trainer["threads"] >= 1
+    assert monitor["descriptors of Ray"] >= 3 and "descriptors" not in monitor
 
 
 def test_each_owner_is_judged_by_itself() -> None:

@@ -124,6 +124,7 @@ class Metrics:
         """What TensorBoard alone has: a histogram of each array, and a point on a curve of each norm."""
         self._board.histograms(env_steps, values)
         self._board.scalars(env_steps, norms)
+        self._board.flush()
 
     def close(self) -> None:
         """Everything to disk."""

@@ -225,6 +225,17 @@ def test_a_run_thins_log_rows_and_histograms_but_no_evaluation(tmp_path: Path, m
     assert len(rows) == 4 + 8
 
 
+def test_what_was_written_is_there_whatever_comes(tmp_path: Path) -> None:
+    """A kill leaves no time to close a file."""
+    metrics = Metrics(tmp_path, [], "a: 1", 0)
+    metrics.write(40, {"train/loss": 1.0})
+    assert events.curves(tmp_path) == {"train/loss": [40]}
+    metrics.histograms(80, {"values/played": np.arange(1000.0)}, {"norm": 1.0})
+    assert events.read(tmp_path).Tags()["histograms"] == ["values/played"]
+    assert events.curves(tmp_path) == {"train/loss": [40], "norm": [80]}
+    metrics.close()
+
+
 def most_of_a_week(seconds: int, dense: int | None) -> int:
     """How often something is done that is due every so many seconds."""
     cadence = Cadence(1, 0.0, dense=dense)
