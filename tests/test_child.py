@@ -41,5 +41,6 @@ def test_a_child_whose_parent_has_ended_already_does_not_begin() -> None:
 
 
 def test_arguments_and_exit_codes_pass_through() -> None:
-    found = subprocess.run(child_command("train", ["learner.lrr=1"]), capture_output=True, text=True, check=False)
-    assert found.returncode == 2 and "learner.lrr" in found.stderr
+    found = subprocess.run(child_command("calendar", ["2026", "1"]), capture_output=True, text=True, check=False)
+    assert found.returncode == 0 and "January 2026" in found.stdout
+    assert subprocess.run(child_command("timeit", ["--wrong"]), capture_output=True, check=False).returncode == 2
