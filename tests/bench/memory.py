@@ -15,7 +15,7 @@ from tests.train.memory import over_buffer
 from train.dqn.backend import LocalBackend
 from train.dqn.rollout import RolloutRequest
 from train.dqn.trainer import Trainer
-from train.run.checkpoint import BackgroundWriter
+from train.run.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
 from train.settings.dqn import TrainSettings
 

@@ -20,7 +20,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tests.train.runs import OWN_TO_A_RUN, SMALL, TrainedRuns, equal
 from train.__main__ import main
 from train.dqn.trainer import Trainer as DqnTrainer
-from train.run import checkpoint
+from train.run import checkpoint, pruning
 from train.run.folder import RunFolder
 from train.run.results import read_results
 from train.tabular.batch_q_trainer import BatchQTrainer
@@ -193,7 +193,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over_with_one_warning(
     aside = damaged.with_name(damaged.name + ".damaged")
     assert aside.exists()
     aside.unlink()
-    checkpoint.delete_unneeded_segments(aside.parent)  # of that one, which had been kept as well
+    pruning.delete_unneeded_segments(aside.parent)  # of that one, which had been kept as well
     assert_same_end(kind, uninterrupted(kind), tmp_path)
 
 

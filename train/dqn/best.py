@@ -19,6 +19,7 @@ from command.console import output_may_fail, result_console
 from train.dqn.evaluator import Evaluator, evaluation_seating
 from train.dqn.rollout import Weights
 from train.run import checkpoint, ids, results
+from train.run.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
 from train.run.progress import results_table
 from train.run.runner import Progress
@@ -33,9 +34,7 @@ class Best:
     A file that does not bear the id `run` is of another run, and does not count.
     """
 
-    def __init__(
-        self, settings: TrainSettings, folder: Path, writer: checkpoint.BackgroundWriter, run: str | None = None
-    ) -> None:
+    def __init__(self, settings: TrainSettings, folder: Path, writer: BackgroundWriter, run: str | None = None) -> None:
         self._settings = settings
         self._path = folder / checkpoint.BEST
         self._writer = writer

@@ -8,6 +8,7 @@ from typing import Any
 
 from command.checks import SettingsError
 from train.run import checkpoint
+from train.run.background_writer import BackgroundWriter
 from train.run.finite import not_finite
 
 _HELPS = "a smaller learner.lr or learner.grad_clip, smaller rewards (game.reward) or learner.precision=float32"
@@ -20,7 +21,7 @@ class DivergedError(SettingsError):
 class Watch:
     """Looks at what is logged, evaluated and saved, and at nothing in between: an update waits for no device."""
 
-    def __init__(self, checkpoints: Path, writer: checkpoint.BackgroundWriter) -> None:
+    def __init__(self, checkpoints: Path, writer: BackgroundWriter) -> None:
         self._checkpoints = checkpoints
         self._writer = writer
         self._error: DivergedError | None = None

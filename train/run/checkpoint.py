@@ -19,7 +19,6 @@ import json
 import logging
 import re
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +28,7 @@ from typing import IO, Any
 
 import torch
 
-from cards.files import delete_left_over, rename_aside, sync_folder, temporary_beside
+from cards.files import rename_aside, sync_folder, temporary_beside
 from command.errors import UserError
 from command.renamed import renewed
 from train.run import segments
@@ -40,7 +39,6 @@ from train.run.proportion import check_archive, check_state
 from train.run.reading import is_missing, names_in, patiently
 from train.run.segments import GrowingColumns, StoredSegments
 from train.run.signals import EXIT_REQUEUE
-from train.run.snapshot import Snapshot
 
 MAGIC = b"busso-checkpoint 3 "
 MAGIC_2, MAGIC_1 = b"busso-checkpoint 2 ", b"busso-checkpoint 1 "  # as long as the other
@@ -79,10 +77,10 @@ def save(path: Path, state: dict[str, Any]) -> None:
     Raises CheckpointError when the disk does not take it; `path` is then as it was.
     """
     columns: dict[Place, Columns] = {}
-    _write(path, taken_out(state, columns), columns)
+    write(path, taken_out(state, columns), columns)
 
 
-def _write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callable[[], None] = lambda: None) -> None:
+def write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callable[[], None] = lambda: None) -> None:
     """Raises CheckpointError, and what `allowed` raises just before the file is there; it is then as it was."""
     temporary = temporary_beside(path)
     try:
@@ -253,7 +251,7 @@ def load_newest(folder: Path, first: str | None = None, to_go_on: bool = True) -
 def _newest(folder: Path, first: str | None, to_go_on: bool) -> Found | None:
     """The same at once, and an OSError where one cannot be read."""
     if to_go_on:
-        _refuse_newer(folder)
+        refuse_newer_than_known(folder)
     paths = ([folder / first] if first in names_in(folder) else []) + listed(folder)
     for with_segments in (True, False) if to_go_on else (False,):
         problems: dict[Path, str] = {}
@@ -295,50 +293,20 @@ def set_aside(path: Path) -> Path:
     return rename_aside(path, DAMAGED)
 
 
-def prune(folder: Path, keep: int) -> None:
-    """Delete all but the newest `keep` checkpoints, segments that none of them needs, and what interruptions left.
-
-    Nothing while a checkpoint cannot be read, or is of a newer busso.
-    """
-    if not _may_delete(folder):
-        return
-    delete_left_over(folder)
-    for path in listed(folder)[keep:]:
-        path.unlink(missing_ok=True)
-    delete_unneeded_segments(folder)
-
-
-def delete_unneeded_segments(folder: Path) -> None:
-    """Delete segments that no checkpoint needs: those that are set aside may still be repaired, and count as well.
-
-    Nothing while a checkpoint cannot be read, or is of a newer busso.
-    """
-    if _may_delete(folder):
-        segments.delete_all_but(folder, {name for path in _needing(folder) for name in _needed_segments(path)})
-
-
-def _needing(folder: Path) -> list[Path]:
+def needing(folder: Path) -> list[Path]:
     """The files that may need segments. Raises OSError."""
     return [*listed(folder), *(folder / name for name in names_in(folder) if name.endswith(DAMAGED))]
 
 
-def _may_delete(folder: Path) -> bool:
-    try:
-        _refuse_newer(folder)
-    except (OSError, NewerFormatError):
-        return False
-    return True
-
-
-def _refuse_newer(folder: Path) -> None:
+def refuse_newer_than_known(folder: Path) -> None:
     """Raises NewerFormatError when a checkpoint there is of a newer busso, OSError when one cannot be read."""
     best = [folder / BEST] if BEST in names_in(folder) else []
-    for path in [*_needing(folder), *best]:
+    for path in [*needing(folder), *best]:
         with path.open("rb") as file:
             refuse_newer(path, file.read(_HEADER), _KNOWN)
 
 
-def _needed_segments(path: Path) -> list[str]:
+def needed_segments(path: Path) -> list[str]:
     """Their names; none of a file that is no checkpoint. Raises OSError when it cannot be read."""
     with path.open("rb") as file:
         magic = file.read(_HEADER)[: len(MAGIC)]
@@ -347,55 +315,3 @@ def _needed_segments(path: Path) -> list[str]:
             return [name for each in descriptions for name, *_ in each.get("segments", [])]
         except (ValueError, TypeError, AttributeError):
             return []
-
-
-class BackgroundWriter:
-    """Saves in a thread, one file after another, so that the learner only waits for a copy of what is small.
-
-    Large columns are not copied: they are held, and whoever would change rows that are not yet written waits.
-    `allowed` raises a UserError where nothing may be written or deleted any more; it is asked before each.
-    """
-
-    AT_ONCE = 2  # states of which the small part is held in memory; a third waits until the first is on disk
-
-    def __init__(self, allowed: Callable[[], None] = lambda: None) -> None:
-        self._allowed = allowed
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
-        self._pending: list[Future[None]] = []
-
-    def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> None:
-        """Write `state` as it is now in the background, then delete all but `keep` checkpoints beside it.
-
-        Raises CheckpointError when an earlier one could not be written.
-        """
-        while self._pending and (self._pending[0].done() or len(self._pending) >= self.AT_ONCE):
-            self._pending.pop(0).result()
-        columns: dict[Place, Columns] = {}
-        rest = taken_out(state, columns)
-        held = {place: each.held(path.parent) for place, each in columns.items()}
-        snapshot = Snapshot(
-            rest
-        )  # after the columns: on a GPU, what is read of them waits for what was given before it
-        self._pending.append(self._thread.submit(self._save_and_prune, path, snapshot, held, keep))
-
-    def wait(self) -> None:
-        """Until everything is on disk. Raises CheckpointError when something could not be written."""
-        pending, self._pending = self._pending, []
-        for each in pending:
-            each.result()
-
-    def _save_and_prune(self, path: Path, rest: Snapshot, held: dict[Place, Columns], keep: int | None) -> None:
-        try:
-            self._allowed()
-            with rest.own_streams():  # for the columns, too
-                _write(path, rest.on_host(), held, self._allowed)
-        except CheckpointError:
-            self._allowed()
-            delete_unneeded_segments(path.parent)  # else what was written in vain takes the room the next one needs
-            raise
-        finally:  # whatever went wrong, nobody waits for ever
-            for each in held.values():
-                each.release()
-        if keep is not None:
-            self._allowed()
-            prune(path.parent, keep)

@@ -13,7 +13,8 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from command.game import game_defaults
 from command.lock import InUseError, Lock, in_job
-from train.run import checkpoint, ids
+from train.run import checkpoint, ids, pruning
+from train.run.background_writer import BackgroundWriter
 from train.run.signals import StopRequest
 from train.settings.run import RunSettings
 from train.settings.saved import changes, other_keys
@@ -44,7 +45,7 @@ class RunFolder:
         self.run_id: str | None = ids.new_id()
         self._settings = settings
         self._lock = Lock(self.path / LOCK)
-        self.writer = checkpoint.BackgroundWriter(self.require_own)
+        self.writer = BackgroundWriter(self.require_own)
 
     def __enter__(self) -> RunFolder:
         """In a job, waits until there is a sign of life of another owner, or it is dead, or a signal comes."""
@@ -100,7 +101,7 @@ class RunFolder:
         """
         for folder in (self.path, self.checkpoints):
             delete_left_over(folder)  # of a start that was killed while it wrote
-        checkpoint.delete_unneeded_segments(self.checkpoints)
+        pruning.delete_unneeded_segments(self.checkpoints)
         found = checkpoint.load_newest(self.checkpoints)
         # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
         if found is None:

@@ -11,7 +11,7 @@ import optuna
 
 from command.lock import InUseError, Lock
 from train.__main__ import train
-from train.run import checkpoint
+from train.run import checkpoint, pruning
 from train.run.folder import LOCK
 from train.run.metrics import evaluation_scalar
 from train.run.results import INTERVAL, results_of_complete
@@ -71,7 +71,7 @@ def clear(folder: Path) -> None:
         with suppress(InUseError), Lock(folder / LOCK):
             for path in checkpoint.listed(checkpoints):
                 path.unlink(missing_ok=True)
-            checkpoint.delete_unneeded_segments(checkpoints)
+            pruning.delete_unneeded_segments(checkpoints)
 
 
 def direction(settings: AnyRunSettings) -> str:

@@ -10,7 +10,7 @@ from command.checks import SettingsError
 from tests.errors import error_about
 from train.dqn.best import Best, score_of
 from train.run import checkpoint
-from train.run.checkpoint import BackgroundWriter
+from train.run.background_writer import BackgroundWriter
 from train.settings.algorithms import settings_of
 from train.settings.dqn import EvaluationSettings, TrainSettings
 

@@ -285,7 +285,7 @@ def test_curves_are_on_disk_even_if_the_checkpoint_is_not(tmp_path: Path, monkey
     def fail(*_: Any) -> None:
         raise checkpoint.CheckpointError("x.pt", "disk full")
 
-    monkeypatch.setattr("train.run.checkpoint.BackgroundWriter.save", fail)
+    monkeypatch.setattr("train.run.background_writer.BackgroundWriter.save", fail)
     with pytest.raises(checkpoint.CheckpointError, match="disk full"):
         run(tmp_path)
     assert closed == [True]

@@ -21,8 +21,9 @@ from tests.train.rows import rows
 from tests.train.runs import equal, save_format_1, save_format_2, whole
 from train.dqn.replay import ReplayBuffer
 from train.dqn.transitions import Transitions
-from train.run import checkpoint, columns, segments
-from train.run.checkpoint import BackgroundWriter, CheckpointError
+from train.run import checkpoint, columns, pruning, segments
+from train.run.background_writer import BackgroundWriter
+from train.run.checkpoint import CheckpointError
 from train.run.columns import Columns, StoredColumns, TensorColumns
 from train.run.files import Hashing
 
@@ -213,7 +214,7 @@ def test_prune_keeps_the_newest_and_best(tmp_path: Path) -> None:
         saved(tmp_path, episodes)
     checkpoint.save(tmp_path / checkpoint.BEST, STATE)
     temporary_beside(tmp_path / "episode_000000000030.pt").write_bytes(b"half")
-    checkpoint.prune(tmp_path, 2)
+    pruning.prune(tmp_path, 2)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "best.pt",
         "episode_000000000020.pt",
@@ -227,7 +228,7 @@ def test_names_grow_with_the_episodes(tmp_path: Path) -> None:
         saved(tmp_path, episodes)
     (tmp_path / "episode_0000000000009.pt").write_bytes(b"no name of busso's")
     assert checkpoint.listed(tmp_path) == [checkpoint.path_for(tmp_path, n) for n in (10**12, 10**12 - 1, 9)]
-    checkpoint.prune(tmp_path, 2)
+    pruning.prune(tmp_path, 2)
     assert [path.stem for path in checkpoint.listed(tmp_path)] == ["episode_1000000000000", "episode_999999999999"]
 
 

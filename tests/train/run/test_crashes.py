@@ -16,8 +16,8 @@ from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
 from tests.train.runs import equal, settings
 from train.dqn.replay import ReplayBuffer
-from train.run import checkpoint, columns, results, segments
-from train.run.checkpoint import BackgroundWriter
+from train.run import checkpoint, columns, pruning, results, segments
+from train.run.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
 
 SAVES = 4
@@ -68,7 +68,7 @@ def faults_of_a_run(tmp_path: Path, keep: int = 1) -> Iterator[str]:
 
 def fault(folder: Path, run: Run, marks: int) -> str:
     """What is wrong with what the next start finds, as it looks for it; empty if nothing is."""
-    checkpoint.delete_unneeded_segments(folder)
+    pruning.delete_unneeded_segments(folder)
     try:
         found = checkpoint.load_newest(folder)
         rows_found = found and contents(found.state["replay"])

@@ -14,6 +14,7 @@ from train.__main__ import main
 from train.dqn.learner import Learner
 from train.dqn.trainer import Trainer
 from train.run import checkpoint, gpu_failures
+from train.run.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
 from train.run.gpu_failures import failure_in
 from train.run.signals import EXIT_REQUEUE
@@ -216,11 +217,11 @@ def test_a_save_that_fails_too_does_not_hide_it(
 ) -> None:
     """One under way in the background: what it reads of the GPU is lost as well."""
 
-    def lost(writer: checkpoint.BackgroundWriter) -> None:
+    def lost(writer: BackgroundWriter) -> None:
         raise checkpoint.CheckpointError("episode_000000000064.pt", "could not be written (No space left on device)")
 
     fails(0, RuntimeError(ILLEGAL))
-    monkeypatch.setattr(checkpoint.BackgroundWriter, "wait", lost)
+    monkeypatch.setattr(BackgroundWriter, "wait", lost)
     assert train(tmp_path) == EXIT_REQUEUE
     assert "illegal memory access" in capsys.readouterr().err
 

@@ -15,7 +15,8 @@ from tests.train.run.test_checkpoint import contents
 from tests.train.runs import TrainedRuns, equal, small
 from train.__main__ import main
 from train.dqn.replay import ReplayBuffer
-from train.run import checkpoint, reading, segments
+from train.run import checkpoint, pruning, reading, segments
+from train.run.background_writer import BackgroundWriter
 from train.run.checkpoint import UnreadableError
 from train.run.columns import TensorColumns
 from train.run.files import NewerFormatError
@@ -47,7 +48,7 @@ def failing(part: str, times: int, number: int = errno.EIO, after: int = 0) -> F
 
 def saved(folder: Path, *inserted: int) -> dict[str, object]:
     """Checkpoints of a buffer after so many rows, with columns of another kind; the state of the last."""
-    replay, writer = ReplayBuffer(400, 2, torch.device("cpu"), seed=1), checkpoint.BackgroundWriter()
+    replay, writer = ReplayBuffer(400, 2, torch.device("cpu"), seed=1), BackgroundWriter()
     for number in inserted:
         replay.add(rows(replay.inserted, number - replay.inserted))
         state = {"n": number, "table": TensorColumns([torch.arange(number)]), "replay": replay.state_dict()}
@@ -257,8 +258,8 @@ def test_nothing_is_deleted_beside_a_checkpoint_of_a_newer_busso(tmp_path: Path,
     (tmp_path / "replay" / "rows_000000000000900_000000000000950_0123456789abcdef.seg").write_bytes(b"of no checkpoint")
     newer(NEWER[what](tmp_path))
     before = everything(tmp_path)
-    checkpoint.prune(tmp_path, 1)
-    checkpoint.delete_unneeded_segments(tmp_path)
+    pruning.prune(tmp_path, 1)
+    pruning.delete_unneeded_segments(tmp_path)
     assert everything(tmp_path) == before
 
 
@@ -267,10 +268,10 @@ def test_a_segment_of_a_newer_busso_is_not_deleted(tmp_path: Path) -> None:
     saved(tmp_path, 150)
     left = tmp_path / "replay" / "rows_000000000000900_000000000000950_0123456789abcdef.seg"
     left.write_bytes(b"busso-rows 2 and more")
-    checkpoint.prune(tmp_path, 1)
+    pruning.prune(tmp_path, 1)
     assert left.exists()
     left.write_bytes(b"busso-rows 1 and more")
-    checkpoint.prune(tmp_path, 1)
+    pruning.prune(tmp_path, 1)
     assert not left.exists()
 
 

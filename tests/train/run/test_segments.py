@@ -17,8 +17,9 @@ from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
 from tests.train.runs import equal
 from train.dqn.replay import ReplayBuffer
-from train.run import checkpoint, columns, segments
-from train.run.checkpoint import BackgroundWriter, CheckpointError
+from train.run import checkpoint, columns, pruning, segments
+from train.run.background_writer import BackgroundWriter
+from train.run.checkpoint import CheckpointError
 from train.run.files import Hashing
 from train.run.segments import StoredSegments
 
@@ -302,7 +303,7 @@ def test_what_is_left_of_an_interrupted_write_is_deleted(tmp_path: Path) -> None
     temporary_beside(tmp_path / "replay" / "rows_000000000000250_000000000000500").write_bytes(b"half")
     (tmp_path / "replay" / "rows_000000000000400_000000000000500_0123456789abcdef.seg").write_bytes(b"of no checkpoint")
     (tmp_path / "replay" / "notes.txt").write_text("of a person")
-    checkpoint.prune(tmp_path, 3)
+    pruning.prune(tmp_path, 3)
     assert run.files() == [tmp_path / "replay" / "notes.txt", *before]
 
 
@@ -315,7 +316,7 @@ def test_nothing_is_deleted_when_it_cannot_be_read_what_is_needed(
     before = run.files()
     path.rename(tmp_path / "aside")
     path.symlink_to(path)  # whoever opens it gets an error
-    checkpoint.prune(tmp_path, 3)
+    pruning.prune(tmp_path, 3)
     assert run.files() == before
 
 
@@ -378,5 +379,5 @@ def test_segments_of_a_checkpoint_that_was_set_aside_are_kept(tmp_path: Path) ->
     checkpoint.set_aside(aside)
     run.add(CAPACITY)
     run.save()
-    checkpoint.delete_unneeded_segments(tmp_path)
+    pruning.delete_unneeded_segments(tmp_path)
     assert needed <= set(run.files())

@@ -14,7 +14,7 @@ from tests.train.run.test_checkpoint import contents
 from tests.train.runs import equal
 from train.dqn.replay import ReplayBuffer
 from train.run import checkpoint, snapshot
-from train.run.checkpoint import BackgroundWriter
+from train.run.background_writer import BackgroundWriter
 from train.run.snapshot import Snapshot
 
 CPU = torch.device("cpu")
