@@ -15,6 +15,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from command.owner import read_owner, this_process
+
 PREFIX, OWNER, TOKEN = "busso-", "owner", "token"
 _LONGEST = 39  # characters of a folder: a socket's path has 107, of which Ray takes 68, `/ray` with them
 _REMOVE_SECONDS = 5.0
@@ -69,17 +71,16 @@ def make() -> Path:
 
 def claim(folder: Path) -> None:
     """From now on the folder belongs to this process."""
-    (folder / OWNER).write_text(" ".join(_process(os.getpid())))
+    (folder / OWNER).write_bytes(this_process().as_bytes(0))
 
 
 def sweep(base: Path) -> None:
     """Remove the folders that dead processes of this user, on this machine, have left in `base`."""
     for folder in base.glob(f"{PREFIX}*"):
-        with suppress(OSError, ValueError):
+        with suppress(OSError):
             if folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
-                boot, namespace, pid, began = (folder / OWNER).read_text().split()
-                here = _process(os.getpid())
-                if [boot, namespace] == here[:2] and not _lives(int(pid), began):
+                owner = read_owner((folder / OWNER).read_bytes())
+                if owner is not None and owner.has_ended():
                     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -107,24 +108,3 @@ def say_last_words() -> None:
             lines = (logs / name).read_text(errors="replace").splitlines()[-_LINES:]
             if lines:
                 print(f"--- {name}", *lines, sep="\n", file=sys.stderr, flush=True)
-
-
-def _process(pid: int) -> list[str]:
-    """What no other process has: boot of the machine, namespace of numbers, number, and when it began.
-
-    Another machine or container that sees the folder numbers its processes for itself.
-    """
-    proc = Path("/proc")
-    boot = (proc / "sys/kernel/random/boot_id").read_text().strip()
-    return [boot, str((proc / "self/ns/pid").readlink()), str(pid), _began(pid)]
-
-
-def _began(pid: int) -> str:
-    return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]
-
-
-def _lives(pid: int, began: str) -> bool:
-    try:
-        return _began(pid) == began
-    except (FileNotFoundError, ProcessLookupError):
-        return False

@@ -1,5 +1,6 @@
 """A Ray of one's own is closed to all others of the machine, and nothing of it is left behind."""
 
+import json
 import os
 import re
 import signal
@@ -235,7 +236,8 @@ def test_only_folders_of_dead_processes_are_swept(temporary: Path, monkeypatch: 
         folder.mkdir()
     elsewhere = temporary / f"{private.PREFIX}elsewhere"  # seen from another machine, or from another container
     elsewhere.mkdir()
-    (elsewhere / private.OWNER).write_text("another-boot " + (ended / private.OWNER).read_text().partition(" ")[2])
+    owner = json.loads((ended / private.OWNER).read_bytes())
+    (elsewhere / private.OWNER).write_text(json.dumps(owner | {"boot": "another", "host": "another"}))
     private.sweep(temporary)
     assert {path.name for path in temporary.iterdir()} == {each.name for each in (mine, unclaimed, of_a_job, elsewhere)}
     for folder in temporary.iterdir():
