@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Not for people: the learner starts it, with file descriptors. And `busso` itself.
-WITHOUT_A_NAME = {"train.dqn.cluster.keeper", "command.busso"}
+WITHOUT_A_NAME = {"train.dqn.cluster.keeper", "play.app.lifeline", "command.busso"}
 
 
 def busso(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -328,7 +328,7 @@ def test_a_search_grades_the_cards_that_its_stages_would_drop(tressette: Path) -
         (("{empty}", "format=pdf"), "format: one of text, json, html, not 'pdf'"),
         (("{empty}", "grades=[1,2]"), "grades: three costs"),
         (("{empty}", "seats=9"), "seats: numbers of seats"),
-        (("{empty}", "hands=0"), "hands: 1 to"),
+        (("{empty}", "hands=0"), "hands: a whole number from 1 to"),
     ],
 )
 def test_what_cannot_be_reviewed_is_one_line(

@@ -16,11 +16,12 @@ from cards.game import load_game
 from cards.splitmix import stream
 from cards.stopping import StoppedError
 from tests.limits import seconds
-from tests.train.runs import TrainedRuns, equal, small
+from tests.train.runs import OWN_TO_A_RUN, TrainedRuns, equal, small
 from train.__main__ import main
 from train.dqn.device_rollout import DeviceEvaluator
 from train.dqn.evaluator import Evaluator
 from train.run import checkpoint
+from train.run.results import read_results
 
 TRESSETTE = load_game("tressette")
 FILE = "results.json"
@@ -77,8 +78,8 @@ def test_an_evaluation_that_was_stopped_is_made_again_and_the_bits_stay(
             starts += 1
     assert code == 0 and starts == 3
     found = equal(newest(tmp_path), newest(uninterrupted.parents[1]))
-    assert [path for path in found if path not in (".settings.runs", ".counters.seconds")] == []
-    assert (folder(tmp_path) / FILE).read_text() == (uninterrupted / FILE).read_text()
+    assert [path for path in found if path not in OWN_TO_A_RUN] == []
+    assert read_results(folder(tmp_path)) == read_results(uninterrupted)
 
 
 def test_a_signal_while_the_results_are_made_and_the_next_start_makes_them(
@@ -90,7 +91,7 @@ def test_a_signal_while_the_results_are_made_and_the_next_start_makes_them(
     assert "the same command goes on from there" in capsys.readouterr().err
     assert not (folder(tmp_path) / FILE).exists()
     assert main(small(tmp_path)) == 0
-    assert (folder(tmp_path) / FILE).read_text() == (trained_run() / FILE).read_text()
+    assert read_results(folder(tmp_path)) == read_results(trained_run())
 
 
 class EndlessBlock:

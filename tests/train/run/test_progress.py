@@ -24,7 +24,7 @@ def duels():
 def test_live_display_shows_rates_time_left_and_the_last_evaluation(monkeypatch, duels) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100)
-    monkeypatch.setattr(progress, "Console", lambda **_: console)
+    monkeypatch.setattr(progress, "plain_console", lambda **_: console)
     with Display("tressette/test") as display:
         display.evaluated(duels)
         display.show(STATUS)
@@ -40,7 +40,7 @@ def test_a_run_that_counts_no_updates_and_shows_something_else_than_evaluations(
     console = Console(file=screen, force_terminal=True, width=100)
     status = Status(0.5, 3, 4_000, None, 12.0, 0.0, None, "iterations")
     with monkeypatch.context() as patch:
-        patch.setattr(progress, "Console", lambda **_: console)
+        patch.setattr(progress, "plain_console", lambda **_: console)
         with Display("spike/test") as display:
             display.remember("table", "77 states visited")
             display.show(status)
