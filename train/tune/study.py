@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from cards.splitmix import stream
 from command.checks import SettingsError
-from command.lock import InUseError, Lock, own_job
+from command.lock import InUseError, Lock, earlier_start
 from command.space import Dimension, Interval
 from train.run.folder import CHANGEABLE
 from train.run.signals import StopRequest
@@ -157,7 +157,7 @@ class Study:
         claim = Lock(self._folder / f".trial-{number:03d}.lock")
         with StopRequest(b"\nstopping\n") as stop:
             try:
-                claim.acquire(waits_for=own_job, stopped=lambda: stop.signal is not None)
+                claim.acquire(waits_for=earlier_start, stopped=lambda: stop.signal is not None)
             except InUseError:
                 return False
         stop.hand_on()

@@ -188,6 +188,19 @@ def test_a_restarted_job_takes_the_trial_of_its_dead_start_over(
         assert (again and again.number) == number
 
 
+def test_processes_of_one_job_do_not_wait_for_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of `srun`: each would wait for a sign of life of each other, while it has the study."""
+    one = study(tmp_path, "trials=1")
+    assert one.next_trial(set()) is not None
+    one.__dict__["_claim"].release()
+    put(next(one._folder.glob(".trial-*.lock")), **AWAY, job="7", restarts=1)
+    monkeypatch.setattr(lock, "STALE", 0.3)
+    monkeypatch.setattr(lock, "POLL", 0.1)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    assert study(tmp_path, "trials=1").next_trial(set()) is None
+
+
 def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = study(tmp_path, "trials=1")
     monkeypatch.setattr(studies, "LOCK_SECONDS", 0.3)
