@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,29 @@ def test_processes_of_one_job_do_not_wait_for_one_another(tmp_path: Path, monkey
     assert study(tmp_path, "trials=1").next_trial(set()) is None
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda found: found.fail(0, "another process took over"),
+        lambda found: found.complete(0, 0.5, 0.1),
+        lambda found: found.prune(0, "diverged"),
+        lambda found: found.interrupted(0),
+    ],
+    ids=["failed", "complete", "given up", "interrupted"],
+)
+def test_a_trial_that_another_process_took_over_is_left_to_it(tmp_path: Path, end: Callable[[Study], None]) -> None:
+    """By one that was suspended meanwhile: the trial has the result of the other."""
+    one = study(tmp_path, "trials=1")
+    assert one.next_trial(set()) is not None
+    claim = next(one._folder.glob(".trial-*.lock"))
+    claim.with_name(claim.name + ".owner").unlink()
+    put(claim, **AWAY)
+    before = study(tmp_path, "trials=1").trials
+    end(one)
+    assert study(tmp_path, "trials=1").trials == before
+    assert b"node9" in claim.with_name(claim.name + ".owner").read_bytes()
+
+
 def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = study(tmp_path, "trials=1")
     monkeypatch.setattr(studies, "LOCK_SECONDS", 0.3)
@@ -226,8 +250,10 @@ def test_a_trial_that_is_trained_by_hand_is_not_cleared(tmp_path: Path) -> None:
 def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As by a segmentation fault, kill -9 or want of memory: the study is not blocked by it."""
     for process in range(2):
-        trial = study(tmp_path, "trials=2").next_trial(set())  # and nothing more: the claim ends with its process
+        found = study(tmp_path, "trials=2")
+        trial = found.next_trial(set())
         assert trial is not None and trial.number == 0, process
+        found.__dict__["_claim"].release()  # and nothing more: as when its process ends
         assert not capsys.readouterr().err
     third = study(tmp_path, "trials=2")
     trial = third.next_trial(set())
