@@ -181,7 +181,6 @@ class Lock:
         me = this_process()
         if not self._create(me, 0):
             return False
-        os.pwrite(self._descriptor(), me.token.encode(), 0)
         self._say_what_is_missing()
         self._me, self._pid, self._beats, self._lost = me, os.getpid(), 0, False
         self._sure = time.monotonic()
@@ -222,6 +221,7 @@ class Lock:
         try:
             os.pwrite(descriptor, me.as_bytes(beat), 0)
             os.fsync(descriptor)
+            os.pwrite(self._descriptor(), me.token.encode(), 0)
         except BaseException:
             os.close(descriptor)
             self.owner_file.unlink(missing_ok=True)

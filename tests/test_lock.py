@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import json
 import os
 import signal
@@ -139,6 +140,22 @@ def test_another_failure_of_the_lock_is_an_error(path: Path, monkeypatch: pytest
         lock.Lock(path).acquire()
     monkeypatch.undo()
     lock.Lock(path).acquire()  # the failure left nothing
+
+
+@pytest.mark.parametrize("failing", [1, 2], ids=["owner", "lock"])
+def test_a_full_disk_leaves_no_owner(path: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
+    """The last block may go to the one file, and none be left for the other."""
+    write, calls = os.pwrite, itertools.count(1)
+
+    def full(*given: Any) -> int:
+        if next(calls) == failing:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(*given)
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(os, "pwrite", full)
+        lock.Lock(path).acquire()
+    assert [each.name for each in path.parent.iterdir()] == [".lock"]
 
 
 @pytest.mark.parametrize("mount", ["locks", "pretended"])
