@@ -71,6 +71,12 @@ def tell(process: subprocess.Popen[str]) -> str:
     return line(process)
 
 
+def suspend(process: subprocess.Popen[str]) -> None:
+    """Stop it, and return when no thread of it writes any more."""
+    process.send_signal(signal.SIGSTOP)
+    assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
+
+
 def mounted(monkeypatch: pytest.MonkeyPatch, mount: str) -> None:
     """The same in this process."""
 
@@ -280,7 +286,7 @@ def test_a_suspended_owner_that_lost_it_sees_that_and_deletes_nothing(
     mounted(monkeypatch, mount)
     with holder(path, mount) as process:
         assert line(process) == "held"
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         held = lock.Lock(path)
         held.acquire(waits_for=lambda owner: True)
         process.send_signal(signal.SIGCONT)
@@ -296,7 +302,7 @@ def test_a_suspended_owner_sees_that_another_had_it_and_has_ended(path: Path, mo
     mounted(monkeypatch, "pretended")
     with holder(path, "pretended") as process:
         assert line(process) == "held"
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         other = lock.Lock(path)
         other.acquire(waits_for=lambda owner: True)
         other.release()
