@@ -58,7 +58,9 @@ def test_a_full_disk_is_one_line_and_costs_no_checkpoint(
     pattern, after, about = FILES[what]
     best = run / "checkpoints" / checkpoint.BEST
     checkpoint.save(best, checkpoint.load(best) | {"score": -1.0})
-    longer = small(tmp_path, "episodes=320")
+    longer = small(
+        tmp_path, "episodes=320", "evaluation.opponents=[random,greedy]"
+    )  # which metrics.csv has no column of
     with watched(tmp_path) as disk:
         disk.refuse_write = full(pattern, after)
         assert main(longer) == 2
