@@ -56,13 +56,15 @@ def delete_left_over(folder: Path) -> None:
     """Delete the temporary files in a folder that no process will finish.
 
     These are of this process, of others of this machine that have ended, and those that have not changed for an hour.
+    What cannot be deleted stays.
     """
     others = []
     for path in folder.glob(f".*{SUFFIX}"):
-        if _has_ended(path):
-            path.unlink(missing_ok=True)
-        else:
+        if not _has_ended(path):
             others.append(path)
+            continue
+        with suppress(OSError):
+            path.unlink()
     with suppress(OSError):  # of a file that is gone meanwhile, or of a disk that is full
         now = _now(folder) if others else 0.0
         for path in others:

@@ -26,7 +26,7 @@ from types import TracebackType
 
 from cards.files import temporary_beside
 from command.errors import UserError
-from command.owner import Owner, Watch, identity, read_owner, restarts, this_process
+from command.owner import Owner, Watch, identity, read_owner, this_process
 
 BEAT = 20.0  # seconds between two signs of life
 STALE = 180.0  # seconds without one, after which an owner of another machine is dead
@@ -181,7 +181,6 @@ class Lock:
         me = this_process()
         if not self._create(me, 0):
             return False
-        os.pwrite(self._descriptor(), me.token.encode(), 0)
         self._say_what_is_missing()
         self._me, self._pid, self._beats, self._lost = me, os.getpid(), 0, False
         self._sure = time.monotonic()
@@ -222,6 +221,7 @@ class Lock:
         try:
             os.pwrite(descriptor, me.as_bytes(beat), 0)
             os.fsync(descriptor)
+            os.pwrite(self._descriptor(), me.token.encode(), 0)
         except BaseException:
             os.close(descriptor)
             self.owner_file.unlink(missing_ok=True)
@@ -280,8 +280,8 @@ class Lock:
         file = self.path if watch.empty else self.owner_file  # a server may keep the byte-range lock of a dead machine
         error = InUseError(self.path.parent, f"in use ({who})", f"if that process is gone, delete {file}")
         error.who = who
-        if watch.owner is not None and watch.owner.is_own_job and restarts() > watch.owner.restarts:
-            error.exit_code = _REQUEUE  # an earlier start of this job still runs: on a node that Slurm does not reach
+        if earlier_start(watch.owner):
+            error.exit_code = _REQUEUE  # it still runs: on a node that Slurm does not reach
         return error
 
     def _let_go(self) -> None:
@@ -297,9 +297,9 @@ def in_job(owner: Owner | None) -> bool:
     return "SLURM_JOB_ID" in os.environ
 
 
-def own_job(owner: Owner | None) -> bool:
-    """Whether the owner is an earlier start of the job of this process."""
-    return owner is not None and owner.is_own_job
+def earlier_start(owner: Owner | None) -> bool:
+    """Whether the owner is an earlier start of the job of this process, and not another process of this start."""
+    return owner is not None and owner.is_earlier_start
 
 
 def _text(owner: Owner | None) -> str:

@@ -33,9 +33,9 @@ class Owner:
     since: str  # time, for people
 
     @property
-    def is_own_job(self) -> bool:
-        """Whether it belongs to the Slurm job of this process: an earlier start of it."""
-        return bool(self.job) and self.job == os.environ.get("SLURM_JOB_ID")
+    def is_earlier_start(self) -> bool:
+        """Whether it belongs to the Slurm job of this process, before that was last put back into the queue."""
+        return bool(self.job) and self.job == os.environ.get("SLURM_JOB_ID") and self.restarts < restarts()
 
     def has_ended(self) -> bool:
         """Whether this machine knows that the process runs no more. A process of another machine may still run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import json
 import os
 import signal
@@ -68,6 +69,12 @@ def tell(process: subprocess.Popen[str]) -> str:
     process.stdin.write("\n")
     process.stdin.flush()
     return line(process)
+
+
+def suspend(process: subprocess.Popen[str]) -> None:
+    """Stop it, and return when no thread of it writes any more."""
+    process.send_signal(signal.SIGSTOP)
+    assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
 
 
 def mounted(monkeypatch: pytest.MonkeyPatch, mount: str) -> None:
@@ -139,6 +146,22 @@ def test_another_failure_of_the_lock_is_an_error(path: Path, monkeypatch: pytest
         lock.Lock(path).acquire()
     monkeypatch.undo()
     lock.Lock(path).acquire()  # the failure left nothing
+
+
+@pytest.mark.parametrize("failing", [1, 2], ids=["owner", "lock"])
+def test_a_full_disk_leaves_no_owner(path: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
+    """The last block may go to the one file, and none be left for the other."""
+    write, calls = os.pwrite, itertools.count(1)
+
+    def full(*given: Any) -> int:
+        if next(calls) == failing:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(*given)
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(os, "pwrite", full)
+        lock.Lock(path).acquire()
+    assert [each.name for each in path.parent.iterdir()] == [".lock"]
 
 
 @pytest.mark.parametrize("mount", ["locks", "pretended"])
@@ -263,7 +286,7 @@ def test_a_suspended_owner_that_lost_it_sees_that_and_deletes_nothing(
     mounted(monkeypatch, mount)
     with holder(path, mount) as process:
         assert line(process) == "held"
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         held = lock.Lock(path)
         held.acquire(waits_for=lambda owner: True)
         process.send_signal(signal.SIGCONT)
@@ -279,7 +302,7 @@ def test_a_suspended_owner_sees_that_another_had_it_and_has_ended(path: Path, mo
     mounted(monkeypatch, "pretended")
     with holder(path, "pretended") as process:
         assert line(process) == "held"
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         other = lock.Lock(path)
         other.acquire(waits_for=lambda owner: True)
         other.release()

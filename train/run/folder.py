@@ -99,6 +99,7 @@ class RunFolder:
         settings, CheckpointError when no checkpoint is whole or the newest that is does not fit, UnreadableError when
         one cannot be read and NewerFormatError when one is of a newer busso; then nothing is renamed.
         """
+        self.require_own()
         for folder in (self.path, self.checkpoints):
             delete_left_over(folder)  # of a start that was killed while it wrote
         pruning.delete_unneeded_segments(self.checkpoints)
@@ -109,6 +110,7 @@ class RunFolder:
         self._compare(found)
         if keys := other_keys(type(self._settings), found.state["settings"]):
             log.warning("%s: %s", found.path, keys)
+        self.require_own()  # to read it may have taken minutes
         for path, problem in found.problems.items():
             checkpoint.set_aside(path)
             log.warning("%s; the one before is used, this one is renamed", problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,17 +10,22 @@ from cards.files import delete_left_over
 from train.run import checkpoint, segments
 from train.run.files import NewerFormatError
 
+log = logging.getLogger("train")
+
 
 def prune(folder: Path, keep: int) -> None:
     """Delete all but the newest `keep` checkpoints, segments that none of them needs, and what interruptions left.
 
-    Nothing while a checkpoint cannot be read, or is of a newer busso.
+    Nothing while a checkpoint cannot be read, or is of a newer busso. What cannot be deleted stays, with a warning.
     """
     if not _may_delete(folder):
         return
-    delete_left_over(folder)
-    for path in checkpoint.listed(folder)[keep:]:
-        path.unlink(missing_ok=True)
+    try:
+        delete_left_over(folder)
+        for path in checkpoint.listed(folder)[keep:]:
+            path.unlink(missing_ok=True)
+    except OSError as error:  # the new checkpoint is on disk, and the next call tries again
+        log.warning("%s: cannot be deleted (%s)", error.filename or folder, error.strerror or error)
     delete_unneeded_segments(folder)
 
 

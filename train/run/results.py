@@ -71,7 +71,8 @@ def read_results(folder: Path) -> dict[str, Any] | None:
         written = (folder / FILE).stat().st_mtime
         stale = any(path.stat().st_mtime > written for path in checkpoints.glob("*.pt"))
     else:  # not by `checkpoint.listed`: a table of runs need not wait for PyTorch
-        newest = max((path.name for path in checkpoints.glob("episode_*.pt")), default=about["checkpoint"])
+        names = (path.name for path in checkpoints.glob("episode_*.pt"))
+        newest = max(names, key=lambda name: (len(name), name), default=about["checkpoint"])
         stale = newest != about["checkpoint"]
     return None if stale else results
 

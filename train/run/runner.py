@@ -132,6 +132,7 @@ class Runner:
         Leaves a checkpoint either way, and on an error.
         """
         settings, path = self._trainer.settings, self._folder.path
+        self._folder.require_own()
         ids.set_aside_others(path, self._folder.run_id)
         if self._trainer.complete():
             more = " or ".join(key for key in BUDGET_KEYS if hasattr(settings, key))

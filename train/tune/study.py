@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from cards.splitmix import stream
 from command.checks import SettingsError
-from command.lock import InUseError, Lock, own_job
+from command.lock import InUseError, Lock, earlier_start
 from command.space import Dimension, Interval
 from train.run.folder import CHANGEABLE
 from train.run.signals import StopRequest
@@ -27,7 +27,7 @@ from train.settings.saved import changes
 from train.tune.settings import Search
 
 JOURNAL = "journal.log"
-LOCK_SECONDS = 300.0  # that another process may take to choose its trial, or to wait for a dead one
+LOCK_SECONDS = 1800.0  # that others may take to choose their trials, each after it has waited for a dead owner
 READY = "values"  # a trial that has this attribute has all its values: key to what may be typed
 WHY = "why"  # of a trial that failed, or diverged
 STARTS = "starts"  # of a trial, in a row, that did not end in order
@@ -113,7 +113,13 @@ class Study:
         self._attribute(number, WHY, why)
         self._tell(number, state=TrialState.FAIL)
 
+    def _is_lost(self) -> bool:
+        """Whether another process took the trial over: it tells the result."""
+        return self._claim is not None and not self._claim.still_own()
+
     def _attribute(self, number: int, key: str, value: Any) -> None:
+        if self._is_lost():
+            return
         trial = next(each for each in self.trials if each.number == number)
         self._study._storage.set_trial_user_attr(trial._trial_id, key, value)
 
@@ -157,7 +163,7 @@ class Study:
         claim = Lock(self._folder / f".trial-{number:03d}.lock")
         with StopRequest(b"\nstopping\n") as stop:
             try:
-                claim.acquire(waits_for=own_job, stopped=lambda: stop.signal is not None)
+                claim.acquire(waits_for=earlier_start, stopped=lambda: stop.signal is not None)
             except InUseError:
                 return False
         stop.hand_on()
@@ -165,7 +171,8 @@ class Study:
         return True
 
     def _tell(self, number: int, value: float | None = None, state: TrialState | None = None) -> None:
-        self._study.tell(number, value, state=state)
+        if not self._is_lost():
+            self._study.tell(number, value, state=state)
         self._release()
 
     def _release(self) -> None:

@@ -1,5 +1,6 @@
 """Files that are whole or not there, and faults that are noticed."""
 
+import errno
 import hashlib
 import io
 import os
@@ -220,6 +221,30 @@ def test_prune_keeps_the_newest_and_best(tmp_path: Path) -> None:
         "episode_000000000020.pt",
         "episode_000000001000.pt",
     ]
+
+
+def test_what_cannot_be_deleted_ends_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The checkpoint is on disk; the next one has the older ones deleted."""
+    unlink, left_over = Path.unlink, temporary_beside(tmp_path / "x")
+    left_over.touch()
+
+    def fails(path: Path, **how: bool) -> None:
+        if path == left_over or checkpoint._NAME.fullmatch(path.name):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        unlink(path, **how)
+
+    monkeypatch.setattr(Path, "unlink", fails)
+    writer = BackgroundWriter()
+    for done in (1, 2):
+        writer.save(checkpoint.path_for(tmp_path, done), {"x": done}, keep=1)
+        writer.wait()
+    assert len(checkpoint.listed(tmp_path)) == 2 and str(checkpoint.path_for(tmp_path, 1)) in caplog.text
+    monkeypatch.undo()
+    writer.save(checkpoint.path_for(tmp_path, 3), {"x": 3}, keep=1)
+    writer.wait()
+    assert list(tmp_path.iterdir()) == [checkpoint.path_for(tmp_path, 3)]
 
 
 def test_names_grow_with_the_episodes(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,13 @@ from command import lock
 from command.owner import read_owner
 from tests.errors import error_about, key_of
 from tests.limits import seconds, until
-from tests.test_lock import AWAY, PRETEND, mounted, put
+from tests.test_lock import AWAY, PRETEND, mounted, put, suspend
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.run import checkpoint
 from train.run.folder import RunFolder, RunInUseError
 from train.run.runner import Runner
-from train.run.segments import FOLDER
+from train.run.segments import FOLDER, MAGIC
 
 TRAINS = f"""
 import fcntl, sys
@@ -36,9 +38,15 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def trainer(arguments: list[str]) -> subprocess.Popen[str]:
+@contextmanager
+def trainer(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
     """A process that trains, on a mount whose locks stay on its node."""
-    return subprocess.Popen([sys.executable, "-c", TRAINS, *arguments], stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", TRAINS, *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def written(folder: Path) -> dict[str, tuple[int, int]]:
@@ -117,6 +125,29 @@ def test_a_trainer_that_lost_its_run_writes_nothing_more(
     assert owner is not None and owner.host == AWAY["host"]
 
 
+@pytest.mark.parametrize("method", ["resume", "run"])
+def test_a_trainer_that_lost_its_run_before_it_began_changes_nothing(
+    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Suspended while Ray started, or while it read its checkpoint: segments of the other are not left over."""
+    path = trained_run("episodes=64", runs=tmp_path)
+    (path / "checkpoints" / FOLDER / f"rows_0_1_{'0' * 16}.seg").write_bytes(MAGIC)
+    results = json.loads((path / "results.json").read_text())
+    (path / "results.json").write_text(json.dumps(results | {"_run": results["_run"] | {"id": "of the other"}}))
+    before: dict[str, tuple[int, int]] = {}
+    owner = RunFolder if method == "resume" else Runner
+    original = getattr(owner, method)
+
+    def robbed(*given: Any) -> Any:
+        put(path / ".lock", **AWAY)
+        before.update(written(path))
+        return original(*given)
+
+    monkeypatch.setattr(owner, method, robbed)
+    assert main(small(tmp_path, "episodes=128")) == 2
+    assert written(path) == before
+
+
 @pytest.mark.slow  # a second process that trains, stopped for a while
 def test_a_suspended_trainer_that_goes_on_does_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "STALE", 1.0)
@@ -125,7 +156,7 @@ def test_a_suspended_trainer_that_goes_on_does_not_write(tmp_path: Path, monkeyp
     chosen = settings(tmp_path, "episodes=1000000")
     with trainer(small(tmp_path, "episodes=1000000")) as first:
         until("a checkpoint", lambda: checkpoint.listed(chosen.folder / "checkpoints"), 60)
-        first.send_signal(signal.SIGSTOP)
+        suspend(first)
         mounted(monkeypatch, "pretended")
         with RunFolder(chosen) as folder:
             before = written(chosen.folder)

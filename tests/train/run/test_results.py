@@ -33,13 +33,14 @@ def add_checkpoint(folder: Path, done: int) -> Path:
     return path
 
 
-def test_results_of_the_newest_checkpoint_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("older", "newer"), [(64, 128), (10**12 - 64, 10**12)])
+def test_results_of_the_newest_checkpoint_count(tmp_path: Path, older: int, newer: int) -> None:
     assert read_results(tmp_path) is None
-    for done in (64, 128):
+    for done in (older, newer):
         add_checkpoint(tmp_path, done)
-    write(tmp_path, 128)
+    write(tmp_path, newer)
     assert read_results(tmp_path) == ROWS
-    write(tmp_path, 64)
+    write(tmp_path, older)
     assert read_results(tmp_path) is None
 
 

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,42 @@ def test_a_restarted_job_takes_the_trial_of_its_dead_start_over(
         monkeypatch.setenv("SLURM_JOB_ID", job)
         again = study(tmp_path, "trials=1").next_trial(set())
         assert (again and again.number) == number
+
+
+def test_processes_of_one_job_do_not_wait_for_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of `srun`: each would wait for a sign of life of each other, while it has the study."""
+    one = study(tmp_path, "trials=1")
+    assert one.next_trial(set()) is not None
+    one.__dict__["_claim"].release()
+    put(next(one._folder.glob(".trial-*.lock")), **AWAY, job="7", restarts=1)
+    monkeypatch.setattr(lock, "STALE", 0.3)
+    monkeypatch.setattr(lock, "POLL", 0.1)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    assert study(tmp_path, "trials=1").next_trial(set()) is None
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda found: found.fail(0, "another process took over"),
+        lambda found: found.complete(0, 0.5, 0.1),
+        lambda found: found.prune(0, "diverged"),
+        lambda found: found.interrupted(0),
+    ],
+    ids=["failed", "complete", "given up", "interrupted"],
+)
+def test_a_trial_that_another_process_took_over_is_left_to_it(tmp_path: Path, end: Callable[[Study], None]) -> None:
+    """By one that was suspended meanwhile: the trial has the result of the other."""
+    one = study(tmp_path, "trials=1")
+    assert one.next_trial(set()) is not None
+    claim = next(one._folder.glob(".trial-*.lock"))
+    claim.with_name(claim.name + ".owner").unlink()
+    put(claim, **AWAY)
+    before = study(tmp_path, "trials=1").trials
+    end(one)
+    assert study(tmp_path, "trials=1").trials == before
+    assert b"node9" in claim.with_name(claim.name + ".owner").read_bytes()
 
 
 def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
