@@ -17,7 +17,6 @@ import yaml
 from command.as_hydra import refuse_what_has_no_effect
 from command.checks import SettingsError, require
 from command.foreign import check_values, name_game
-from command.game import load_configured_game
 from command.quoting import quoted
 from command.renamed import refuse_old_spellings
 from command.space import Choice, Dimension, Interval
@@ -40,6 +39,8 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
     own = {field.name for field in fields(schema)}  # type: ignore[arg-type]
     named = [each for each in overrides if "game" not in own and each.startswith(_GAME)]
     for each in named:  # by a command that has no settings of a game: files that it reads may be of this one
+        from command.game import load_configured_game  # with NumPy, for which --help does not wait
+
         name_game(each.removeprefix(_GAME))
         load_configured_game({"name": each.removeprefix(_GAME)})
     overrides = [each for each in overrides if each not in named]
