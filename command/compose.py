@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _INSTALLED = Path(__file__).resolve().parent / "conf"  # where a wheel puts it
 CONF = _INSTALLED if _INSTALLED.is_dir() else _INSTALLED.parent.parent / "conf"
 _GAME = "game="
+_ELSEWHERE = "'hydra.searchpath=[FOLDER/conf]', where FOLDER/conf/game/NAME.yaml is"
 T = TypeVar("T")
 
 
@@ -177,7 +178,8 @@ def _one_line(error: Exception) -> SettingsError:
     key = getattr(cause, "full_key", None) or typed.partition("=")[0]
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
         there = [line for line in lines[2:20] if "search path" not in line and "provider=" not in line]
-        return SettingsError(choice[1], f"there is no {choice[2]!r}", f"there are {', '.join(there)}")
+        elsewhere = f"; one of your own: {_ELSEWHERE}" if choice[1] == "game" else ""
+        return SettingsError(choice[1], f"there is no {choice[2]!r}", f"there are {', '.join(there)}{elsewhere}")
     if "is not a ListConfig" in text or "to list" in text.lower():
         return SettingsError(key, "a list is wanted, such as [a,b]")
     if text.startswith("Ambiguous value for argument"):
