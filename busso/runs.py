@@ -68,10 +68,12 @@ def load_run(folder: str | Path) -> Run:
         raise SettingsError(config, f"damaged ({error})") from None
     if not isinstance(settings, dict) or not isinstance(settings.get("game"), dict):
         raise SettingsError(config, "not the settings of a run")
+    name = str(settings["game"].get("name"))
     try:
-        check_game(str(settings["game"].get("name")))  # which the caller will load
+        check_game(name)  # which the caller will load
     except SettingsError as error:
-        raise SettingsError(config, error) from None
+        hint = f'if you trust it, say busso.load_game("{name}") before' if error.hint else ""
+        raise SettingsError(config, error.problem, hint) from None
     from train.run.results import read_results
 
     return Run(path, settings, read_results(path) or {})

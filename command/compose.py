@@ -17,7 +17,6 @@ import yaml
 from command.as_hydra import refuse_what_has_no_effect
 from command.checks import SettingsError, require
 from command.foreign import check_values, name_game
-from command.game import load_configured_game
 from command.quoting import quoted
 from command.renamed import refuse_old_spellings
 from command.space import Choice, Dimension, Interval
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 _INSTALLED = Path(__file__).resolve().parent / "conf"  # where a wheel puts it
 CONF = _INSTALLED if _INSTALLED.is_dir() else _INSTALLED.parent.parent / "conf"
 _GAME = "game="
+_ELSEWHERE = "'hydra.searchpath=[FOLDER/conf]', where FOLDER/conf/game/NAME.yaml is"
 T = TypeVar("T")
 
 
@@ -40,6 +40,8 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
     own = {field.name for field in fields(schema)}  # type: ignore[arg-type]
     named = [each for each in overrides if "game" not in own and each.startswith(_GAME)]
     for each in named:  # by a command that has no settings of a game: files that it reads may be of this one
+        from command.game import load_configured_game  # with NumPy, for which --help does not wait
+
         name_game(each.removeprefix(_GAME))
         load_configured_game({"name": each.removeprefix(_GAME)})
     overrides = [each for each in overrides if each not in named]
@@ -176,7 +178,8 @@ def _one_line(error: Exception) -> SettingsError:
     key = getattr(cause, "full_key", None) or typed.partition("=")[0]
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
         there = [line for line in lines[2:20] if "search path" not in line and "provider=" not in line]
-        return SettingsError(choice[1], f"there is no {choice[2]!r}", f"there are {', '.join(there)}")
+        elsewhere = f"; one of your own: {_ELSEWHERE}" if choice[1] == "game" else ""
+        return SettingsError(choice[1], f"there is no {choice[2]!r}", f"there are {', '.join(there)}{elsewhere}")
     if "is not a ListConfig" in text or "to list" in text.lower():
         return SettingsError(key, "a list is wanted, such as [a,b]")
     if text.startswith("Ambiguous value for argument"):

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -54,6 +53,8 @@ def _own_games() -> set[str]:
 
 def _installed_games() -> set[str]:
     """The games of installed packages. One that lies in the working folder is not installed, whatever it says."""
+    from importlib import metadata  # with forty modules, for which --help does not wait
+
     places = [place for place in sys.path if Path(place or ".").resolve() != Path.cwd()]
     found = (point for each in metadata.distributions(path=places) for point in each.entry_points)
     return {point.name for point in found if point.group == ENTRY_POINTS}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -22,6 +21,7 @@ from cards.errors import InputError
 from cards.game import Game
 from cards.records import check_names, field, read_records
 from command.checks import SettingsError
+from command.console import to_nowhere
 from command.foreign import name_game
 from command.game import load_configured_game
 from command.line import example_text
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _print_results(path)
     except BrokenPipeError:
         # Whoever read the results has gone. Python would complain when it flushes the rest, so that goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        to_nowhere(sys.stdout.fileno())
         return _BROKEN_PIPE
     except OSError as error:
         print(f"replay: {path}: {error.strerror}; give a file of records, one JSON object a line", file=sys.stderr)

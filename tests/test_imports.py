@@ -109,6 +109,14 @@ def test_help_imports_nothing_heavy(name: str, folder: Path) -> None:
     assert imported((name, "--help"), folder) <= HELP_MAY_IMPORT.get(name, set())
 
 
+def test_a_command_line_by_itself_loads_no_arrays_and_asks_for_no_packages() -> None:
+    """Each --help imports this, and a tenth of a second is seen."""
+    asked = [sys.executable, "-X", "importtime", "-c", "import command.line"]
+    found = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert "command.line" in modules_of(found.stderr)
+    assert not {"numpy", "importlib.metadata"} & set(modules_of(found.stderr))
+
+
 def test_what_is_heavy_is_seen() -> None:
     lines = "import time:       100 |        200 |   scipy.version\nimport time: 5 | 6 | numba.core.types\nother\n"
     assert modules_of(lines) == ["scipy.version", "numba.core.types"]

@@ -33,6 +33,9 @@ BAD = [
     f"```\n![x]({ELSEWHERE})\n",
     f"\x1b[31m![x]({ELSEWHERE})",
     f"\\` ![x]({ELSEWHERE}) `",
+    f"`![x]({ELSEWHERE})``",
+    f"``a` <img src={ELSEWHERE}> `",
+    f"`\n` ![x]({ELSEWHERE}) `",
     "$\\frac{$x$",
 ]
 POLICY = "content-security-policy"

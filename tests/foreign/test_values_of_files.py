@@ -263,6 +263,20 @@ def test_a_small_champion_builds_no_large_network(hidden: list[int], trained_run
         assert grown(load) < 500e6
 
 
+def test_weights_that_are_one_piece_of_memory_count_once(trained_run: Any) -> None:
+    best = trained_run() / "checkpoints" / checkpoint.BEST
+    state, values = checkpoint.load(best), torch.zeros(1 << 20)
+    state["settings"]["network"]["hidden"] = [16_384] * 2  # 1 GB
+    state["acting"] |= {f"more.{k}": values for k in range(260)}
+    checkpoint.save(best, state)
+
+    def load() -> None:
+        with pytest.raises(CheckpointError, match="its settings mean"):
+            load_learned(load_game("tressette"), str(best), CPU)
+
+    assert best.stat().st_size < 10e6 and grown(load) < 500e6
+
+
 def test_an_export_of_it_neither(trained_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from evaluate.export.__main__ import main
 

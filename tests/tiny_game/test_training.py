@@ -71,3 +71,4 @@ def test_without_a_search_path_it_is_not_found(
     assert main(["game=kuhn_poker", *path, "--cfg"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and message in line
+    assert "hydra.searchpath=[FOLDER/conf]" in line or path

@@ -36,7 +36,8 @@ def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
     hidden = settings.network.hidden
     least = hidden[0] + hidden[-1] + sum(before * after for before, after in pairwise(hidden))
     tensors = [each for each in weights.values() if isinstance(each, torch.Tensor)]
-    held = sum(each.numel() for each in tensors)
+    pieces = {each.untyped_storage().data_ptr(): each for each in tensors}  # several may be the same one
+    held = sum(each.untyped_storage().nbytes() // each.element_size() for each in pieces.values())
     if least > held or len(hidden) > len(tensors):
         problem = f"its settings mean a network of {least:,} weights and more, it holds {held:,}"
         raise CheckpointError(path, problem)

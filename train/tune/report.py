@@ -79,7 +79,9 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     chosen = study.search.trial(best.number, values_of(best)).settings
     found = asdict(chosen)
     # Who names an experiment gets no recipe for a GPU besides, so what the trials have of it stands in the file.
-    plain = at_the_door([f"game={chosen.game_name}", f"algo={chosen.algo}", NO_EXPERIMENT], this_machine()).settings
+    folders = [each for each in study.search.fixed if each.startswith("hydra.searchpath=")]  # of a game from elsewhere
+    given = [*folders, f"game={chosen.game_name}", f"algo={chosen.algo}", NO_EXPERIMENT]
+    plain = at_the_door(given, this_machine()).settings
     values: dict[str, Any] = {}
     for key, (_, value) in changes(asdict(plain), found).items():
         if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):

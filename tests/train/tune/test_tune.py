@@ -471,6 +471,18 @@ def test_the_experiment_has_the_recipe_for_a_gpu(tmp_path: Path, monkeypatch: py
     assert of_trial.replay == of_experiment.replay  # type: ignore[union-attr]
 
 
+def test_the_best_of_a_game_from_elsewhere_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = Path(__file__).parents[2] / "tiny_game"
+    monkeypatch.syspath_prepend(elsewhere)
+    folders = f"hydra.searchpath=[{elsewhere / 'conf'}]"
+    found = Study(search_of([folders, "game=kuhn_poker", "game.bet=2", LR, f"runs={tmp_path}"]), "maximize")
+    trial = found.next_trial(set())
+    assert trial is not None
+    found.complete(trial.number, 0.5, 0.1)
+    written = yaml.safe_load(report.write_experiment(found, found.trials[0]).read_text())
+    assert written["game"] == {"bet": 2} and written["learner"] == {"lr": 0.001}
+
+
 def test_trials_that_all_fail_end_the_search(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
