@@ -26,7 +26,7 @@ from types import TracebackType
 
 from cards.files import temporary_beside
 from command.errors import UserError
-from command.owner import Owner, Watch, identity, read_owner, restarts, this_process
+from command.owner import Owner, Watch, identity, read_owner, this_process
 
 BEAT = 20.0  # seconds between two signs of life
 STALE = 180.0  # seconds without one, after which an owner of another machine is dead
@@ -115,6 +115,10 @@ class Lock:
         self._me = None
         os.close(self._name)
         self._let_go()
+
+    def owner(self) -> Owner | None:
+        """The process that the file names now. Raises OSError when it cannot be read."""
+        return read_owner(self._read() or b"")
 
     def require_own(self) -> None:
         """Raises LostError when another process has taken it over."""
@@ -272,7 +276,7 @@ class Lock:
 
     def _owner_now(self) -> str:
         with suppress(OSError):
-            return _text(read_owner(self._read() or b""))
+            return _text(self.owner())
         return _text(None)
 
     def _in_use(self, watch: Watch) -> InUseError:
@@ -280,7 +284,7 @@ class Lock:
         file = self.path if watch.empty else self.owner_file  # a server may keep the byte-range lock of a dead machine
         error = InUseError(self.path.parent, f"in use ({who})", f"if that process is gone, delete {file}")
         error.who = who
-        if watch.owner is not None and watch.owner.is_own_job and restarts() > watch.owner.restarts:
+        if own_job(watch.owner):
             error.exit_code = _REQUEUE  # an earlier start of this job still runs: on a node that Slurm does not reach
         return error
 

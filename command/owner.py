@@ -34,8 +34,8 @@ class Owner:
 
     @property
     def is_own_job(self) -> bool:
-        """Whether it belongs to the Slurm job of this process: an earlier start of it."""
-        return bool(self.job) and self.job == os.environ.get("SLURM_JOB_ID")
+        """Whether it is an earlier start of the Slurm job of this process."""
+        return bool(self.job) and self.job == os.environ.get("SLURM_JOB_ID") and self.restarts < restarts()
 
     def has_ended(self) -> bool:
         """Whether this machine knows that the process runs no more. A process of another machine may still run."""

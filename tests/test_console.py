@@ -53,7 +53,7 @@ def test_a_table_may_fail_where_it_is_said_so(monkeypatch: pytest.MonkeyPatch) -
     """Rich by itself would end the process."""
     reader, writer = os.pipe()
     os.close(reader)
-    with open(writer, "w") as pipe:
+    with os.fdopen(writer, "w") as pipe:
         monkeypatch.setattr(sys, "stdout", pipe)
         with output_may_fail():
             result_console().print("results")
@@ -75,7 +75,7 @@ sys.exit(run_command(command, []))
 
 def test_a_standard_error_that_is_full_ends_nothing() -> None:
     """As when the log of a job lies on a full disk: the runs may lie elsewhere."""
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         found = subprocess.run([sys.executable, "-c", FAILS], check=False, stdout=subprocess.PIPE, stderr=full)
     assert (found.returncode, found.stdout) == (3, b"results\n")
 
