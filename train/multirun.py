@@ -63,17 +63,21 @@ def _run_all(
         else:
             if code:
                 return code
+    _sum_up(given, len(runs), left, list(failed))
+    codes = failed.values()
+    return EXIT_REQUEUE if EXIT_REQUEUE in codes else max(codes, default=0)
+
+
+def _sum_up(given: Sequence[str], count: int, left: int, failed: Sequence[str]) -> None:
     if left or failed:
         print(
-            f"{len(runs) - left - len(failed)} of {len(runs)} runs are complete; {left} are of another process",
+            f"{count - left - len(failed)} of {count} runs are complete; {left} are of another process",
             file=sys.stderr,
         )
     if failed:
         print(f"failed: {'; '.join(failed)}", file=sys.stderr)
-    if len(runs) > 1:
+    if count > 1:
         print(f"the table: python -m evaluate.sweep {shlex.join(given)}", file=sys.stderr)
-    codes = failed.values()
-    return EXIT_REQUEUE if EXIT_REQUEUE in codes else max(codes, default=0)
 
 
 def _refuse_launcher(overrides: Sequence[str]) -> None:
