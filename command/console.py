@@ -39,6 +39,35 @@ def output_may_fail() -> Iterator[None]:
             to_nowhere(sys.stdout.fileno())  # with what is left in its buffer, which would fail again at the end
 
 
+class ErrorStream:
+    """Standard error. Where it does not take more, the rest goes nowhere: no place is left to say so."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write the text, if that is possible."""
+        with self._may_fail():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """The same of what waits to be written."""
+        with self._may_fail():
+            self._stream.flush()
+
+    @contextmanager
+    def _may_fail(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            with suppress(OSError):
+                to_nowhere(self._stream.fileno())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def is_gone(descriptor: int) -> bool:
     """Whether nothing can be written there any more: the reader of a pipe has ended, a terminal was closed."""
     asked = select.poll()

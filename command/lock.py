@@ -116,6 +116,10 @@ class Lock:
         os.close(self._name)
         self._let_go()
 
+    def owner(self) -> Owner | None:
+        """The process that the file names now. Raises OSError when it cannot be read."""
+        return read_owner(self._read() or b"")
+
     def require_own(self) -> None:
         """Raises LostError when another process has taken it over."""
         if not self.still_own():
@@ -272,7 +276,7 @@ class Lock:
 
     def _owner_now(self) -> str:
         with suppress(OSError):
-            return _text(read_owner(self._read() or b""))
+            return _text(self.owner())
         return _text(None)
 
     def _in_use(self, watch: Watch) -> InUseError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,3 +22,9 @@ class PlainConsole(Console):
         """See `Console`."""
         for segment in super().render(*given, **options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """See `Console`, which would end the process."""
+        error = sys.exc_info()[1]
+        assert error is not None
+        raise error

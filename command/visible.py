@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
+from command.console import ErrorStream
+
 # Control characters but tab and newline, with ESC and the C1 set; marks that turn the direction of text, or end a line
 # for some programs; halves of characters, which no encoding has.
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -54,8 +56,10 @@ class VisibleFormatter(logging.Formatter):
 
 @contextmanager
 def visible_output() -> Iterator[None]:
-    """Whatever is printed or logged to the screen meanwhile is visible."""
+    """Whatever is printed or logged to the screen meanwhile is visible; standard error never fails."""
     streams = {id(stream): VisibleStream(stream) for stream in (sys.stdout, sys.stderr) if _is_bare(stream)}
+    if id(sys.stderr) in streams:
+        streams[id(sys.stderr)] = VisibleStream(ErrorStream(sys.stderr))
     handlers = [each for each in logging.getLogger().handlers if type(each) is logging.StreamHandler]
     with ExitStack() as stack:
         for stream, redirect in ((sys.stdout, redirect_stdout), (sys.stderr, redirect_stderr)):

@@ -1,6 +1,7 @@
 """Commands whose standard output is closed, or has no reader any more."""
 
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,37 @@ def test_printing_may_fail_where_it_is_said_so(
     assert capsys.readouterr().err.count("\n") == 1
     with pytest.raises(ZeroDivisionError), output_may_fail():
         raise ZeroDivisionError
+
+
+def test_a_table_may_fail_where_it_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rich by itself would end the process."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        with output_may_fail():
+            result_console().print("results")
+
+
+FAILS = """
+import sys
+from command.console import plain_console
+from command.line import run_command
+def command(arguments):
+    print("for a person", file=sys.stderr)
+    plain_console(stderr=True).print("a bar")
+    print("and another line", file=sys.stderr)
+    print("results")
+    return 3
+sys.exit(run_command(command, []))
+"""
+
+
+def test_a_standard_error_that_is_full_ends_nothing() -> None:
+    """As when the log of a job lies on a full disk: the runs may lie elsewhere."""
+    with Path("/dev/full").open("w") as full:
+        found = subprocess.run([sys.executable, "-c", FAILS], check=False, stdout=subprocess.PIPE, stderr=full)
+    assert (found.returncode, found.stdout) == (3, b"results\n")
 
 
 def test_nothing_on_the_screen_is_markup(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from command.checks import SettingsError
 from command.compose import combinations
 from command.errors import UserError
 from command.line import failure_of
+from command.owner import restarts
 from train.run.device import this_machine
 from train.run.folder import RunInUseError
 from train.run.signals import EXIT_REQUEUE, StopRequest
@@ -46,12 +47,14 @@ def _run_all(
     left, failed = 0, dict[str, int]()  # exit codes by what says which run it is
     for number, (run, each) in enumerate(zip(runs, chosen, strict=True), 1):
         if stop.signal is not None:
-            return stop.exit_code(again=True)
+            return stop.exit_code(again=number > 1 or not restarts())  # else too short a job is requeued for ever
         said = " ".join(f"{key}={value}" for key, value in run.values.items())
         print(f"run {number} of {len(runs)}: {said}", file=sys.stderr)
         try:
             code = train(each)
         except RunInUseError as error:
+            if stop.signal is not None:
+                return stop.exit_code(again=True)  # it ended the waiting
             left += 1
             print(f"left to the other process: {error}", file=sys.stderr)
         except (UserError, OSError, MemoryError) as error:
@@ -60,17 +63,21 @@ def _run_all(
         else:
             if code:
                 return code
+    _sum_up(given, len(runs), left, list(failed))
+    codes = failed.values()
+    return EXIT_REQUEUE if EXIT_REQUEUE in codes else max(codes, default=0)
+
+
+def _sum_up(given: Sequence[str], count: int, left: int, failed: Sequence[str]) -> None:
     if left or failed:
         print(
-            f"{len(runs) - left - len(failed)} of {len(runs)} runs are complete; {left} are of another process",
+            f"{count - left - len(failed)} of {count} runs are complete; {left} are of another process",
             file=sys.stderr,
         )
     if failed:
         print(f"failed: {'; '.join(failed)}", file=sys.stderr)
-    if len(runs) > 1:
+    if count > 1:
         print(f"the table: python -m evaluate.sweep {shlex.join(given)}", file=sys.stderr)
-    codes = failed.values()
-    return EXIT_REQUEUE if EXIT_REQUEUE in codes else max(codes, default=0)
 
 
 def _refuse_launcher(overrides: Sequence[str]) -> None:

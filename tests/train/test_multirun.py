@@ -97,6 +97,27 @@ def test_a_signal_to_a_run_that_is_complete_all_the_same_ends_the_grid() -> None
     assert multirun(["seed=1,2"], train) == 143 and begun == [1]
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGUSR1, 75)])
+def test_a_signal_that_ends_the_waiting_for_the_last_run_is_no_end_of_the_grid(number: int, code: int) -> None:
+    def train(chosen: Chosen) -> int:
+        with StopRequest():
+            signal.raise_signal(number)
+        raise RunInUseError("runs/x", "another process is using this run")
+
+    assert multirun(["seed=1"], train) == code
+
+
+@pytest.mark.parametrize(("restarts", "code"), [("", 75), ("1", 1)])
+def test_a_job_that_is_too_short_is_not_requeued_for_ever(
+    restarts: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal that warns of its end comes before the first run."""
+    monkeypatch.setenv("SLURM_RESTART_COUNT", restarts)
+    with StopRequest():
+        signal.raise_signal(signal.SIGUSR1)
+        assert multirun(["seed=1,2"], lambda chosen: 0) == code
+
+
 def test_all_are_checked_before_the_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learner.n_step=1,-1", "-m"]) == 2
     said = capsys.readouterr().err

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ log = logging.getLogger("train")
 
 FILE = "results.json"
 INTERVAL = "_interval"
+_WORD = re.compile(r"[\w.]{0,64}")
 _ABOUT = "_run"  # no player has this name
 
 
@@ -112,13 +114,19 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
     try:
         results = read_json(path.read_text())
         about = results.pop(_ABOUT, None)
-        whole = about is None or about.keys() >= {"id", "checkpoint", "env_steps"}
+        whole = about is None or _is_whole(about)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, AttributeError, TypeError) as error:
+    except (OSError, ValueError, AttributeError, TypeError, KeyError) as error:
         whole, about, results, problem = False, None, {}, f"damaged ({error})"
     else:
         problem = "damaged (it does not say how far its run was)"
     if not whole:
         raise SettingsError(path, problem, "the command that trained the run makes it anew")
     return about, results
+
+
+def _is_whole(about: Mapping[str, Any]) -> bool:
+    """Whether it says how far its run was, in words that may be part of a file's name."""
+    words = (about["id"] or "", about["checkpoint"])
+    return all(_WORD.fullmatch(word) for word in words) and type(about["env_steps"]) is int

@@ -24,6 +24,7 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from command.errors import UserError
 from command.line import parse, run_command
+from command.owner import restarts
 from train.settings.dqn import TrainSettings
 from train.tune.settings import Search, search_of
 
@@ -73,12 +74,20 @@ def _tune(search: Search) -> int:
 
 def _run_trials(study: Study, stop: StopRequest) -> int:
     """Trials until there are enough, or a signal comes; returns the exit code."""
+    from cards.stopping import StoppedError
     from train.dqn.divergence import DivergedError
     from train.run.folder import RunInUseError
 
     busy: set[int] = set()
-    failures = 0
-    while stop.signal is None and (trial := study.next_trial(busy)) is not None:
+    failures, begun = 0, False
+    while stop.signal is None:
+        try:
+            trial = study.next_trial(busy, stop.requested)
+        except StoppedError:
+            break
+        if trial is None:
+            return 0
+        begun = True
         try:
             code = _run(study, trial)
         except RunInUseError:
@@ -103,7 +112,7 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
             study.interrupted(trial.number)
             return code
         failures = 0
-    return 0 if stop.signal is None else stop.exit_code(again=True)
+    return stop.exit_code(again=begun or not restarts())  # else a job that is too short is requeued for ever
 
 
 def _run(study: Study, trial: optuna.Trial) -> int:

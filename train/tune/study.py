@@ -6,7 +6,7 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -18,11 +18,11 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from cards.splitmix import stream
+from cards.stopping import Stop, StoppedError, never
 from command.checks import SettingsError
 from command.lock import InUseError, Lock, earlier_start
 from command.space import Dimension, Interval
 from train.run.folder import CHANGEABLE
-from train.run.signals import StopRequest
 from train.settings.saved import changes
 from train.tune.settings import Search
 
@@ -70,13 +70,15 @@ class Study:
         """Whether more is better."""
         return self._study.direction == optuna.study.StudyDirection.MAXIMIZE
 
-    def next_trial(self, busy: set[int]) -> optuna.Trial | None:
+    def next_trial(self, busy: set[int], stop: Stop = never) -> optuna.Trial | None:
         """A trial that was interrupted and that no process runs, else a new one; None if there are enough.
 
         `busy` are trials not to be looked at again. A trial with which two processes have ended has failed: what ends a
-        process, as a lack of memory, would end every one that starts the trial.
+        process, as a lack of memory, would end every one that starts the trial. Raises StoppedError if `stop` says so
+        while it waits for other processes.
         """
-        with self._alone():
+        self._outlive_earlier_start(busy, stop)
+        with self._alone(stop):
             counted = 0
             for trial in self.trials:
                 if trial.state == TrialState.RUNNING and READY not in trial.user_attrs:
@@ -155,18 +157,27 @@ class Study:
         print(f"trial {trial.number + 1} has failed: {why}", file=sys.stderr)
         return True
 
-    def _claimed(self, number: int) -> bool:
-        """Whether the trial is this process's own now. A claim ends with its process.
+    def _outlive_earlier_start(self, busy: set[int], stop: Stop) -> None:
+        """Wait until the claim of an earlier start of this job shows life or is dead; others choose meanwhile."""
+        running = [each.number for each in self.trials if each.state == TrialState.RUNNING]
+        for claim in map(self._claim_on, set(running) - busy):
+            if earlier_start(claim.owner()):
+                with suppress(InUseError):
+                    claim.acquire(waits_for=earlier_start, stopped=stop)
+                    claim.release()
+                if stop():
+                    raise StoppedError
 
-        Waits for that of an earlier start of the same job until it is dead, or a signal comes.
-        """
-        claim = Lock(self._folder / f".trial-{number:03d}.lock")
-        with StopRequest(b"\nstopping\n") as stop:
-            try:
-                claim.acquire(waits_for=earlier_start, stopped=lambda: stop.signal is not None)
-            except InUseError:
-                return False
-        stop.hand_on()
+    def _claim_on(self, number: int) -> Lock:
+        return Lock(self._folder / f".trial-{number:03d}.lock")
+
+    def _claimed(self, number: int) -> bool:
+        """Whether the trial is this process's own now. A claim ends with its process."""
+        claim = self._claim_on(number)
+        try:
+            claim.acquire()
+        except InUseError:
+            return False
         self._claim = claim
         return True
 
@@ -181,10 +192,12 @@ class Study:
             self._claim = None
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self, stop: Stop = never) -> Iterator[None]:
         try:
-            self._lock.acquire(LOCK_SECONDS)
+            self._lock.acquire(LOCK_SECONDS, stopped=stop)
         except InUseError as error:
+            if stop():
+                raise StoppedError from None
             problem = f"another process has been choosing its trial for {LOCK_SECONDS:.0f} s ({error.who})"
             raise SettingsError(self._folder, problem, error.hint) from None
         try:

@@ -21,10 +21,9 @@ from train.__main__ import main
 from train.dqn.device_rollout import DeviceEvaluator
 from train.dqn.evaluator import Evaluator
 from train.run import checkpoint
-from train.run.results import read_results
+from train.run.results import FILE, read_results
 
 TRESSETTE = load_game("tressette")
-FILE = "results.json"
 SLOW = "evaluation.opponents=['monte_carlo:samples=100000']"  # 0.4 s a decision: an evaluation takes minutes
 
 
@@ -91,7 +90,7 @@ def test_a_signal_while_the_results_are_made_and_the_next_start_makes_them(
     assert "the same command goes on from there" in capsys.readouterr().err
     assert not (folder(tmp_path) / FILE).exists()
     assert main(small(tmp_path)) == 0
-    assert read_results(folder(tmp_path)) == read_results(trained_run())
+    assert read_results(folder(tmp_path)) == read_results(trained_run()) is not None
 
 
 class EndlessBlock:

@@ -37,7 +37,6 @@ FILES = {
     "best network": (r"/\.best\.pt", 0, "best.pt"),
     "config.yaml": (r"/\.config\.yaml", 0, "config.yaml"),
     "starts.json": (r"/\.starts\.json", 0, "starts.json"),
-    "metrics.csv": (r"/\.metrics\.csv", 0, "metrics.csv"),
     "a row of metrics.csv": (r"/metrics\.csv", 0, "metrics.csv"),
     "results.json": (r"small/\.results\.json", 0, "results.json"),
     "everything": ("", 0, "config.yaml"),

@@ -121,7 +121,7 @@ def test_a_run_that_began_on_a_gpu_does_not_go_on_on_a_cpu(
         assert train(tmp_path, "episodes=128") == code
         assert "device=cpu" in capsys.readouterr().err and episodes(tmp_path) == [64]
         changed = {path.name for path, content in before.items() if path.read_bytes() != content}
-        assert changed <= {"train.log", ".lock"}
+        assert changed <= {"train.log", ".lock"}  # which has the token of the newest owner
     assert train(tmp_path, "episodes=128", "device=cpu") == 0 and episodes(tmp_path) == [64, 128]
 
 

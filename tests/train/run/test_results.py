@@ -64,7 +64,10 @@ def test_results_of_older_versions_count_unless_the_run_went_on(tmp_path: Path, 
     assert read_results(tmp_path) is None
 
 
-@pytest.mark.parametrize("text", ["{", "3", '{"_run": {}}', '{"_run": 7}', "\0"])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "3", '{"_run": {}}', '{"_run": 7}', "\0", '{"_run": {"id": "../x", "checkpoint": "a", "env_steps": 1}}'],
+)
 def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / results.FILE).write_text(text)
     add_checkpoint(tmp_path, 64)

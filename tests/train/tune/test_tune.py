@@ -189,19 +189,6 @@ def test_a_restarted_job_takes_the_trial_of_its_dead_start_over(
         assert (again and again.number) == number
 
 
-def test_processes_of_one_job_do_not_wait_for_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those of `srun`: each would wait for a sign of life of each other, while it has the study."""
-    one = study(tmp_path, "trials=1")
-    assert one.next_trial(set()) is not None
-    one.__dict__["_claim"].release()
-    put(next(one._folder.glob(".trial-*.lock")), **AWAY, job="7", restarts=1)
-    monkeypatch.setattr(lock, "STALE", 0.3)
-    monkeypatch.setattr(lock, "POLL", 0.1)
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
-    assert study(tmp_path, "trials=1").next_trial(set()) is None
-
-
 @pytest.mark.parametrize(
     "end",
     [
@@ -223,6 +210,75 @@ def test_a_trial_that_another_process_took_over_is_left_to_it(tmp_path: Path, en
     end(one)
     assert study(tmp_path, "trials=1").trials == before
     assert b"node9" in claim.with_name(claim.name + ".owner").read_bytes()
+
+
+@pytest.fixture
+def dead_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study of a job whose earlier start has trial 0, on a node that died."""
+    one = study(tmp_path, "trials=2")
+    assert one.next_trial(set()) is not None
+    one.interrupted(0)
+    put(folder(tmp_path) / ".trial-000.lock", **AWAY, job="7")
+    monkeypatch.setattr(lock, "POLL", 0.1)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    return folder(tmp_path)
+
+
+def test_others_choose_while_a_restarted_job_waits(
+    tmp_path: Path, dead_start: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two jobs of an array that died on one node would else take longer than the others wait."""
+    chooses = []
+
+    def looked(owner: Any) -> bool:
+        chooses.append((dead_start / ".lock.owner").exists())
+        return lock.earlier_start(owner)
+
+    monkeypatch.setattr(lock, "STALE", 0.3)
+    monkeypatch.setattr(studies, "earlier_start", looked)
+    trial = study(tmp_path, "trials=2").next_trial(set())
+    assert trial is not None and trial.number == 0
+    assert len(chooses) > 1 and not any(chooses)
+
+
+@pytest.mark.usefixtures("dead_start")
+def test_a_process_of_the_same_start_of_a_job_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "0")
+    monkeypatch.setattr(lock, "STALE", 0.2)  # who waits takes over
+    trial = study(tmp_path, "trials=2").next_trial(set())
+    assert trial is not None and trial.number == 1
+
+
+@pytest.mark.usefixtures("dead_start")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGUSR1, 1)])
+def test_a_signal_while_it_waits_begins_no_other_trial(
+    tmp_path: Path, number: int, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("train.tune.trial.train", lambda *_: pytest.fail("a trial has begun"))
+    looks = iter(range(10))
+
+    def waits(owner: Any) -> bool:
+        if next(looks) == 2:
+            signal.raise_signal(number)
+        return True
+
+    monkeypatch.setattr(studies, "earlier_start", waits)
+    assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none")) == code
+    assert [row["trial"] for row in rows(tmp_path)] == ["0"]
+
+
+@pytest.mark.parametrize(("restarts", "code"), [("", 75), ("1", 1)])
+def test_a_job_that_is_too_short_is_not_requeued_for_ever(
+    tmp_path: Path, restarts: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal that warns of its end comes before anything has begun."""
+    monkeypatch.setenv("SLURM_RESTART_COUNT", restarts)
+    with StopRequest():
+        signal.raise_signal(signal.SIGUSR1)
+        assert command.main(typed(tmp_path, LR, "trials=1")) == code
 
 
 def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,11 +306,11 @@ def test_a_trial_that_is_trained_by_hand_is_not_cleared(tmp_path: Path) -> None:
 def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As by a segmentation fault, kill -9 or want of memory: the study is not blocked by it."""
     for process in range(2):
-        one = study(tmp_path, "trials=2")
-        trial = one.next_trial(set())
+        found = study(tmp_path, "trials=2")
+        trial = found.next_trial(set())
         assert trial is not None and trial.number == 0, process
-        one.__dict__["_claim"].release()  # as when its process ends
         assert not capsys.readouterr().err
+        found.__dict__["_claim"].release()  # as when its process ends, and nothing more
     third = study(tmp_path, "trials=2")
     trial = third.next_trial(set())
     assert trial is not None and trial.number == 1
