@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from cards.bounds import bounded
+from cards.files import write_atomic
 from command.checks import MAX_COUNT, MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_numbers, require
 from command.child import child_command
 from command.compose import as_yaml, compose
@@ -112,9 +113,9 @@ def _main(arguments: Sequence[str]) -> int:
     folder = Path(settings.runs)
     folder.mkdir(parents=True, exist_ok=True)
     name = settings.game["name"]
-    (folder / f"{name}.md").write_text(table)
+    write_atomic(folder / f"{name}.md", table)
     written = {"settings": asdict(settings), "results": results}
-    (folder / f"{name}.json").write_text(json.dumps(written, indent=2) + "\n")
+    write_atomic(folder / f"{name}.json", json.dumps(written, indent=2) + "\n")
     print(table, end="")
     print(f"written to {folder / name}.md and .json", file=sys.stderr)
     if failed:

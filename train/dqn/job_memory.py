@@ -18,7 +18,7 @@ _COPIES = 5  # of the weights: online and target network, gradient, two moments 
 def check_job_memory(settings: TrainSettings, limit: int) -> None:
     """Raise SettingsError, naming the key to lower, if the learner's process needs more than `limit` bytes.
 
-    Each need is what is allocated at least, so that no run is refused that would fit.
+    Each need is what is allocated at least, once the replay buffer is as full as it may become.
     """
     game = settings.load_game()
     each = buffer_bytes(game, settings) * (1 + CHECKPOINT_SHARE)
@@ -43,7 +43,7 @@ def check_job_memory(settings: TrainSettings, limit: int) -> None:
 
 
 def _rows(settings: TrainSettings) -> int:
-    """Transitions that the buffer will hold: rows that are never written take no memory."""
+    """Transitions that the buffer may come to hold: rows that are never written take no memory."""
     if settings.episodes is None:
         return settings.replay.capacity
     return min(settings.replay.capacity, settings.episodes * MOST_DECISIONS)
