@@ -74,7 +74,6 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
     beside = submit(cluster, "beside", "--nodelist=node1", "--partition=safe", "--time=20", games)
     begun = first_update(cluster, "interrupted", job)
     cluster.until("the other job plays", lambda: played(cluster, "beside") > 0, 60, beside)
-    intruder = submit(cluster, "beside", "--nodelist=node2", games)
     stops, stood = [], []
     for interruption in range(3):
         plays_on(cluster, "interrupted", job)
@@ -83,9 +82,6 @@ def test_three_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) ->
         cluster.start_now(job)
     assert cluster.ended(job, "COMPLETED", 120).restarts == 3
     cluster.ended(beside, "COMPLETED", 120)
-    cluster.ended(intruder, "FAILED", 60 + BEAT)
-    errors = [line for line in cluster.log(intruder).splitlines() if line.startswith("error:")]
-    assert len(errors) == 1 and "another process is using this run" in errors[0]
     assert counters(cluster, "interrupted") == counters(cluster, "beside")
     assert counters(cluster, "interrupted")["env_steps"] == 4800 * 40
     rows = column(cluster.home / "runs" / "tressette" / "interrupted", "rollout/episodes")
@@ -138,12 +134,20 @@ def test_loss_of_ray_on_a_node_and_of_the_node(cluster: Cluster) -> None:
 
 
 def test_death_of_ray_on_one_node_puts_the_job_back(cluster: Cluster) -> None:
-    """There Ray is the trainer's own. Two jobs side by side, each on a node of its own and with another victim."""
+    """There Ray is the trainer's own. Two jobs side by side, each on a node of its own and with another victim.
+
+    Before that a third job wants the run of one of them: it ends at the next sign of life, and the first plays on.
+    """
     nodes = {"raylet": "node1", "gcs_server": "node2"}
     jobs = {victim: submit(cluster, victim, f"--nodelist={node}", ENDLESS) for victim, node in nodes.items()}
     for victim, job in jobs.items():
         first_update(cluster, victim, job)
         plays_on(cluster, victim, job, games=64)
+    intruder = submit(cluster, "raylet", "--nodelist=node2", ENDLESS)
+    cluster.ended(intruder, "FAILED", 60 + BEAT)
+    errors = [line for line in cluster.log(intruder).splitlines() if line.startswith("error:")]
+    assert len(errors) == 1 and "another process is using this run" in errors[0]
+    plays_on(cluster, "raylet", jobs["raylet"], games=64)
     saved = {victim: _ray_dies(cluster, victim, victim, job, nodes[victim]) for victim, job in jobs.items()}
     for victim, job in jobs.items():
         _resumes(cluster, victim, job, saved[victim])
@@ -197,7 +201,8 @@ def state_path(name: str, state: dict[str, Any]) -> Path:
 def test_loss_of_the_first_node_puts_the_job_back(cluster: Cluster) -> None:
     """Learner, batch shell and Ray's head are gone with it; the other node asks for another start.
 
-    That one waits until the owner of the run counts as dead: a node that Slurm has lost may still write.
+    That one waits until the owner of the run counts as dead: a node that Slurm has lost may still write. Here it may know
+    at once: a node that is started again can have the number of its old namespace of processes, which is gone then.
     """
     job = submit(cluster, "first", "-N2", ENDLESS, "checkpoint.every_episodes=64")
     first_update(cluster, "first", job)
@@ -214,7 +219,6 @@ def test_loss_of_the_first_node_puts_the_job_back(cluster: Cluster) -> None:
     cluster.start_now(job)
     cluster.until("more games", lambda: played(cluster, "first") >= before + 256, 90 + STALE, job)
     assert "resumed from" in cluster.log(job) and cluster.job(job).restarts == 1
-    assert "without a sign of life" in cluster.log(job)
     cluster.run("scancel", job)
     cluster.until("clean nodes", lambda: not cluster.left_behind("node1") + cluster.left_behind("node2"), 15)
 
