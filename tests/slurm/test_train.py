@@ -201,8 +201,8 @@ def state_path(name: str, state: dict[str, Any]) -> Path:
 def test_loss_of_the_first_node_puts_the_job_back(cluster: Cluster) -> None:
     """Learner, batch shell and Ray's head are gone with it; the other node asks for another start.
 
-    That one waits until the owner of the run counts as dead: a node that Slurm has lost may still write. Here it may know
-    at once: a node that is started again can have the number of its old namespace of processes, which is gone then.
+    That one waits until the owner of the run counts as dead: a node that Slurm has lost may still write. Here it may
+    know at once: a node that is started again can have the number of its old namespace of processes, now gone.
     """
     job = submit(cluster, "first", "-N2", ENDLESS, "checkpoint.every_episodes=64")
     first_update(cluster, "first", job)
