@@ -18,7 +18,8 @@ from tests import limits, processes
 
 ROOT = Path(__file__).parent.parent.parent
 LAB = Path(__file__).parent / "lab"
-UNFINISHED = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED")
+# Here a preempted job goes back into the queue.
+UNFINISHED = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED", "PREEMPTED")
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "ip")
 
 
