@@ -87,7 +87,7 @@ class Disk:
         self._first = deepcopy(self.nodes)
 
     def _add(self, path: Path) -> int:
-        """What is there already is on disk."""
+        """Everything that exists now counts as on disk."""
         number, node = next(self._numbers), Node()
         self.nodes[number] = node
         if path.is_dir():
@@ -169,7 +169,7 @@ class Disk:
             self.do(f"unlink {path.name}", lambda nodes: nodes[folder].change({path.name: None}))
 
     def crashes(self) -> Iterator[Crash]:
-        """Of every moment; between two marks one that leaves the same comes once."""
+        """The states after every step; between two marks equal ones come once."""
         nodes, marks, seen = deepcopy(self._first), 0, set[tuple[tuple[str, bytes | None], ...]]()
         for what, step in [("nothing", lambda nodes: None), *self.log]:
             step(nodes)

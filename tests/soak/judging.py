@@ -48,7 +48,7 @@ class Verdict:
 
 
 def judge(seconds: Sequence[float], values: Sequence[float], tolerance: Tolerance) -> Verdict | None:
-    """Of the samples of one life, in their order; None of a life too short to be judged."""
+    """The verdict on the samples of one life, in their order; None if it is too short to be judged."""
     at, seen = np.asarray(seconds, np.float64), np.asarray(values, np.float64)
     if not at.size:
         return None

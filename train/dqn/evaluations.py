@@ -58,7 +58,7 @@ class Evaluations:
         return newest
 
     def state_dict(self) -> list[list[Any]]:
-        """What is under way, for a checkpoint."""
+        """The evaluations under way, for a checkpoint."""
         return [[env_steps, weights] for env_steps, weights in self.under_way.items()]
 
     def load_state_dict(self, state: Any) -> None:

@@ -66,7 +66,7 @@ class UnreadableError(CheckpointError):
 
     @classmethod
     def because(cls, error: OSError, path: Path) -> UnreadableError:
-        """Of what the system said of a file, `path` where it names none."""
+        """The error for what the system said of a file; `path` is the file where it names none."""
         problem = f"cannot be read ({error.strerror or error}); nothing was changed"
         return cls(error.filename or path, problem, "see that the disk is there, then give the same command again")
 

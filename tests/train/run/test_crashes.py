@@ -67,7 +67,7 @@ def faults_of_a_run(tmp_path: Path, keep: int = 1) -> Iterator[str]:
 
 
 def fault(folder: Path, run: Run, marks: int) -> str:
-    """What is wrong with what the next start finds, as it looks for it; empty if nothing is."""
+    """Say what is wrong with the files that the next start finds; empty if nothing is."""
     pruning.delete_unneeded_segments(folder)
     try:
         found = checkpoint.load_newest(folder)
@@ -107,7 +107,7 @@ SYNC = Disk.sync
 
 @pytest.mark.parametrize("name", [".rows_", ".episode_", ".best.pt", "replay", "checkpoints", "small", "spike", "runs"])
 def test_each_sync_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Of files before they get their names, and of all folders: without one of them a crash would be seen above."""
+    """Files are synced before they get their names, and so are folders: a crash shows each sync that is left out."""
     monkeypatch.setattr(Disk, "sync", lambda disk, path: path.name.startswith(name) or SYNC(disk, path))
     assert any(faults_of_a_run(tmp_path))
 
