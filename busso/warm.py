@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 from cards import compiled
 from cards.champions import CHAMPION, champion_file
 from cards.game import Game, load_game
-from command.compose import CONF
+from command.conf_folder import CONF
 from command.errors import UserError
 from command.line import asks_for_help, run_command
 

@@ -16,7 +16,7 @@ import yaml
 from command.as_hydra import CFG, INFO
 from command.busso import COMMANDS
 from command.checks import SettingsError
-from command.compose import CONF
+from command.conf_folder import CONF
 from command.line import asks_for_help, run_command
 
 SHELLS = ("bash", "zsh", "fish")

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
 from command.as_hydra import refuse_what_has_no_effect
 from command.checks import SettingsError, require
+from command.conf_folder import CONF
 from command.foreign import check_values, name_game
 from command.quoting import quoted
 from command.renamed import refuse_old_spellings
@@ -24,8 +24,6 @@ from command.space import Choice, Dimension, Interval
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-_INSTALLED = Path(__file__).resolve().parent / "conf"  # where a wheel puts it
-CONF = _INSTALLED if _INSTALLED.is_dir() else _INSTALLED.parent.parent / "conf"
 _GAME = "game="
 _ELSEWHERE = "'hydra.searchpath=[FOLDER/conf]', where FOLDER/conf/game/NAME.yaml is"
 T = TypeVar("T")

@@ -14,6 +14,7 @@ import yaml
 
 from cards.errors import InputError
 from command.checks import SettingsError
+from command.conf_folder import CONF
 from command.visible import visible
 
 ENTRY_POINTS = "busso.games"  # the group in which a package says that it is a game: `NAME = "NAME:GAME"`
@@ -46,8 +47,6 @@ def check_game(name: str) -> None:
 
 
 def _own_games() -> set[str]:
-    from command.compose import CONF  # which needs this module
-
     return {path.stem for path in (CONF / "game").glob("*.yaml")}
 
 

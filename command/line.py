@@ -11,9 +11,10 @@ from pathlib import Path
 import yaml
 
 from command.as_hydra import add_flags, refuse_flags, search_path, with_values
-from command.compose import CONF, T, as_yaml, compose, show
-from command.console import is_gone, open_standard_files, to_nowhere
+from command.compose import T, as_yaml, compose, show
+from command.conf_folder import CONF
 from command.errors import UserError
+from command.streams import is_gone, open_standard_files, to_nowhere
 from command.visible import one_line, visible_output
 
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
@@ -126,7 +127,7 @@ def _output_is_gone() -> bool:
 
 
 def failure_of(error: UserError | OSError | MemoryError) -> tuple[str, int]:
-    """What a user is told of an error that ends a command, or one of its runs, and the exit code."""
+    """The line for an error that ends a command, or one of its runs, and the exit code."""
     if isinstance(error, UserError):
         return str(error), error.exit_code
     if isinstance(error, MemoryError):

@@ -297,7 +297,7 @@ class Lock:
 
 
 def in_job(owner: Owner | None) -> bool:
-    """Whether this process is a Slurm job, which can wait to see whether an owner is dead; a person is told at once."""
+    """Whether this process is a Slurm job: it waits to see whether an owner is dead, a person gets the line at once."""
     return "SLURM_JOB_ID" in os.environ
 
 

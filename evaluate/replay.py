@@ -21,11 +21,11 @@ from cards.errors import InputError
 from cards.game import Game
 from cards.records import check_names, field, read_records
 from command.checks import SettingsError
-from command.console import to_nowhere
 from command.foreign import name_game
 from command.game import load_configured_game
 from command.line import example_text
 from command.progress import Progress
+from command.streams import to_nowhere
 
 if TYPE_CHECKING:
     from cards.match_records import RecordedMatches

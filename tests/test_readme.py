@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command.compose import CONF
+from command.conf_folder import CONF
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
 from train.settings.tabular import TabularSettings

@@ -96,7 +96,7 @@ def report_best(
     means = meaning_of_won(game, evaluation_seating(settings))
     if settings.opponent in duels:
         means += f"\na lower bound of how exploitable {settings.opponent} is: this learned what wins of it"
-    results.write_of_run(folder, results.of_duels(duels, game.unit), at)
+    folder.write_results(results.of_duels(duels, game.unit), at.done, at.env_steps)
     with output_may_fail():
         result_console().print(results_table(title, game.unit, duels, means))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from command.checks import SettingsError
 from command.compose import as_yaml
 from command.game import game_defaults
 from command.lock import InUseError, Lock, in_job
-from train.run import checkpoint, ids, pruning
+from train.run import checkpoint, ids, pruning, results
 from train.run.background_writer import BackgroundWriter
 from train.run.signals import StopRequest
 from train.settings.run import RunSettings
@@ -136,6 +136,11 @@ class RunFolder:
     def checkpoint_at(self, done: int) -> Path:
         """Where the checkpoint after so many episodes or iterations lies."""
         return checkpoint.path_for(self.checkpoints, done)
+
+    def write_results(self, found: Mapping[str, Any], done: int, env_steps: int) -> None:
+        """Write results.json of the run, complete after so many episodes or iterations. Raises LostError."""
+        self.require_own()
+        results.write_of_run(self.path, found, self.run_id, self.checkpoint_at(done).name, env_steps)
 
     def newest(self) -> Path | None:
         """The checkpoint that `resume` would load; changes nothing. Raises what it and entering the folder would."""

@@ -11,16 +11,12 @@ import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cards.duplicate import Duel
 from cards.files import rename_aside, write_atomic
 from command.checks import SettingsError
 from command.foreign import read_json
-
-if TYPE_CHECKING:
-    from train.run.folder import RunFolder
-    from train.run.runner import Progress
 
 log = logging.getLogger("train")
 
@@ -51,12 +47,9 @@ def write(folder: Path, results: Mapping[str, Any]) -> None:
     write_atomic(folder / FILE, json.dumps(results, indent=2) + "\n")
 
 
-def write_of_run(folder: RunFolder, results: Mapping[str, Any], at: Progress) -> None:
-    """Write results.json of a complete run that is so far. Raises LostError when another process has its folder."""
-    folder.require_own()
-    newest = folder.checkpoint_at(at.done).name
-    about = {"id": folder.run_id, "checkpoint": newest, "env_steps": at.env_steps}
-    write(folder.path, {_ABOUT: about, **results})
+def write_of_run(folder: Path, results: Mapping[str, Any], run: str | None, checkpoint: str, env_steps: int) -> None:
+    """Write results.json of the run with this id, complete with the checkpoint of this name."""
+    write(folder, {_ABOUT: {"id": run, "checkpoint": checkpoint, "env_steps": env_steps}, **results})
 
 
 def read_results(folder: Path) -> dict[str, Any] | None:

@@ -208,7 +208,7 @@ class BatchQTrainer:
         names = settings.evaluation.opponents
         others = {name: stoppable(game, name, named_player(game, name), stop_requested) for name in names}
         duels = {name: duel(game, player, other, seeds) for name, other in others.items()}
-        results.write_of_run(self._folder, results.of_duels(duels, game.unit), self.progress)
+        self._folder.write_results(results.of_duels(duels, game.unit), self.progress.done, self.progress.env_steps)
         states = int(visited(self.values).sum())
         says = f"{settings.folder}: {counters.updates:,} updates, {states:,} states visited, {counters.seconds:.1f} s"
         with output_may_fail():

@@ -18,7 +18,7 @@ from cards.stopping import Stop
 from command.checks import SettingsError
 from command.compose import as_yaml
 from command.console import output_may_fail
-from train.run import checkpoint, results
+from train.run import checkpoint
 from train.run.budget import Budget
 from train.run.cadence import ROWS, Cadence, restore
 from train.run.checkpoint import CheckpointError
@@ -221,7 +221,7 @@ class TabularTrainer:
     def report(self, stop_requested: Stop) -> None:
         """How far the table is, as lines and as results.json."""
         counters, errors, settings = self.counters, self.errors(), self.settings
-        results.write_of_run(self._folder, asdict(counters) | asdict(errors), self.progress)
+        self._folder.write_results(asdict(counters) | asdict(errors), self.progress.done, self.progress.env_steps)
         with output_may_fail():
             print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
             for line in error_lines(errors, settings.min_visits):

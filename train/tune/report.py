@@ -15,7 +15,7 @@ from rich.table import Table
 
 from cards.duplicate import decimals
 from cards.files import replacing, write_atomic
-from command.compose import CONF
+from command.conf_folder import CONF
 from command.console import output_may_fail, result_console
 from train.run.device import this_machine
 from train.settings.door import NO_EXPERIMENT, at_the_door

@@ -17,7 +17,8 @@ from cards.bounds import Bounds, bounds_of
 from cards.errors import InputError
 from cards.game import load_game
 from command.checks import SettingsError
-from command.compose import CONF, compose, settings_from_dict
+from command.compose import compose, settings_from_dict
+from command.conf_folder import CONF
 from command.game import game_defaults, load_configured_game
 from docs.settings import SCHEMAS
 from evaluate.review.endgame import CheatingOptions, ExactOptions

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from command.checks import SettingsError
-from command.compose import CONF, as_yaml, compose, settings_from_dict
+from command.compose import as_yaml, compose, settings_from_dict
+from command.conf_folder import CONF
 from tests.errors import error_about
 from train.settings.algorithms import settings_of
 from train.settings.dqn import TrainSettings
