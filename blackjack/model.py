@@ -29,10 +29,10 @@ from blackjack.cards import (
     parse_card,
 )
 from blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, blank, check
-from cards.compiled import njit
-from cards.errors import InputError
-from cards.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
-from cards.multisets import Multisets, draw_until
+from cards.base.errors import InputError
+from cards.compiled.jit import njit
+from cards.tabular.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
+from cards.tabular.multisets import Multisets, draw_until
 
 OUTCOMES = ("win", "tie", "lose")
 WIN, TIE, LOSE = 0, 1, 2
@@ -239,7 +239,7 @@ def _composition_text(state: int) -> str:
 
 
 def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
-    """See `cards.mdp.Model`; `decks` as in the rule options."""
+    """See `cards.tabular.mdp.Model`; `decks` as in the rule options."""
     ranks, other = [parse_card(card) for card in player], parse_card(opponent)
     if len(ranks) < 2:
         raise ValueError("a hand of Blackjack begins with two cards")

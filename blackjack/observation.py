@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blackjack.cards import HANDS, KINDS, MAX_SUM, TEN
-from cards.bits import bit, put, put_thermometer
-from cards.compiled import njit
+from cards.compiled.bits import bit, put, put_thermometer
+from cards.compiled.jit import njit
 
 SUM = 0
 SOFT = SUM + MAX_SUM + 2

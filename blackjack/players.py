@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from blackjack.rules import HIT, STAND
-from cards.compiled import njit
+from cards.compiled.jit import njit
 
 
 @njit

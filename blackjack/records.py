@@ -20,7 +20,7 @@ from blackjack.rules import (
     result,
     take,
 )
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.records import check_copies, drawn_cards, field
 
 

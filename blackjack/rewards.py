@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blackjack.rules import over, result
-from cards.compiled import njit
+from cards.compiled.jit import njit
 
 
 @njit

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from blackjack.cards import COPIES, HAND_AFTER, MAX_SUM, RANKS, TEN
 from blackjack.observation import observe
+from cards.base.bounds import bounded, check_bounds
+from cards.base.errors import InputError
 from cards.batch import Rules
-from cards.bits import bit
-from cards.bounds import bounded, check_bounds
-from cards.compiled import njit
-from cards.errors import InputError
-from cards.splitmix import GAMMA, below, mix
+from cards.compiled.bits import bit
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, below, mix
 
 STAND, HIT = 0, 1
 ACTION_TEXT = ("stand", "hit")

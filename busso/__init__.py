@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from busso.runs import export as export
     from busso.runs import load_run as load_run
     from busso.runs import train as train
-    from cards.duplicate import Duel as Duel
     from cards.game import Game as Game
+    from cards.matches.duplicate import Duel as Duel
     from cards.play import Player as Player
     from command.errors import UserError as BussoError
 
@@ -39,7 +39,7 @@ _MODULES = {
     **dict.fromkeys(("View", "deal", "load_game", "look", "step"), "busso.games"),
     **dict.fromkeys(("Tournament", "choose", "duel", "load_player", "solve", "tournament"), "busso.players"),
     **dict.fromkeys(("Run", "export", "load_run", "train"), "busso.runs"),
-    **{"Duel": "cards.duplicate", "Game": "cards.game", "Player": "cards.play", "BussoError": "command.errors"},
+    **{"Duel": "cards.matches.duplicate", "Game": "cards.game", "Player": "cards.play", "BussoError": "command.errors"},
 }
 _ELSEWHERE = {"BussoError": "UserError"}  # what a name is called in its module
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cards.bits import unpack
+from cards.compiled.bits import unpack
 from cards.game import Game, States
-from command.checks import SettingsError
 from command.foreign import name_game
 from command.game import load_configured_game
+from command.settings.checks import SettingsError
 
 _SEEDS = 2**64
 
@@ -32,7 +32,7 @@ def load_game(name: str, **options: Any) -> Game:
     (4, 9, 'credits')
     >>> busso.load_game("tressette", signal=True)
     Traceback (most recent call last):
-    command.checks.SettingsError: game.signal: tressette has no such option; it has accusi, first_leader, signals
+    command.settings.checks.SettingsError: game.signal: tressette has no such option; it has accusi, ...
     """
     name_game(name)
     return load_configured_game({"name": name, **options})

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cards.duplicate import Duel
-from cards.duplicate import duel as play_duel
+from cards.compiled.splitmix import derive, stream
 from cards.game import Game, States
-from cards.kinds import options_of_player, same_spelling
+from cards.matches.duplicate import Duel
+from cards.matches.duplicate import duel as play_duel
 from cards.play import Actions, Decisions, Player, named_player
-from cards.splitmix import derive, stream
-from command.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range, require
+from cards.player_specs import options_of_player, same_spelling
+from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range, require
 
 if TYPE_CHECKING:
     from busso.runs import Run
-    from evaluate.solution import Solved
+    from evaluate.solve.solution import Solved
     from evaluate.tournament.ratings import Ratings
     from evaluate.tournament.report import Pairing
 
@@ -38,7 +38,7 @@ def load_player(game: Game, player: str | Path | Run) -> Player:
     >>> champion = busso.load_player(game, "champion")
     >>> busso.load_player(game, "gredy")
     Traceback (most recent call last):
-    command.checks.SettingsError: players: gredy: tressette has no such player; it has random, greedy, \
+    command.settings.checks.SettingsError: players: gredy: tressette has no such player; it has random, greedy, \
 study_heuristic, monte_carlo, alpha_beta, cheating, champion, search(RUN), or give a run folder
     """
     text = _name(player)
@@ -52,7 +52,7 @@ study_heuristic, monte_carlo, alpha_beta, cheating, champion, search(RUN), or gi
 def _of_file(game: Game, text: str) -> Player:
     import torch
 
-    from evaluate.players import load_player as load
+    from evaluate.players.load import load_player as load
 
     return load(game, text, torch.device("cpu"))
 
@@ -162,6 +162,6 @@ def solve(name: str, **options: Any) -> Solved:
     >>> solved.action(state), round(float(solved.solution.values[state]), 2)
     ('hit', -0.63)
     """
-    from evaluate.solution import solve as solve_game
+    from evaluate.solve.solution import solve as solve_game
 
     return solve_game({"name": name, **options})

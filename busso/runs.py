@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from command.checks import SettingsError
 from command.foreign import check_game, read_yaml
-from command.quoting import in_quotes
+from command.settings.checks import SettingsError
+from command.settings.quoting import in_quotes
 
 _INTERRUPTED = 130
 
@@ -39,7 +39,7 @@ class Run:
 
     def curves(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """What metrics.csv has, by name: the numbers of decisions, and the values there. Empty before the first row."""
-        from train.run.curves import FILE, read
+        from train.run.metrics.curves import FILE, read
 
         found = read(self.folder) if (self.folder / FILE).exists() else {}
         return {name: _in_order(*curve) for name, curve in found.items()}
@@ -56,7 +56,7 @@ def load_run(folder: str | Path) -> Run:
     >>> import busso
     >>> busso.load_run("runs/tressette/nowhere")
     Traceback (most recent call last):
-    command.checks.SettingsError: runs/tressette/nowhere: no run is there; it has no config.yaml
+    command.settings.checks.SettingsError: runs/tressette/nowhere: no run is there; it has no config.yaml
     """
     path = Path(folder)
     config = path / "config.yaml"
@@ -99,7 +99,7 @@ def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     """
     from train.__main__ import train as start
     from train.run.device import this_machine
-    from train.settings.door import at_the_door
+    from train.settings.resolve import at_the_door
 
     chosen = at_the_door([*overrides, *_overrides(settings)], this_machine())
     with ExitStack() as stack:
@@ -153,7 +153,7 @@ def export(
     >>> busso.export("champion", to="my-agent", format="safetensors").name
     'network.safetensors'
     """
-    from command.compose import compose
+    from command.settings.compose import compose
     from evaluate.export.__main__ import ExportSettings
     from evaluate.export.__main__ import export as write
 

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
 
-from cards import compiled
 from cards.champions import CHAMPION, champion_file
+from cards.compiled import jit as compiled
 from cards.game import Game, load_game
 from command.conf_folder import CONF
 from command.errors import UserError
-from command.line import asks_for_help, run_command
+from command.settings.line import asks_for_help, run_command
 
 EXAMPLE = "python -m busso.warm tressette"
 _MOST = 4  # processes side by side, each of half a gigabyte
@@ -87,8 +87,9 @@ def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
 
 def fill(name: str) -> Filled:
     """Run the commands that a user of this game would, in a temporary folder, without a word."""
-    from evaluate import record, replay, solve
+    from evaluate import record, replay
     from evaluate.review import __main__ as review
+    from evaluate.solve import __main__ as solve
     from evaluate.tournament import __main__ as tournament
     from train import __main__ as train
 

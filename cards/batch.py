@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cards.bits import has
-from cards.compiled import njit
-from cards.splitmix import GAMMA, mix
+from cards.compiled.bits import has
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, mix
 
 
 class Rules(NamedTuple):

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.batch import policy_loop, reward_loop
+from cards.compiled.splitmix import mix
 from cards.game import Game, Games, States
 from cards.play import Actions, Decisions, Player, RandomPlayer, named_player, play
-from cards.splitmix import mix
 
 RandomState = np.random.Generator
 

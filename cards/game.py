@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 
 if TYPE_CHECKING:
     from cards.batch import Loops, Rules
-    from cards.kinds import PlayerKind
-    from cards.matches import MatchRules
-    from cards.mdp import Model
-    from cards.numbering import Numbering
+    from cards.matches.match import MatchRules
+    from cards.player_specs import PlayerKind
     from cards.symmetry import Symmetry
+    from cards.tabular.mdp import Model
+    from cards.tabular.numbering import Numbering
 
 States = NDArray[np.void]
 Games = NDArray[np.int64]
@@ -92,7 +92,7 @@ class Game:
     @property
     def words(self) -> int:
         """Words of 64 bits in a packed observation."""
-        from cards.bits import words_for
+        from cards.compiled.bits import words_for
 
         return words_for(self.bits)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.game import Game, States
 from cards.play import Decisions
 

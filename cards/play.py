@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.batch import next_bits, policy_loop, reward_loop
-from cards.bits import nth_bit, popcount
-from cards.compiled import njit
+from cards.compiled.bits import nth_bit, popcount
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import below, derive
 from cards.game import Game, Games, States
-from cards.kinds import options_of_player
-from cards.splitmix import below, derive
+from cards.player_specs import options_of_player
 
 Actions = NDArray[np.uint8]
 

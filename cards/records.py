@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 
 T = TypeVar("T")
 

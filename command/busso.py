@@ -28,25 +28,25 @@ class Command(NamedTuple):
 # PyTorch, for which `busso --help` would wait.
 COMMANDS = {
     "train": Command("train.__main__"),
-    "doctor": Command("train.__main__", ("doctor",), "train.doctor"),
+    "doctor": Command("train.__main__", ("doctor",), "train.doctor.report"),
     "tournament": Command("evaluate.tournament.__main__"),
     "play": Command("play.__main__"),
     "record": Command("evaluate.record"),
     "replay": Command("evaluate.replay"),
     "review": Command("evaluate.review.__main__"),
     "ablation": Command("evaluate.ablation"),
-    "solve": Command("evaluate.solve"),
+    "solve": Command("evaluate.solve.__main__"),
     "curves": Command("evaluate.curves"),
-    "report": Command("evaluate.report"),
+    "report": Command("evaluate.report.__main__"),
     "compare": Command("evaluate.compare"),
-    "exploit": Command("evaluate.exploit"),
-    "champion": Command("evaluate.champion"),
+    "exploit": Command("evaluate.exploit.__main__"),
+    "champion": Command("evaluate.champion.__main__"),
     "export": Command("evaluate.export.__main__"),
     "sweep": Command("evaluate.sweep"),
     "sweep-task": Command("train.sweep"),
     "tune": Command("train.tune.__main__"),
     "warm": Command("busso.warm"),
-    "completion": Command("command.completion"),
+    "completion": Command("command.completion.__main__"),
 }
 
 

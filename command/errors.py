@@ -1,6 +1,6 @@
 """Errors that a user can cause and mend: one line on the screen and an exit code that is not 0."""
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 
 
 class UserError(InputError):

@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from cards.errors import InputError
-from command.checks import SettingsError
+from cards.base.errors import InputError
 from command.conf_folder import CONF
-from command.visible import visible
+from command.settings.checks import SettingsError
+from command.terminal.visible import visible
 
 ENTRY_POINTS = "busso.games"  # the group in which a package says that it is a game: `NAME = "NAME:GAME"`
 MOST_VALUES = 100_000  # of the settings in a file, with those that stand in several places

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from command.compose import compose
 from command.game import with_game_options
+from command.settings.compose import compose
 from play.app.application import TableApp
-from play.app.table import TableScreen
-from play.settings import PlaySettings
+from play.app.table.table import TableScreen
+from play.table.settings import PlaySettings
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 _LONGEST = 300  # seconds that anything may take

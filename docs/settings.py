@@ -11,19 +11,19 @@ from typing import Any, get_type_hints
 
 import yaml
 
-from cards.bounds import bounds_of
+from cards.base.bounds import bounds_of
 from cards.game import load_game
 from evaluate.ablation import AblationSettings
-from evaluate.champion import ChampionSettings
+from evaluate.champion.__main__ import ChampionSettings
 from evaluate.compare import CompareSettings
-from evaluate.exploit import ExploitSettings
+from evaluate.exploit.__main__ import ExploitSettings
 from evaluate.export.__main__ import ExportSettings
 from evaluate.record import RecordSettings
-from evaluate.report import ReportSettings
+from evaluate.report.__main__ import ReportSettings
 from evaluate.review.settings import ReviewSettings
-from evaluate.solve import SolveSettings
+from evaluate.solve.__main__ import SolveSettings
 from evaluate.tournament.settings import TournamentSettings
-from play.settings import PlaySettings
+from play.table.settings import PlaySettings
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
 from train.settings.tabular import TabularSettings

@@ -7,7 +7,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.play import Player
 from envs.choosing import RENDER_MODES, check_render_mode, game_of, reward_of
 from envs.stepping import EARNED, OVER, TURN

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.game import Game, load_game
 
 Reward = Callable[..., None]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from cards.bits import bit, unpack
+from cards.compiled.bits import bit, unpack
 from cards.game import Game
 from envs.choosing import game_of
 from tressette.cards import CARDS, card_text

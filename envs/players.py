@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bits import words_for
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.bits import words_for
 from cards.game import Game
 from cards.play import Decisions, Player, PolicyPlayer
-from cards.tables import TablePlayer
+from cards.tabular.tables import TablePlayer
 
 
 def pack(bits: NDArray[Any], width: int) -> NDArray[np.uint64]:
-    """Rows of 0 and 1 `[n, bits]` as words of 64 bits `[n, width]`; what `cards.bits.unpack` makes of these again."""
+    """Rows of 0 and 1 `[n, bits]` as words of 64 bits `[n, width]`; `cards.compiled.bits.unpack` inverts it."""
     octets = np.zeros((len(bits), 8 * width), np.uint8)
     packed = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
     octets[:, : packed.shape[1]] = packed

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.play import Player
 from envs.choosing import RENDER_MODES, check_action, check_render_mode, check_seed, game_of, reward_of
 from envs.stepping import OVER

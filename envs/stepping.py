@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cards.batch import Rules, allows
-from cards.bits import unpack_into
-from cards.compiled import njit
+from cards.compiled.bits import unpack_into
+from cards.compiled.jit import njit
 
 # What a step says: the seat to move in the lowest bits, and these.
 TURN, OVER, EARNED = 255, 256, 512

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.splitmix import derive
 from cards.game import Game, States
 from cards.play import Decisions, Player
-from cards.splitmix import derive
 from envs.choosing import Reward, check_action, check_seed
 from envs.seeds import later_seed
 from envs.stepping import ILLEGAL, steps

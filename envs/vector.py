@@ -9,12 +9,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from cards.base.errors import InputError
 from cards.batch import reward_loop
-from cards.bits import unpack
-from cards.errors import InputError
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import derive
 from cards.game import Game, Games
 from cards.play import Decisions, Player, decide, named_player
-from cards.splitmix import derive
 from envs.choosing import SEEDS, check_seed, game_of, reward_of
 from envs.seeds import later_seeds
 from envs.stepping import settle_loop

@@ -18,20 +18,20 @@ from typing import Any
 
 import yaml
 
-from cards.bounds import bounded
-from cards.files import write_atomic
-from command.checks import MAX_COUNT, MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_numbers, require
+from cards.base.bounds import bounded
+from cards.base.files import write_atomic
 from command.child import child_command
-from command.compose import as_yaml, compose
 from command.errors import UserError
 from command.game import with_game_options
-from command.line import parse, run_command
-from command.progress import Progress
-from train.run.resources import cpus
+from command.settings.checks import MAX_COUNT, MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_numbers, require
+from command.settings.compose import as_yaml, compose
+from command.settings.line import parse, run_command
+from command.terminal.progress import Progress
+from train.run.metrics.resources import cpus
 from train.run.results import read_results
 from train.run.signals import StopRequest
-from train.settings.door import Chosen
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import Chosen
 
 log = logging.getLogger("evaluate")
 EXAMPLE = "python -m evaluate.ablation game=tressette episodes=20000 seeds=[1,2]"
@@ -155,7 +155,7 @@ def trials(settings: AblationSettings) -> list[Trial]:
 
 def _settings(overrides: list[str]) -> TrainSettings:
     """What the run will have, so that it is known by its config.yaml."""
-    from train.dqn.beginning import with_shape_of_start  # with PyTorch, for which --help and --cfg do not wait
+    from train.dqn.warm_start import with_shape_of_start  # with PyTorch, for which --help and --cfg do not wait
 
     chosen = Chosen(compose(TrainSettings, "train", overrides), given=tuple(overrides))
     found = with_shape_of_start(chosen).settings

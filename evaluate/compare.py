@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards.bounds import bounded
-from command.checks import MAX_SEED, SettingsError, check_numbers
-from command.line import run_command, settings_of
-from evaluate.reports.line import runs_of, with_runs
+from cards.base.bounds import bounded
+from command.settings.checks import MAX_SEED, SettingsError, check_numbers
+from command.settings.line import run_command, settings_of
+from evaluate.report.line import runs_of, with_runs
 
 EXAMPLE = "python -m evaluate.compare runs/tressette/default runs/tressette/wide"
 _MOST_SAMPLES = 100_000
@@ -57,9 +57,9 @@ def _main(arguments: Sequence[str]) -> int:
     settings = settings_of(CompareSettings, "compare", with_runs(arguments), EXAMPLE, " RUN RUN")
     if settings is None:
         return 0
-    from evaluate.reports import page  # with PyTorch, for which --help and --cfg do not wait
-    from evaluate.reports.of_runs import comparison_of
-    from evaluate.reports.runs import load_run
+    from evaluate.report import page  # with PyTorch, for which --help and --cfg do not wait
+    from evaluate.report.of_runs import comparison_of
+    from evaluate.report.runs import load_run
 
     runs = [load_run(path) for path in runs_of(settings.run)]
     print(page.write(comparison_of(runs, settings.samples, settings.seed), settings.target))

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cards.errors import InputError
-from command.line import example_text
-from command.progress import Progress
-from train.run.curves import FILE, Curve, read
+from cards.base.errors import InputError
+from command.settings.line import example_text
+from command.terminal.progress import Progress
+from train.run.metrics.curves import FILE, Curve, read
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.bounds import bounded
-from command.checks import MAX_DEALS, MAX_SEED, MAX_TARGET, SettingsError, check_numbers
-from command.line import run_command, settings_of
-from command.progress import Progress
+from cards.base.bounds import bounded
+from command.settings.checks import MAX_DEALS, MAX_SEED, MAX_TARGET, SettingsError, check_numbers
+from command.settings.line import run_command, settings_of
+from command.terminal.progress import Progress
 from evaluate.tournament.settings import TournamentSettings, pairs_of
 
 if TYPE_CHECKING:

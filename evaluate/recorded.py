@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.hand import Hand, Move
 from cards.records import field
-from cards.splitmix import stream
-from command.visible import one_line
+from command.terminal.visible import one_line
 from evaluate.replay import replay_records
 
 _ONLY_SEAT = 0

@@ -17,18 +17,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.game import Game
 from cards.records import check_names, field, read_records
-from command.checks import SettingsError
 from command.foreign import name_game
 from command.game import load_configured_game
-from command.line import example_text
-from command.progress import Progress
-from command.streams import to_nowhere
+from command.settings.checks import SettingsError
+from command.settings.line import example_text
+from command.terminal.progress import Progress
+from command.terminal.streams import to_nowhere
 
 if TYPE_CHECKING:
-    from cards.match_records import RecordedMatches
+    from cards.matches.records import RecordedMatches
 
 LONGEST_ERROR = 400
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
@@ -44,7 +44,7 @@ def replay_file(path: Path) -> Iterator[dict[str, Any]]:
 
 def replay_records(path: Path) -> Iterator[tuple[dict[str, Any] | ValueError, dict[str, Any]]]:
     """The records of a file with what `replay_file` says of each. It is read once: it may be a pipe."""
-    from cards.match_records import RecordedMatches  # with Numba, for which --help does not wait
+    from cards.matches.records import RecordedMatches  # with Numba, for which --help does not wait
 
     matches = RecordedMatches()
     for line, record in read_records(path):

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.duplicate import Estimate, decimals, share_text
-from command.checks import SettingsError
-from command.console import plain_console, result_console
-from command.line import asks_for_help, run_command
+from cards.matches.duplicate import Estimate, decimals, share_text
+from command.settings.checks import SettingsError
+from command.settings.line import asks_for_help, run_command
+from command.terminal.console import plain_console, result_console
 from train.run.results import INTERVAL, read_results
 from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.tabular import TabularSettings

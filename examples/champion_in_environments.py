@@ -16,7 +16,7 @@ from cards.play import Player, named_player
 from envs import spike_v0, tressette_v0
 from envs.aec import SeatsEnv
 from envs.players import Seated
-from train.dqn.frozen import load_frozen
+from train.dqn.players.load import load_frozen
 
 
 def parse() -> argparse.Namespace:

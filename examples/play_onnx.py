@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import onnxruntime
 
-from cards.duplicate import duel
+from cards.compiled.splitmix import stream
+from cards.matches.duplicate import duel
 from cards.play import named_player
-from cards.splitmix import stream
 from command.game import load_configured_game
 
 

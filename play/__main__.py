@@ -13,12 +13,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from command.checks import SettingsError
-from command.compose import as_yaml, compose
 from command.game import with_game_options
-from command.line import parse, run_command
+from command.settings.checks import SettingsError
+from command.settings.compose import as_yaml, compose
+from command.settings.line import parse, run_command
 from play.language import Language
-from play.settings import APP, AUTO, PLAIN, PlaySettings
+from play.table.settings import APP, AUTO, PLAIN, PlaySettings
 
 if TYPE_CHECKING:
     from cards.game import Game
@@ -66,8 +66,8 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def _sit_down(settings: PlaySettings, given: set[str]) -> int:
-    from play.opening import open_session  # these two bring Numba, for which the application's menu does not wait
     from play.plain.loop import PlainTable
+    from play.table.opening import open_session  # these two bring Numba, for which the application's menu does not wait
 
     language = Language(settings.lang)
     for stream in (sys.stdin, sys.stdout):  # a terminal may know fewer letters than are said at the table

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled import njit
-from cards.errors import InputError
-from cards.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
-from cards.multisets import Multisets, draw_until
+from cards.base.errors import InputError
+from cards.compiled.jit import njit
+from cards.tabular.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
+from cards.tabular.multisets import Multisets, draw_until
 from sette_mezzo.cards import (
     COPIES,
     DECK,
@@ -159,7 +159,7 @@ def state_text(state: int) -> str:
 
 
 def locate(player: Sequence[str], opponent: str) -> int:
-    """See `cards.mdp.Model`."""
+    """See `cards.tabular.mdp.Model`."""
     ranks = [parse_card(card) for card in player]
     other = parse_card(opponent)
     for rank in (*ranks, other):

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bits import bit, put, put_thermometer
-from cards.compiled import njit
+from cards.compiled.bits import bit, put, put_thermometer
+from cards.compiled.jit import njit
 from sette_mezzo.cards import HANDS, KINDS, MAX_SCORE
 
 SCORE = 0

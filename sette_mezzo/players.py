@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled import njit
+from cards.compiled.jit import njit
 from sette_mezzo.rules import HIT, STICK
 
 

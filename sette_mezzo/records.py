@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.records import check_copies, drawn_cards, field
 from sette_mezzo.cards import COPIES, MAX_SCORE, RANK_TEXT, parse_card
 from sette_mezzo.rules import (

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled import njit
+from cards.compiled.jit import njit
 from sette_mezzo.rules import over, result
 
 # What a win, a tie and a loss are worth under each reward.

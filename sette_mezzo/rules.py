@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.base.bounds import bounded, check_bounds
+from cards.base.errors import InputError
 from cards.batch import Rules
-from cards.bits import bit
-from cards.bounds import bounded, check_bounds
-from cards.compiled import njit
-from cards.errors import InputError
-from cards.splitmix import GAMMA, below, mix
+from cards.compiled.bits import bit
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, below, mix
 from sette_mezzo.cards import COPIES, FACE, HAND_AFTER, MAX_SCORE, RANKS, VALUES
 from sette_mezzo.observation import observe
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cards.game import Game
-from cards.kinds import PlayerKind
+from cards.player_specs import PlayerKind
 from spike import search
 from spike.cards import ACTIONS, action_text
 from spike.numbering import numbering

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from cards.bits import bit, lowest, popcount
-from cards.compiled import njit
-from cards.splitmix import GAMMA, below, mix
+from cards.compiled.bits import bit, lowest, popcount
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, below, mix
 from spike.cards import CARDS
 from spike.state import ROUNDS
 

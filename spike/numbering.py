@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled import njit
-from cards.errors import InputError
-from cards.numbering import Numbering
+from cards.base.errors import InputError
+from cards.compiled.jit import njit
+from cards.tabular.numbering import Numbering
 from spike.cards import DISCARD, FACES, MATCH, NO_BUY, NO_CARD, VALUES
 from spike.showdown import card_sum
 from spike.state import MAX_SEATS, ROUNDS, Options
@@ -118,7 +118,7 @@ def _listings() -> tuple[NDArray[np.int64], ...]:
 
 
 def numbering(options: Options) -> Numbering:
-    """The states of the study for games under these options; see `cards.tables.Numbering`.
+    """The states of the study for games under these options; see `cards.tabular.tables.Numbering`.
 
     Raises ValueError for options under which the legal actions do not follow from the state.
     """

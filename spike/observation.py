@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bits import bit, put, put_thermometer
-from cards.compiled import njit
+from cards.compiled.bits import bit, put, put_thermometer
+from cards.compiled.jit import njit
 from spike.cards import CARDS, FACES, MAX_VALUE, NO_CARD, VALUES
 from spike.showdown import card_sum
 from spike.state import MAX_SEATS, NO_SEAT, OVER

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from cards.bits import has
-from cards.compiled import njit
+from cards.compiled.bits import has
+from cards.compiled.jit import njit
 from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_LOWER, SWAP_SPIKE, VALUES
 from spike.rules import legal, to_match
 from spike.showdown import card_sum

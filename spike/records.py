@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.records import field, integer, list_of
 from spike.cards import ACTION_TEXT, ACTIONS, CARDS, MAX_VALUE, MIN_VALUE, VALUES, copies
 from spike.deck import settle

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled import njit
+from cards.compiled.jit import njit
 from spike.cards import BUY, MATCH, VALUES
 from spike.rules import price
 from spike.showdown import card_sum

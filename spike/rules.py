@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.batch import Rules
-from cards.bits import bit, lowest, popcount
-from cards.compiled import njit
-from cards.splitmix import GAMMA, below, mix
+from cards.compiled.bits import bit, lowest, popcount
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, below, mix
 from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
 from spike.deck import draw, ensure_cards, roll
 from spike.observation import observe

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.base.bounds import bounded, check_bounds
 from cards.batch import next_bits
-from cards.bits import bit, lowest, nth_bit, popcount
-from cards.bounds import bounded, check_bounds
-from cards.compiled import njit
+from cards.compiled.bits import bit, lowest, nth_bit, popcount
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import below
 from cards.game import Game, States
-from cards.kinds import MOST_SAMPLES
 from cards.play import Actions, Decisions
-from cards.splitmix import below
+from cards.player_specs import MOST_SAMPLES
 from spike.cards import ACTIONS, CARDS, NO_CARD
 from spike.deck import roll
 from spike.players import cautious, initial

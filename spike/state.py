@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cards.bounds import bounded, check_bounds
-from cards.errors import InputError
+from cards.base.bounds import bounded, check_bounds
+from cards.base.errors import InputError
 from spike.cards import CARDS
 
 MAX_SEATS = 8

@@ -31,7 +31,7 @@ def emulated_chip(name: str) -> Iterator[Chip]:
     """Until its end this process takes its CPU for such a chip; PyTorch computes bfloat16 in software if it must."""
     import torch  # here, so that a suite that asks for no chip does not wait for it
 
-    from train.dqn import kernels
+    from train.dqn.network import matmul as kernels
 
     chip = CHIPS[name]
     one_dnn = chip.one_dnn and kernels.one_dnn_available()

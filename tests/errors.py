@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 
 
 @contextmanager

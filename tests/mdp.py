@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bits import bit
-from cards.compiled import njit
-from cards.mdp import END, Mdp, legal
-from cards.splitmix import GAMMA, mix, uniform
+from cards.compiled.bits import bit
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, mix, uniform
+from cards.tabular.mdp import END, Mdp, legal
 from train.tabular.algorithms import action_values
 from train.tabular.simulator import Functions, Simulator
 

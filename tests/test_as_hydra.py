@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from command.as_hydra import with_values
+from command.settings.as_hydra import with_values
 from evaluate.tournament.__main__ import main as tournament
 from tests.errors import key_of
 from train.__main__ import main as train

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Not for people: the learner starts it, with file descriptors. And `busso` itself.
-WITHOUT_A_NAME = {"train.dqn.cluster.keeper", "play.app.lifeline", "command.busso"}
+WITHOUT_A_NAME = {"train.dqn.rollout.ray.supervisor", "play.app.lifeline", "command.busso"}
 
 
 def busso(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -61,7 +61,7 @@ def test_help_lists_every_command_in_its_own_words() -> None:
 def test_a_command_without_its_line_is_seen() -> None:
     """What the test above relies on: nothing is said of a module whose docstring has another form."""
     assert summary(COMMANDS["tournament"]) == "every pair of players on duplicate deals"
-    assert summary(COMMANDS["tournament"]._replace(module="evaluate.pictures")) == ""
+    assert summary(COMMANDS["tournament"]._replace(module="evaluate.solve.plots")) == ""
 
 
 def test_help_waits_for_no_library() -> None:

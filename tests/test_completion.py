@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from command.busso import COMMANDS
-from command.completion import SHELLS, main, script_for, words_of
+from command.completion.__main__ import SHELLS, main, script_for, words_of
 from tests.limits import seconds
-from train.settings.door import Machine, at_the_door
+from train.settings.resolve import Machine, at_the_door
 
 ASK = """
 source "$1"

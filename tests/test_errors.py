@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from cards.errors import InputError
-from command.checks import SettingsError, require
+from cards.base.errors import InputError
 from command.errors import UserError
-from command.line import run_command
+from command.settings.checks import SettingsError, require
+from command.settings.line import run_command
 from play.__main__ import main as play
 from train.__main__ import main as train
-from train.dqn.backend import BackendLostError
+from train.dqn.rollout.backend import BackendLostError
 
 
 def test_the_line_is_key_problem_and_way_out() -> None:

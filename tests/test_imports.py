@@ -82,7 +82,7 @@ def imported(arguments: Sequence[str], folder: Path, typed: str = "") -> set[str
     )
     assert found.returncode == 0, found.stderr[-2000:]
     modules = modules_of(found.stderr)
-    assert module in modules or "command.line" in modules  # it has been heard
+    assert module in modules or "command.settings.line" in modules  # it has been heard
     return heavy(modules)
 
 
@@ -111,9 +111,9 @@ def test_help_imports_nothing_heavy(name: str, folder: Path) -> None:
 
 def test_a_command_line_by_itself_loads_no_arrays_and_asks_for_no_packages() -> None:
     """Each --help imports this, and a tenth of a second is seen."""
-    asked = [sys.executable, "-X", "importtime", "-c", "import command.line"]
+    asked = [sys.executable, "-X", "importtime", "-c", "import command.settings.line"]
     found = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert "command.line" in modules_of(found.stderr)
+    assert "command.settings.line" in modules_of(found.stderr)
     assert not {"numpy", "importlib.metadata"} & set(modules_of(found.stderr))
 
 

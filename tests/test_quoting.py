@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from command.compose import combinations, compose
-from command.quoting import quoted
+from command.settings.compose import combinations, compose
+from command.settings.quoting import quoted
 from evaluate.tournament.settings import TournamentSettings
 from train.settings.dqn import TrainSettings
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from command.checks import SettingsError
-from command.compose import compose
-from command.renamed import EXPERIMENTS, KEYS, renewed
+from command.settings.checks import SettingsError
+from command.settings.compose import compose
+from command.settings.renamed import EXPERIMENTS, KEYS, renewed
 from tests.train.runs import small
 from train.__main__ import main
-from train.run import checkpoint
+from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
 
 OLD = {

@@ -17,7 +17,7 @@ import pytest
 from command import __version__
 from tests.limits import seconds, until
 from tests.train.runs import SMALL
-from train.run import checkpoint
+from train.run.checkpoint import checkpoint
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -95,7 +95,7 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
         assert found.returncode == 0, found.stderr
         return found.stdout
 
-    imported = call("python", "-c", "import train, command.compose as c; print(train.__file__, c.CONF, sep='\\n')")
+    imported = call("python", "-c", "import train, command.conf_folder as c; print(train.__file__, c.CONF, sep='\\n')")
     assert imported.splitlines() == [str(packages / "train/__init__.py"), str(packages / "command/conf")]
     assert call("busso", "--version") == f"busso {__version__}\n"
 

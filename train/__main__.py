@@ -14,19 +14,19 @@ from train.run.signals import hold_usr1
 if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds, here and in the functions
 
-from command.checks import SettingsError
-from command.compose import as_yaml
-from command.line import parse, run_command
+from command.settings.checks import SettingsError
+from command.settings.compose import as_yaml
+from command.settings.line import parse, run_command
 from train.run.device import gpu_names, other_gpus, this_machine
 from train.settings.batch_q import BatchQSettings
-from train.settings.door import Chosen, at_the_door
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import Chosen, at_the_door
 from train.settings.tabular import TabularSettings
 
 if TYPE_CHECKING:
     import torch
 
-    from train.dqn.backend import RolloutBackend
+    from train.dqn.rollout.backend import RolloutBackend
     from train.run.folder import RunFolder
     from train.run.runner import Judge, Trainer
     from train.settings.algorithms import AnyRunSettings
@@ -53,7 +53,7 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def _print_settings(chosen: Chosen) -> int:
-    from train.dqn.beginning import with_shape_of_start
+    from train.dqn.warm_start import with_shape_of_start
 
     chosen = with_shape_of_start(chosen)
     print("".join(f"# {note}\n" for note in chosen.notes) + as_yaml(chosen.settings), end="")
@@ -70,10 +70,10 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 
     Raises UserError.
     """
-    from train.dqn.beginning import with_shape_of_start
-    from train.dqn.frozen import check_players
+    from train.dqn.players.load import check_players
+    from train.dqn.warm_start import with_shape_of_start
     from train.run.folder import RunFolder
-    from train.run.metrics import logged
+    from train.run.metrics.metrics import logged
     from train.run.runner import run
 
     chosen = with_shape_of_start(chosen)
@@ -89,11 +89,12 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 def examine(arguments: Sequence[str]) -> int:
     """`python -m train doctor`: say what a run would get. Returns 0 if it would start, else 2."""
     options = parse("python -m train doctor", "train", arguments, EXAMPLE.replace("train", "train doctor"))
-    from command.console import result_console
-    from command.progress import Progress
-    from train import doctor, stages
-    from train.dqn.beginning import with_shape_of_start
-    from train.dqn.frozen import check_players
+    from command.terminal.console import result_console
+    from command.terminal.progress import Progress
+    from train.doctor import measure as stages
+    from train.doctor import report as doctor
+    from train.dqn.players.load import check_players
+    from train.dqn.warm_start import with_shape_of_start
 
     settings = with_shape_of_start(at_the_door(options.overrides, this_machine())).settings
     if not isinstance(settings, TrainSettings):
@@ -124,10 +125,10 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
     else:
         import torch
 
-        from train.dqn.job_memory import check_job_memory
+        from train.doctor.job_memory import check_job_memory
         from train.dqn.trainer import Trainer as DqnTrainer
-        from train.run import resources
         from train.run.gpu_failures import device_of_run
+        from train.run.metrics import resources
 
         torch.set_num_threads(settings.learner.threads)
         device = device_of_run(settings.device, folder.path)
@@ -143,7 +144,7 @@ def look_at_gpus(settings: TrainSettings, device: torch.device) -> None:
     """Say which of several is used. Raises SettingsError if the run will not fit into it."""
     import torch
 
-    from train.dqn.gpu_memory import check_gpu_memory
+    from train.doctor.gpu_memory import check_gpu_memory
 
     index = device.index or 0
     if line := other_gpus(settings.device, gpu_names(), index):
@@ -154,22 +155,22 @@ def look_at_gpus(settings: TrainSettings, device: torch.device) -> None:
 def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:
     """Rollouts in this process with the learner's device, or Ray's, which need no Ray in this process."""
     if settings.rollout.kind == "local":
-        from train.dqn.backend import LocalBackend
+        from train.dqn.rollout.backend import LocalBackend
 
         return LocalBackend(settings, device)
     if settings.rollout.kind == "threads" and settings.rollout.nodes == 1:
-        from train.dqn.threads import ThreadsBackend
+        from train.dqn.rollout.threads import ThreadsBackend
 
         return ThreadsBackend(settings, device)
     if settings.rollout.kind == "device":
-        from train.dqn.device_rollout import DeviceBackend
+        from train.dqn.rollout.device.backend import DeviceBackend
 
         return DeviceBackend(settings, device)
     if settings.rollout.kind == "threads":
-        from train.dqn.cluster.joined import threads_and_ray
+        from train.dqn.rollout.threads_and_ray import threads_and_ray
 
         return threads_and_ray(settings, device)
-    from train.dqn.cluster.rollouts import RayBackend
+    from train.dqn.rollout.ray.backend import RayBackend
 
     return RayBackend(settings)
 

@@ -6,16 +6,16 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
-from command.as_hydra import PLAIN_LAUNCHER
-from command.checks import SettingsError
-from command.compose import combinations
 from command.errors import UserError
-from command.line import failure_of
-from command.owner import restarts
+from command.lock.owner import restarts
+from command.settings.as_hydra import PLAIN_LAUNCHER
+from command.settings.checks import SettingsError
+from command.settings.compose import combinations
+from command.settings.line import failure_of
 from train.run.device import this_machine
 from train.run.folder import RunInUseError
 from train.run.signals import EXIT_REQUEUE, StopRequest
-from train.settings.door import Chosen, at_the_door
+from train.settings.resolve import Chosen, at_the_door
 from train.sweep import SweepRun, sweep_runs
 
 _LAUNCHER = "hydra/launcher="

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from command.checks import SettingsError
-from command.compose import combinations
-from command.line import asks_for_help, run_command
+from command.settings.checks import SettingsError
+from command.settings.compose import combinations
+from command.settings.line import asks_for_help, run_command
 
 EXAMPLE = "python -m train.sweep 0 4 learner.lr=1e-3,3e-4 seed=0,1"
 

@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from cards.game import Game
-from cards.kinds import PlayerKind
-from cards.matches import MatchRules
+from cards.matches.match import MatchRules
+from cards.player_specs import PlayerKind
 from tressette.cards import CARDS, card_text
 from tressette.observation import BITS, BITS_WITH_ACCUSI, symmetry
 from tressette.players import POLICIES
 from tressette.records import in_match, record, replay
 from tressette.rewards import REWARDS
 from tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
-from tressette.search import alpha_beta, cheating, monte_carlo
+from tressette.search import cheating, monte_carlo
+from tressette.solver import alpha_beta
 
 
 def _varying(options: Options) -> Mapping[str, Any]:

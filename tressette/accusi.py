@@ -11,8 +11,8 @@ Each declaration is one bit of a word; `k` is the place of the rank among ace, t
 
 import numpy as np
 
-from cards.bits import bit, has, popcount
-from cards.compiled import njit
+from cards.compiled.bits import bit, has, popcount
+from cards.compiled.jit import njit
 from tressette.cards import ACE, RANKS, SUITS
 
 NAPOLETANA = 0

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from cards.bits import bit, has, lowest, popcount
-from cards.compiled import njit
+from cards.compiled.bits import bit, has, lowest, popcount
+from cards.compiled.jit import njit
 from tressette.cards import ACE, DECK, FACE_VALUES, RANKS, SUITS, THIRDS, THREE, TWO
 from tressette.rules import BUSSO, NO_CARD, STRISCIO, legal, suit_of, winning_seat
 

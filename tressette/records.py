@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cards.bits import bit
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.bits import bit
 from cards.records import boolean, field, integer, list_of, parse_at
 from tressette.cards import CARDS, RANKS, SUIT_NAMES, card_text, parse_card
 from tressette.rules import SEATS, STATE, TRICKS, apply, begin, declared_points, legal, points

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled import njit
+from cards.compiled.jit import njit
 from tressette.cards import ACE, RANKS, TWO
 from tressette.rules import NO_CARD, POINTS, SEATS, over, points
 

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.base.errors import InputError
 from cards.batch import Rules
-from cards.bits import bit, has
-from cards.compiled import njit
-from cards.errors import InputError
-from cards.splitmix import GAMMA, below, mix
+from cards.compiled.bits import bit, has
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, below, mix
 from tressette.accusi import accusi_of, accusi_points
 from tressette.cards import CARDS, RANKS, SUIT_MASK, SUITS, THIRDS, THREE, TWO
 from tressette.observation import observe

@@ -18,17 +18,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cards.base.files import replacing, write_atomic
 from cards.champions import FILE
-from cards.files import replacing, write_atomic
-from command.checks import SettingsError, check_one_of
-from command.compose import as_yaml, compose
 from command.game import load_configured_game
-from command.line import parse, run_command
+from command.settings.checks import SettingsError, check_one_of
+from command.settings.compose import as_yaml, compose
+from command.settings.line import parse, run_command
 from evaluate.export import hub_card
 from evaluate.export.agreement import GAMES, RANDOM, ROWS, Agreement, Values, Words, agreement, observations
 from evaluate.export.source import BITS, ONNX, PACKED, SAFETENSORS, Source, in_float32, open_source
 from evaluate.export.usage import layout_of, usage
-from train.dqn import champion
+from train.dqn.players import champion_file as champion
 
 EXAMPLE = "python -m evaluate.export run=champion format=onnx"
 

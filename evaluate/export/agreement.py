@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.bits import WORD
+from cards.compiled.bits import WORD
+from cards.compiled.splitmix import stream
 from cards.game import Game
 from cards.play import Actions, Decisions, RandomPlayer, play
-from cards.splitmix import stream
 from command.errors import UserError
-from train.dqn.network import QNetwork
+from train.dqn.network.q_network import QNetwork
 
 ROWS = 10_000
 TOLERANCE = 1e-5  # of a value; relative, where it is greater than 1

@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from cards.duplicate import decimals, meaning_of_won
-from command.checks import SettingsError
-from evaluate.card import facts, limits
+from cards.matches.duplicate import decimals, meaning_of_won
+from command.settings.checks import SettingsError
+from evaluate.champion.card import facts, limits
 from evaluate.export.source import Source
 from evaluate.markdown import code, literal
 from train.run.results import INTERVAL

@@ -12,16 +12,16 @@ import torch
 
 from cards.champions import CHAMPION
 from cards.game import Game
-from cards.kinds import parse_spec
-from command.checks import SettingsError
-from evaluate.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
-from train.dqn import champion
-from train.dqn.acting import build_network
-from train.dqn.champion import Champion
-from train.dqn.frozen import holds_table, load_champion, load_network
-from train.dqn.named import TABLES, file_of
-from train.dqn.network import QNetwork
-from train.run import checkpoint
+from cards.player_specs import parse_spec
+from command.settings.checks import SettingsError
+from evaluate.champion.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
+from train.dqn.network.build import build_network
+from train.dqn.network.q_network import QNetwork
+from train.dqn.players import champion_file as champion
+from train.dqn.players.champion_file import Champion
+from train.dqn.players.load import holds_table, load_champion, load_network
+from train.dqn.players.named import TABLES, file_of
+from train.run.checkpoint import checkpoint
 from train.run.results import read_results
 
 _CPU = torch.device("cpu")

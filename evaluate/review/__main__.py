@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cards.files import write_atomic
-from command.as_hydra import with_values
-from command.checks import SettingsError
-from command.line import run_command, settings_of
-from command.progress import Progress
-from command.quoting import in_quotes
+from cards.base.files import write_atomic
+from command.settings.as_hydra import with_values
+from command.settings.checks import SettingsError
+from command.settings.line import run_command, settings_of
+from command.settings.quoting import in_quotes
+from command.terminal.progress import Progress
 from evaluate.review.settings import HTML, JSON, ReviewSettings
 from train.run.device import choose_device
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.compiled.splitmix import derive
 from cards.game import Game, States
 from cards.hand import Hand
-from cards.mdp import END
 from cards.play import Decisions
-from cards.splitmix import derive
+from cards.tabular.mdp import END
 
 if TYPE_CHECKING:
-    from evaluate.solution import Solved
+    from evaluate.solve.solution import Solved
 
 _HINTS = 0x68696E74 << 16  # salt, by the number of the move
 THE_ONE = np.zeros(1, np.int64)
@@ -100,7 +100,7 @@ class Exact:
     @cached_property
     def solved(self) -> Solved:
         """The solution, which is computed when it is first asked for."""
-        from evaluate.solution import solve
+        from evaluate.solve.solution import solve
 
         return solve(self._settings)
 

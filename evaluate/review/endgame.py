@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bounds import bounded, check_bounds
+from cards.base.bounds import bounded, check_bounds
 from cards.game import Game, States
-from cards.kinds import MOST_SAMPLES
+from cards.player_specs import MOST_SAMPLES
 from evaluate.review.advisers import THE_ONE, Adviser
 from tressette.cards import CARDS
 from tressette.rules import POINTS, SEATS, STATE, TRICKS
-from tressette.search.double_dummy import middle, new_table
-from tressette.search.endings import points_after, solved_values
 from tressette.search.knowledge import keeps_caps
 from tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
+from tressette.solver.double_dummy import middle, new_table
+from tressette.solver.endings import points_after, solved_values
 
 _TABLE_BITS = 18
 _KNOWN_TRICKS = 8  # with more left a single position takes long

@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from cards.game import Game, States
 from cards.hand import Hand
-from cards.kinds import Spec, parse_spec, read_options
 from cards.play import Decisions
-from command.checks import SettingsError
+from cards.player_specs import Spec, parse_spec, read_options
 from command.errors import UserError
 from command.game import game_defaults
-from evaluate.players import load_player
+from command.settings.checks import SettingsError
+from evaluate.players.load import load_player
 from evaluate.review.advisers import THE_ONE, Adviser, Exact, adviser_of, worths_by
 from evaluate.review.grading import Judged, Limits, judged_of, limits_of
 from evaluate.review.settings import AUTO
-from train.dqn import champion
-from train.dqn.frozen import load_learned
-from train.dqn.named import TABLES, file_of
-from train.run import checkpoint
+from train.dqn.players import champion_file as champion
+from train.dqn.players.load import load_learned
+from train.dqn.players.named import TABLES, file_of
+from train.run.checkpoint import checkpoint
 
 EXACT, CHEATING, SEARCH = "exact", "cheating", "search"
 _SMALL = (EXACT,)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cards.game import Game
 from cards.hand import Move
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from evaluate.review.advisers import Worth
 
 BEST, FINE, MISTAKE, BLUNDER = "best", "fine", "mistake", "blunder"

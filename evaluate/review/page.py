@@ -11,7 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from command.visible import visible
+from command.terminal.visible import visible
 from evaluate.recorded import Damaged
 from evaluate.review.grading import BLUNDER, GRADES, MISTAKE
 from evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally

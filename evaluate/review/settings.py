@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards.bounds import bounded
-from command.checks import MAX_DEALS, MAX_FLOAT, SettingsError, check_numbers, check_one_of, require
+from cards.base.bounds import bounded
+from command.settings.checks import MAX_DEALS, MAX_FLOAT, SettingsError, check_numbers, check_one_of, require
 
 AUTO = "auto"  # of `by`
 TEXT, JSON, HTML = "text", "json", "html"

@@ -11,7 +11,7 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from command.line import run_command, settings_of
+from command.settings.line import run_command, settings_of
 from evaluate.tournament.settings import TournamentSettings
 
 EXAMPLE = "python -m evaluate.tournament 'players=[champion,greedy,random]' deals=1024 seed=7"

@@ -18,7 +18,7 @@ from typing import Protocol
 from command.errors import UserError
 from evaluate.tournament.settings import TournamentSettings
 from evaluate.tournament.units import Played, Unit, Worker
-from train.dqn.cluster.units import RayUnits
+from train.dqn.rollout.ray.units import RayUnits
 
 # Of work that is left: processes, each of which compiles for itself, take 10 to 30 s to start. Where others keep the
 # CPUs busy they bring nothing, and this then costs a tenth of the time at most.

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from cards.duplicate import Duel
-from cards.files import write_atomic
-from command.checks import SettingsError
-from command.lock import InUseError, Lock, in_job
+from cards.base.files import write_atomic
+from cards.matches.duplicate import Duel
+from command.lock.lock import InUseError, Lock, in_job
+from command.settings.checks import SettingsError
 from evaluate.tournament.units import Played, Spent, Unit
 
 log = logging.getLogger("evaluate")

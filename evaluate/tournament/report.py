@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
-from cards.files import replacing, write_atomic
+from cards.base.files import replacing, write_atomic
 from cards.game import Game
+from cards.matches.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
 from evaluate.tournament.ratings import Rating, Ratings, rate
 from evaluate.tournament.schedule import PairState
 from evaluate.tournament.settings import Pair, TournamentSettings

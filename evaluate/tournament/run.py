@@ -11,8 +11,8 @@ from typing import Any
 
 from cards.game import Game
 from command import __version__
-from command.console import plain_console, result_console
-from command.progress import Progress
+from command.terminal.console import plain_console, result_console
+from command.terminal.progress import Progress
 from evaluate.tournament import report
 from evaluate.tournament.crews import Alone, Crew, Growing, OnRay, Processes
 from evaluate.tournament.journal import Journal, about_of
@@ -20,9 +20,9 @@ from evaluate.tournament.report import Pairing
 from evaluate.tournament.schedule import Plan, Schedule
 from evaluate.tournament.settings import AUTO, RAY, TournamentSettings, pairs_of
 from evaluate.tournament.units import Worker
-from train.dqn.named import file_of, fingerprint
-from train.run import resources
+from train.dqn.players.named import file_of, fingerprint
 from train.run.device import choose_device
+from train.run.metrics import resources
 
 
 def run(settings: TournamentSettings) -> list[Pairing]:

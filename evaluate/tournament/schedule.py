@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cards.duplicate import Duel
+from cards.matches.duplicate import Duel
 from evaluate.tournament.settings import Pair
 from evaluate.tournament.units import Played, Spent, Unit
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any
 
-from cards.bounds import bounded
-from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
+from cards.base.bounds import bounded
 from cards.game import Game
-from cards.kinds import parse_spec, same_spelling
-from command.checks import (
+from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
+from cards.player_specs import parse_spec, same_spelling
+from command.game import NamesGame
+from command.settings.checks import (
     MAX_DEALS,
     MAX_SEED,
     MAX_TARGET,
@@ -20,8 +21,7 @@ from command.checks import (
     check_one_of,
     require,
 )
-from command.game import NamesGame
-from evaluate.players import KINDS
+from evaluate.players.load import KINDS
 
 Pair = tuple[str, str]
 
@@ -99,7 +99,7 @@ def pairs_of(settings: TournamentSettings, game: Game) -> list[Pair]:
     Raises SettingsError for a seating or a match that the game does not have.
     """
     if settings.match is not None:
-        from cards.matches import match_rules  # with Numba, for which no settings wait
+        from cards.matches.match import match_rules  # with Numba, for which no settings wait
 
         try:
             match_rules(game, settings.match)

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.duplicate import Duel, Outcome, Plays, duel_of
+from cards.compiled.splitmix import stream
 from cards.game import Game
-from cards.match_records import MatchHistory
-from cards.matches import play_matches
+from cards.matches.duplicate import Duel, Outcome, Plays, duel_of
+from cards.matches.match import play_matches
+from cards.matches.records import MatchHistory
 from cards.play import Actions, Decisions, Player, play
-from cards.splitmix import stream
-from command.checks import SettingsError
 from command.game import load_configured_game
-from evaluate.players import load_player, player_without_file
+from command.settings.checks import SettingsError
+from evaluate.players.load import load_player, player_without_file
 from evaluate.tournament.settings import Pair, TournamentSettings
-from train.dqn.named import fingerprint
+from train.dqn.players.named import fingerprint
 from train.run.device import choose_device
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class Timed:
 class Worker:
     """Plays units. Each player is loaded once, when it is first needed, and plays a game before it is timed.
 
-    `files` are fingerprints by player, see `train.dqn.named.fingerprint`: a run that is still being trained may have
-    another best network by the time that a process loads it.
+    `files` are fingerprints by player, see `train.dqn.players.named.fingerprint`: a run that is still being trained
+    may have another best network by the time that a process loads it.
     """
 
     def __init__(self, settings: TournamentSettings, files: Mapping[str, str] | None = None) -> None:

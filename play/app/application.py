@@ -13,15 +13,15 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from play.app.help import MENU, TABLE, WATCH, HelpScreen
-from play.app.menu import MenuScreen
+from play.app.menu.menu import MenuScreen
 from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH, TooSmall
 from play.language import Language
-from play.settings import PlaySettings
+from play.table.settings import PlaySettings
 
 if TYPE_CHECKING:
-    from play.app.table import TableScreen
-    from play.session import Session
-    from play.watching import Watch
+    from play.app.table.table import TableScreen
+    from play.spectate.watching import Watch
+    from play.table.session import Session
 
 _LEAVING_KEYS = ("ctrl+q", "ctrl+c")
 
@@ -65,7 +65,7 @@ class TableApp(App[int]):
         self.push_screen(OpeningScreen(settings, given, self.language), self._sit_down)
 
     def _sit_down(self, found: Session | str | None) -> None:
-        from play.session import Session
+        from play.table.session import Session
 
         if isinstance(found, Session):
             from play.app.screens import screen_for
@@ -78,15 +78,15 @@ class TableApp(App[int]):
     def open_watch(self, settings: PlaySettings, given: set[str]) -> None:
         """Look on at games, as `settings.watch` says; what is wrong with it is said in the menu."""
         from play.app.opening import OpeningScreen
-        from play.watching import open_watch
+        from play.spectate.watching import open_watch
 
         self.push_screen(OpeningScreen(settings, given, self.language, open_watch), self._look_on)
 
     def _look_on(self, found: Watch | str | None) -> None:
-        from play.watching import Watch
+        from play.spectate.watching import Watch
 
         if isinstance(found, Watch):
-            from play.app.watch_screen import watch_screen
+            from play.app.spectate.watch_screen import watch_screen
 
             watch = found
             self.table = watch_screen(watch, self.language)
@@ -119,7 +119,7 @@ class TableApp(App[int]):
     def action_help(self) -> None:
         """How it is played, and with which keys."""
         if self.table is not None and self.screen is self.table:
-            from play.app.watch import Watching
+            from play.app.spectate.watch import Watching
 
             where = WATCH if isinstance(self.table, Watching) else TABLE
             self.push_screen(HelpScreen(self.language, where, self.table.table.game.name))

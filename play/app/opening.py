@@ -14,9 +14,9 @@ from textual.widgets import LoadingIndicator, Static
 
 from command.errors import UserError
 from play.language import Language
-from play.opening import open_session, warm_up
-from play.session import Session
-from play.settings import PlaySettings
+from play.table.opening import open_session, warm_up
+from play.table.session import Session
+from play.table.settings import PlaySettings
 
 
 def open_warm(settings: PlaySettings, given: set[str]) -> Session:

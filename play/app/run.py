@@ -13,7 +13,7 @@ from types import FrameType
 from command.errors import UserError
 from play.app.application import TableApp
 from play.app.web_driver import is_served
-from play.settings import PlaySettings
+from play.table.settings import PlaySettings
 
 # Keys that say how one plays, not what: with these alone the application starts in the menu.
 _HOW = {"ui", "lang", "pace", "record", "hint"}

@@ -25,7 +25,7 @@ from command.errors import UserError
 from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH
 from play.app.web_driver import DRIVER
 from play.language import Language
-from play.settings import APP, PlaySettings
+from play.table.settings import APP, PlaySettings
 
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")  # by which a browser may know this machine; another would be a trick of a name server

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
+from play.coach.review import review
 from play.language import Language, Message
 from play.plain.pages import page
-from play.review import review
-from play.session import Session
-from play.speech import Speech
+from play.table.session import Session
+from play.table.speech import Speech
 from play.views import events, result, view
 
 # Words in all languages, beside those that the texts have for them.

@@ -16,16 +16,16 @@ import pytest
 import torch
 from ray.cluster_utils import Cluster
 
-from command.compose import compose
+from command.settings.compose import compose
 from tests.bench.backends import decisions_per_second
 from tests.bench.stub_cluster import GAMES, stub_cluster
 from tests.bench.timing import report
 from tests.train.processes import named
-from train.dqn.acting import acting_network
-from train.dqn.backend import LocalBackend
-from train.dqn.cluster.rollouts import RayBackend
-from train.dqn.rollout import RolloutRequest
-from train.run import resources
+from train.dqn.network.build import acting_network
+from train.dqn.rollout.backend import LocalBackend
+from train.dqn.rollout.ray.backend import RayBackend
+from train.dqn.rollout.worker import RolloutRequest
+from train.run.metrics import resources
 from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
@@ -87,7 +87,7 @@ class _CpuUsage:
 
     PARTS: ClassVar = {
         "worker": "ray::WorkerActor",
-        "broker": "train.dqn.cluster.keeper",
+        "broker": "train.dqn.rollout.ray.supervisor",
         "raylet": "raylet/raylet",
         "gcs": "gcs_server",
     }

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from cards.gpu import DeviceGames, NoDeviceError, on_device, on_host, require_device
-from cards.splitmix import derive, stream
-from command.compose import compose
+from cards.compiled.gpu import DeviceGames, NoDeviceError, on_device, on_host, require_device
+from cards.compiled.splitmix import derive, stream
+from command.settings.compose import compose
 from tests.bench.timing import report
-from train.dqn.device_rollout import DeviceWorker
-from train.dqn.rollout import RolloutRequest
+from train.dqn.rollout.device.backend import DeviceWorker
+from train.dqn.rollout.worker import RolloutRequest
 from train.settings.dqn import TrainSettings
 from tressette import GAME
 

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from train.run import resources
+from train.run.metrics import resources
 
 COMMITTED = Path(__file__).parent / "figures.json"
 MAX_FALL = 0.10  # of a ratio, compared with the committed one

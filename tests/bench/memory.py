@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from command.compose import compose
+from command.settings.compose import compose
 from tests.bench.timing import report, seconds
 from tests.train.memory import over_buffer
-from train.dqn.backend import LocalBackend
-from train.dqn.rollout import RolloutRequest
+from train.dqn.rollout.backend import LocalBackend
+from train.dqn.rollout.worker import RolloutRequest
 from train.dqn.trainer import Trainer
-from train.run.background_writer import BackgroundWriter
+from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
 from train.settings.dqn import TrainSettings
 

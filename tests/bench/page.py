@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md: the committed figures, and what the model of `train.dqn.scaling` makes of them."""
+"""The tables of docs/performance.md: the committed figures, and what `train.doctor.throughput_model` makes of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bench import figures
 from tests.bench.figures import Figure
-from train.dqn.scaling import MEASURED, Load, Speeds, predict
+from train.doctor.throughput_model import MEASURED, Load, Speeds, predict
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 LOAD = Load(

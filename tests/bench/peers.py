@@ -19,10 +19,10 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import nn
 
-from cards.bits import unpack
-from command.compose import compose
+from cards.compiled.bits import unpack
+from command.settings.compose import compose
 from tests.bench.timing import report
-from train.dqn.backend import LocalBackend
+from train.dqn.rollout.backend import LocalBackend
 from train.dqn.trainer import Trainer
 from train.run.folder import RunFolder
 from train.settings.dqn import TrainSettings

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
-from command.console import result_console
+from command.terminal.console import result_console
 from tests.bench import figures
 from tests.bench.figures import Figure
 

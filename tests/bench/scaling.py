@@ -1,4 +1,4 @@
-"""The constants of `train.dqn.scaling`, measured anew with stub workers and two Ray nodes on this machine."""
+"""The constants of `train.doctor.throughput_model`, measured anew with stub workers and two Ray nodes here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ray.cluster_utils import Cluster
 
 from tests.bench.stub_cluster import DECISIONS_PER_GAME, GAMES, SECONDS_OF_GAMES, Seen, StubCluster, stub_cluster
 from tests.bench.timing import report
-from train.dqn.scaling import Load, RayCosts, Speeds, predict
+from train.doctor.throughput_model import Load, RayCosts, Speeds, predict
 
 WORKERS, ROLLOUTS, SECONDS = (2, 8, 32), (512, 64, 8), 6.0  # stub workers, games of a rollout, of each stretch
 CHECKED = (16, 128)  # workers and games that no constant is fitted to
@@ -143,7 +143,7 @@ def copy_speeds(rounds: int = 30) -> tuple[float, float]:
 
 
 def scaling() -> None:
-    """All of them, as figures and as a line for train/dqn/scaling.py; and how well they foretell another cluster."""
+    """All of them, as figures and a line for train/doctor/throughput_model.py; how they foretell another cluster."""
     seen, calls = watch_all(WORKERS, ROLLOUTS, SECONDS)
     costs = fit(seen, calls, *copy_speeds())
     units = {"store": "bytes/s", "transfer": "bytes/s", "driver_byte": "s/byte", "beat": "share of a core"}

@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 
+from cards.compiled.splitmix import stream
 from cards.game import Game, load_game
-from cards.mdp import Model
-from cards.splitmix import stream
-from evaluate.solution import solve
+from cards.tabular.mdp import Model
+from evaluate.solve.solution import solve
 from tests.bench.timing import report, seconds
 from train.tabular.algorithms import Method, learn
 from train.tabular.errors import Errors, Exact

@@ -15,15 +15,15 @@ import numpy as np
 import torch
 
 from cards.batch import Rules
-from cards.compiled import njit
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, mix, stream
 from cards.game import load_game
 from cards.play import random_legal
-from cards.splitmix import GAMMA, mix, stream
-from cards.tables import numbering_of
-from command.compose import compose
+from cards.tabular.tables import numbering_of
+from command.settings.compose import compose
 from tests.bench.timing import report, seconds
-from train.dqn.acting import acting_network
-from train.dqn.rollout import RolloutRequest, RolloutWorker
+from train.dqn.network.build import acting_network
+from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
 from train.settings.dqn import TrainSettings
 from train.tabular.batch_q import mark_tried, play_batch, sweep, untried_values
 

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 import psutil
 import torch
 
-from command.compose import compose
+from command.settings.compose import compose
 from tests.train.processes import named
-from train.dqn.acting import acting_network
-from train.dqn.backend import LocalBackend
-from train.dqn.cluster.rollouts import RayBackend
-from train.dqn.rollout import RolloutRequest, Weights
+from train.dqn.network.build import acting_network
+from train.dqn.rollout.backend import LocalBackend
+from train.dqn.rollout.ray.backend import RayBackend
+from train.dqn.rollout.worker import RolloutRequest, Weights
 from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
 GAMES, SECONDS_OF_GAMES = 512, 1.0  # what a stub worker plays in a second
 DECISIONS_PER_GAME = 40  # of Tressette
-DRIVER = "train.dqn.cluster.keeper"
+DRIVER = "train.dqn.rollout.ray.supervisor"
 _UPDATE = 0.002  # seconds between two looks at what came
 
 

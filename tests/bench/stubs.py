@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import ray
 
-from train.dqn.cluster.messages import Arrays, RequestFields, WeightArrays
-from train.dqn.cluster.pool import HEALTH
+from train.dqn.rollout.ray.messages import Arrays, RequestFields, WeightArrays
+from train.dqn.rollout.ray.pool import HEALTH
 
 
 class WorkerActor:
@@ -27,14 +27,14 @@ class WorkerActor:
 
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
-        """As `train.dqn.cluster.actors.WorkerActor`."""
+        """As `train.dqn.rollout.ray.actors.WorkerActor`."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         return next(self._rounds)
 
     def play(
         self, request: RequestFields, version: int, weights: list[Any], member: list[Any]
     ) -> tuple[dict[str, Any], Arrays]:
-        """As `train.dqn.cluster.actors.WorkerActor`, the weights included."""
+        """As `train.dqn.rollout.ray.actors.WorkerActor`, the weights included."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         newest, reference = self._newest
         if newest > self._loaded:
@@ -54,7 +54,7 @@ class EvaluatorActor:
 
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
-        """As `train.dqn.cluster.actors.EvaluatorActor`."""
+        """As `train.dqn.rollout.ray.actors.EvaluatorActor`."""
         return next(self._rounds)
 
     def duels(self, weights: WeightArrays) -> bytes:

@@ -9,14 +9,14 @@ from contextlib import closing
 
 import torch
 
-from command.compose import compose
+from command.settings.compose import compose
 from tests.bench.backends import decisions_per_second
 from tests.bench.timing import report
 from train.__main__ import make_backend
-from train.dqn.acting import acting_network
+from train.dqn.network.build import acting_network
 from train.dqn.trainer import Trainer
-from train.run import resources
 from train.run.folder import RunFolder
+from train.run.metrics import resources
 from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
 

@@ -15,23 +15,23 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from cards.bits import unpack
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import stream
 from cards.play import RandomPlayer, play
-from cards.splitmix import stream
-from command.compose import compose
+from command.settings.compose import compose
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
-from train.dqn import first_layer
-from train.dqn.acting import acting_network
-from train.dqn.flat_adam import FlatAdam
-from train.dqn.kernels import linear, multiply, multiply_into, prefers_one_dnn
-from train.dqn.learner import Learner, clip_, loss_and_slope
-from train.dqn.mixed import MixedNetwork
-from train.dqn.network import QNetwork
-from train.dqn.precision import fastest_format, learner_format
-from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import RolloutRequest, RolloutWorker
-from train.dqn.transitions import Recorder, Transitions
+from train.dqn.learner.flat_adam import FlatAdam
+from train.dqn.learner.learner import Learner, clip_, loss_and_slope
+from train.dqn.learner.master_weights import MixedNetwork
+from train.dqn.network import first_layer
+from train.dqn.network.build import acting_network
+from train.dqn.network.matmul import linear, multiply, multiply_into, prefers_one_dnn
+from train.dqn.network.precision import fastest_format, learner_format
+from train.dqn.network.q_network import QNetwork
+from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.replay.transitions import Recorder, Transitions
+from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
 from train.settings.dqn import TrainSettings
 from train.settings.learning import LearnerSettings
 from tressette import GAME

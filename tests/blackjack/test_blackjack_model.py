@@ -10,11 +10,11 @@ import pytest
 from blackjack.cards import HANDS, KINDS
 from blackjack.model import model
 from blackjack.rules import HIT, STAND, Options
+from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.mdp import HandEndedError, legal, reachable
 from cards.play import named_player, play
-from cards.splitmix import stream
-from cards.tables import TablePlayer
+from cards.tabular.mdp import HandEndedError, legal, reachable
+from cards.tabular.tables import TablePlayer
 from tests.mdp import check_mdp
 from train.tabular.algorithms import (
     evaluate_policy,

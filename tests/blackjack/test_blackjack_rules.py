@@ -10,11 +10,11 @@ from blackjack.cards import HAND_SOFT, HAND_SUM, HANDS, parse_card
 from blackjack.observation import DEALER, OWN_CARDS, SOFT, SUM, WIDTHS
 from blackjack.rules import HIT, STAND, apply, begin, dealer_draws, give_dealer, give_player, legal, over, take
 from blackjack.rules import result as result_of
-from cards.bits import unpack
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import RandomPlayer, play
-from cards.splitmix import stream
 from tests.errors import error_about
 
 OPTIONS: list[dict[str, Any]] = [

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from cards.bounds import Bounds, bounded, check_bounds
-from cards.errors import InputError
+from cards.base.bounds import Bounds, bounded, check_bounds
+from cards.base.errors import InputError
 from tests.errors import error_about
 
 

@@ -18,9 +18,10 @@ import pytest
 from numba.core.bytecode import FunctionIdentity
 from numba.core.dispatcher import Dispatcher
 
-from cards import code_store, compiled
-from cards.compiled import njit
-from cards.fingerprint import IndescribableError, fingerprint
+from cards.compiled import jit as compiled
+from cards.compiled import store as code_store
+from cards.compiled.fingerprint import IndescribableError, fingerprint
+from cards.compiled.jit import njit
 
 ROOT = Path(__file__).parents[2]
 LAST = """
@@ -71,12 +72,14 @@ def rules(tmp_path: Path) -> Path:
     """Three files: what the first says is called by the second, and that by the third."""
     folder = tmp_path / "package"
     folder.mkdir()
-    (folder / "rule.py").write_text("from cards.compiled import njit\n@njit\ndef worth(card):\n    return card + 1\n")
+    (folder / "rule.py").write_text(
+        "from cards.compiled.jit import njit\n@njit\ndef worth(card):\n    return card + 1\n"
+    )
     (folder / "trick.py").write_text(
-        "from cards.compiled import njit\nfrom rule import worth\n@njit\ndef total(n):\n    return worth(n) * 10\n"
+        "from cards.compiled.jit import njit\nfrom rule import worth\n@njit\ndef total(n):\n    return worth(n) * 10\n"
     )
     (folder / "table.py").write_text(
-        "from cards.compiled import njit\nfrom trick import total\nBONUS = 5\n@njit\ndef play(n):\n"
+        "from cards.compiled.jit import njit\nfrom trick import total\nBONUS = 5\n@njit\ndef play(n):\n"
         "    return total(n) + BONUS\n"
     )
     return folder
@@ -116,7 +119,7 @@ def test_comments_and_places_do_not_count(cache: Path, rules: Path, tmp_path: Pa
 
 CLOSURES = """
 import sys
-from cards.compiled import njit
+from cards.compiled.jit import njit
 def adder(n):
     @njit
     def add(x):
@@ -310,13 +313,13 @@ def test_what_is_not_read_for_long_is_removed(kept: code_store.CodeStore) -> Non
 def _modules() -> list[str]:
     packages = ("cards", "tressette", "spike", "sette_mezzo", "blackjack", "train", "evaluate", "envs")
     files = itertools.chain.from_iterable((ROOT / package).rglob("*.py") for package in packages)
-    text = "from cards.compiled import"
+    text = "from cards.compiled.jit import"
     return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files if text in file.read_text()]
 
 
 @pytest.mark.parametrize("module", _modules())
 def test_everything_compiled_can_be_kept(module: str) -> None:
-    if module == "cards.gpu" or module.startswith("train.dqn.device"):
+    if module == "cards.compiled.gpu" or module.startswith("train.dqn.device"):
         pytest.importorskip("numba_cuda")
     for value in vars(importlib.import_module(module)).values():
         if isinstance(value, Dispatcher):

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from cards import conformance
-from cards.bits import bit, lowest, put
-from cards.compiled import njit
+from cards.compiled.bits import bit, lowest, put
+from cards.compiled.jit import njit
 from cards.conformance import CHECKS, Case
 from cards.game import Game, Games, States
 from tests.cards import toy

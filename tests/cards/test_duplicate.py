@@ -5,11 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cards.duplicate import BATCH, ONE_AGAINST_MANY, Duel, duel, estimate, estimate_share, meaning_of_won, seatings
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.splitmix import stream
 from cards.game import load_game
+from cards.matches.duplicate import (
+    BATCH,
+    ONE_AGAINST_MANY,
+    Duel,
+    duel,
+    estimate,
+    estimate_share,
+    meaning_of_won,
+    seatings,
+)
 from cards.play import RandomPlayer, named_player, play
-from cards.splitmix import stream
 from tests.cards.test_play import Recorder
 from tests.cards.toy import TOY
 from tests.errors import error_about

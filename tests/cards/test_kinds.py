@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.splitmix import stream
 from cards.game import Game, load_game
-from cards.kinds import PlayerKind, Spec, curve_name, options_of_player, parse_spec, same_spelling
 from cards.play import Actions, Decisions, PolicyPlayer, RandomPlayer, named_player, play
-from cards.splitmix import stream
+from cards.player_specs import PlayerKind, Spec, curve_name, options_of_player, parse_spec, same_spelling
 from tests.cards.toy import TOY
 from tests.errors import error_about
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cards.multisets import Multisets, draw_until, multisets
+from cards.tabular.multisets import Multisets, draw_until, multisets
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(0, 14))

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cards.compiled.splitmix import stream
 from cards.game import Game, load_game
-from cards.mdp import Model, Observed, legal, reachable
 from cards.play import Actions, Decisions, RandomPlayer, play
-from cards.splitmix import stream
+from cards.tabular.mdp import Model, Observed, legal, reachable
 from tests.mdp import check_mdp
 from train.tabular.algorithms import policy_iteration
 

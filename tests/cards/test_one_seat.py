@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cards.duplicate import duel, seatings
+from cards.compiled.splitmix import stream
 from cards.game import load_game
+from cards.matches.duplicate import duel, seatings
 from cards.play import named_player, play
-from cards.splitmix import stream
 
 
 def test_each_player_plays_every_deal_once() -> None:

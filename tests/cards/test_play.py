@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cards.base.errors import InputError
 from cards.batch import reward_loop
-from cards.bits import bit
-from cards.errors import InputError
+from cards.compiled.bits import bit
+from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.play import Decisions, Player, PolicyPlayer, RandomPlayer, named_player, play, random_legal
-from cards.splitmix import stream
 from tests.cards.toy import TOY
 from tests.errors import error_about
 

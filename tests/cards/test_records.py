@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.records import field, integer, list_of, read_records
 from tests.errors import error_about
 

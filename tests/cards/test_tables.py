@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import named_player, play
-from cards.splitmix import stream
-from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of, save_policy
+from cards.tabular.tables import PolicyFileError, TablePlayer, load_policy, numbering_of, save_policy
 from tests.errors import error_about
 from tressette import GAME as TRESSETTE
 

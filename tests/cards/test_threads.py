@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from cards.batch import first_illegal, policy_loop, reward_loop
+from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import RandomPlayer, play
-from cards.splitmix import stream
-from train.dqn import network, packed_linear, transitions
+from train.dqn.network import packed_linear
+from train.dqn.network import q_network as network
+from train.dqn.replay import transitions
 from tressette import GAME
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.batch import Rules
-from cards.bits import bit, lowest, nth_bit, put
-from cards.compiled import njit
+from cards.compiled.bits import bit, lowest, nth_bit, put
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, below, mix
 from cards.conformance import Case
 from cards.game import Game, States
-from cards.splitmix import GAMMA, below, mix
 
 CARDS = 8
 STATE = np.dtype(

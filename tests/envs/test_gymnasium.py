@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import envs
-from cards.bits import unpack
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.bits import unpack
 from cards.play import named_player, play
 from envs.players import Seated
 from envs.solo import SoloEnv
 from tests.blackjack import hidden as blackjack_hidden
 from tests.errors import error_about
 from tests.sette_mezzo import hidden as sette_mezzo_hidden
-from train.dqn.network import NetworkPlayer, QNetwork
+from train.dqn.network.q_network import NetworkPlayer, QNetwork
 
 IDS = {"busso/Blackjack-v0": "blackjack", "busso/SetteMezzo-v0": "sette_mezzo"}
 each_id = pytest.mark.parametrize("name", IDS)

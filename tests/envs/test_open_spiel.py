@@ -4,8 +4,8 @@ import numpy as np
 import pyspiel
 import pytest
 
-from cards.bits import unpack
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.bits import unpack
 from envs import open_spiel
 from tests.errors import error_about
 from tressette import GAME

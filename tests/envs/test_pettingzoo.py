@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pettingzoo.test import api_test, performance_benchmark, seed_test
 from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 
-from cards.bits import unpack
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.bits import unpack
 from cards.game import States
 from cards.play import named_player, play
 from envs import spike_v0, tressette_v0

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import envs
-from cards.bits import unpack
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.bits import unpack
 from cards.game import load_game
 from cards.play import named_player, play
 from envs.players import Seated

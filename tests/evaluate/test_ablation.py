@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from command.checks import SettingsError
-from command.compose import compose
+from command.settings.checks import SettingsError
+from command.settings.compose import compose
 from evaluate import ablation
 from evaluate.ablation import AblationSettings
 from tests.errors import error_about, key_of
 from tests.limits import until
 from tests.train.processes import alive
 from train.__main__ import main as train
-from train.dqn.cluster.keeper import descendants
+from train.dqn.rollout.ray.supervisor import descendants
 
 SMALL = [
     "common=['network.hidden=[8]','learner.batch_size=32','learner.learning_starts=100','replay.capacity=20000']",

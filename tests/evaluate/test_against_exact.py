@@ -8,15 +8,15 @@ import pytest
 import torch
 from matplotlib.image import imread
 
-from cards.mdp import legal, reachable
+from cards.compiled.splitmix import stream
 from cards.play import Actions, Decisions, named_player, play
-from cards.splitmix import stream
-from evaluate.against_exact import measure, visits
-from evaluate.solution import Solved, solve
-from evaluate.solve import main
+from cards.tabular.mdp import legal, reachable
+from evaluate.solve.__main__ import main
+from evaluate.solve.compare import measure, visits
+from evaluate.solve.solution import Solved, solve
 from tests.train.runs import TrainedRuns
-from train.dqn.frozen import load_network
-from train.run import checkpoint
+from train.dqn.players.load import load_network
+from train.run.checkpoint import checkpoint
 from train.tabular.algorithms import action_values, evaluate_policy, expected_reward, policy_iteration
 
 BLACKJACK: dict[str, Any] = {"name": "blackjack"}

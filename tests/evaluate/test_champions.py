@@ -8,22 +8,22 @@ import torch
 
 from cards import champions
 from cards.champions import CHAMPION, FILE
-from command.checks import SettingsError
-from evaluate.champion import main, measure
-from evaluate.players import load_player
-from evaluate.provenance import command_of
-from evaluate.search.player import SearchPlayer
+from command.settings.checks import SettingsError
+from evaluate.champion.__main__ import main, measure
+from evaluate.champion.provenance import command_of
+from evaluate.players.load import load_player
+from evaluate.players.search_tressette import SearchPlayer
 from evaluate.tournament.__main__ import main as tournament
-from play.choices import offered_players
-from play.players import seated_player
+from play.table.choices import offered_players
+from play.table.players import seated_player
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main as train
-from train.dqn import champion
-from train.dqn.frozen import check_players
-from train.dqn.mixture import MixturePlayer
-from train.dqn.named import fingerprint
-from train.dqn.network import NetworkPlayer
+from train.dqn.network.q_network import NetworkPlayer
+from train.dqn.players import champion_file as champion
+from train.dqn.players.load import check_players
+from train.dqn.players.mixture import MixturePlayer
+from train.dqn.players.named import fingerprint
 from tressette import GAME
 
 CPU = torch.device("cpu")

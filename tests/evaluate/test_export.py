@@ -22,24 +22,24 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from cards import champions
-from cards.bits import unpack
+from cards.compiled.bits import unpack
 from cards.game import load_game
-from command.checks import SettingsError
-from command.compose import compose
+from command.settings.checks import SettingsError
+from command.settings.compose import compose
+from evaluate.champion.provenance import command_of
 from evaluate.export import __main__ as command
 from evaluate.export import onnx_file
 from evaluate.export.__main__ import ExportSettings, export, main
 from evaluate.export.agreement import ExportError, agreement, observations
 from evaluate.export.onnx_graph import IR, OPSET, graph_of
 from evaluate.export.source import BITS, PACKED, Source, open_source
-from evaluate.players import load_player
-from evaluate.provenance import command_of
+from evaluate.players.load import load_player
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.train.runs import settings as run_settings
-from train.dqn import champion
-from train.dqn.acting import build_network
-from train.dqn.champion import Champion
+from train.dqn.network.build import build_network
+from train.dqn.players import champion_file as champion
+from train.dqn.players.champion_file import Champion
 from train.run.results import results_of_complete
 
 ROOT = Path(__file__).parent.parent.parent

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from evaluate.compare import main as compare
-from evaluate.report import main as report
-from evaluate.reports.line import with_runs
-from evaluate.reports.of_runs import kinds_of
-from evaluate.reports.runs import Run, load_run, same_but_for_the_seed, seeds_beside
-from evaluate.reports.seeds import band, by_minutes
+from evaluate.report.__main__ import main as report
+from evaluate.report.line import with_runs
+from evaluate.report.of_runs import kinds_of
+from evaluate.report.runs import Run, load_run, same_but_for_the_seed, seeds_beside
+from evaluate.report.seeds import band, by_minutes
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns, small
 from train.__main__ import main as train

@@ -7,14 +7,14 @@ import pytest
 
 import busso
 from cards.game import load_game
-from command.compose import as_yaml
+from command.settings.compose import as_yaml
 from evaluate.ablation import Trial, results_of
 from evaluate.export.source import open_source
-from evaluate.reports.runs import load_run, seeds_beside
+from evaluate.report.runs import load_run, seeds_beside
 from evaluate.sweep import read_row
 from tests.train.runs import TrainedRuns, settings
-from train.run import checkpoint
-from train.run.board import FOLDER, finish
+from train.run.checkpoint import checkpoint
+from train.run.metrics.tensorboard import FOLDER, finish
 from train.settings.dqn import TrainSettings
 from train.sweep import SweepRun
 from train.tune import trial

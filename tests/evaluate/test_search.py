@@ -9,21 +9,21 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from cards.bits import nth_bit
-from cards.duplicate import duel
+from cards.compiled.bits import nth_bit
+from cards.compiled.splitmix import stream
 from cards.game import States, load_game
+from cards.matches.duplicate import duel
 from cards.play import Decisions
-from cards.splitmix import stream
-from command.checks import SettingsError
-from evaluate.players import load_player
-from evaluate.search.choice import keep_better_half, resample
-from evaluate.search.player import SearchOptions, SearchPlayer
-from evaluate.search.simulator import Simulator
+from command.settings.checks import SettingsError
+from evaluate.players.load import load_player
+from evaluate.players.resampling import keep_better_half, resample
+from evaluate.players.search_tressette import SearchOptions, SearchPlayer
+from evaluate.players.worlds import Simulator
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME, names, table
-from train.dqn.network import NetworkPlayer, QNetwork
+from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from tressette.cards import parse_card
 from tressette.rules import apply, begin, legal, over, points
 from tressette.search.sampler import sampled_states

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from cards.mdp import NOWHERE, Layout
+from cards.tabular.mdp import NOWHERE, Layout
 from command.game import with_game_options
-from evaluate.pictures import arranged, learning_curves, policy_heatmap, value_heatmap
-from evaluate.solve import SolveSettings, main
+from evaluate.solve.__main__ import SolveSettings, main
+from evaluate.solve.plots import arranged, learning_curves, policy_heatmap, value_heatmap
 from tests.errors import key_of
 from train.__main__ import main as train
-from train.run import checkpoint
+from train.run.checkpoint import checkpoint
 
 
 def lines_of(capsys: pytest.CaptureFixture) -> list[str]:

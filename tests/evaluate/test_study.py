@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from cards.duplicate import duel
+from cards.compiled.splitmix import stream
 from cards.game import load_game
+from cards.matches.duplicate import duel
 from cards.play import Decisions, named_player
-from cards.splitmix import stream
-from command.checks import SettingsError
-from evaluate import report
-from evaluate.players import load_player
-from evaluate.studies._spike_published import (
+from command.settings.checks import SettingsError
+from evaluate.players.load import load_player
+from evaluate.report import __main__ as report
+from evaluate.report.studies._spike_published import (
     CREDITS,
     EXPLANATION,
     RUNS,
@@ -26,13 +26,13 @@ from evaluate.studies._spike_published import (
     Pair,
     Published,
 )
-from evaluate.studies._spike_wavering import Wavering
-from evaluate.studies.spike import Bench, play_row, table_row, variant_row
+from evaluate.report.studies._spike_wavering import Wavering
+from evaluate.report.studies.spike import Bench, play_row, table_row, variant_row
 from spike.cards import MATCH
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
 from train.__main__ import main
-from train.run.checkpoint import CheckpointError
+from train.run.checkpoint.checkpoint import CheckpointError
 
 CPU = torch.device("cpu")
 

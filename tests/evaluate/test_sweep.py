@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cards.duplicate import Estimate
+from cards.matches.duplicate import Estimate
 from evaluate.sweep import Row, equals_of_the_best, main
 from tests.errors import key_of
 from train.__main__ import main as train

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import torch
 
+from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import Decisions, play
-from cards.splitmix import stream
-from command.checks import SettingsError
-from evaluate.players import load_player
+from command.settings.checks import SettingsError
+from evaluate.players.load import load_player
 from evaluate.tournament.__main__ import main
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
-from train.run import checkpoint
-from train.run.checkpoint import CheckpointError
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.checkpoint import CheckpointError
 from train.tabular.algorithms import evaluate_policy, expected_reward
 from train.tabular.errors import Exact
 from train.tabular.trainer import load_table

@@ -12,8 +12,8 @@ import yaml
 from safetensors import safe_open
 from safetensors.torch import save
 
-from train.dqn import champion
-from train.run import checkpoint
+from train.dqn.players import champion_file as champion
+from train.run.checkpoint import checkpoint
 
 Change = Callable[[dict[str, Any]], object]
 

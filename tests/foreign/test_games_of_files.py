@@ -15,8 +15,8 @@ import pytest
 
 from cards.game import load_game
 from command import foreign
-from command.checks import SettingsError
 from command.game import load_configured_game
+from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.foreign.files import champion_of, change_checkpoints, change_config, table
 
@@ -174,7 +174,7 @@ def test_an_installed_game_may_stand_in_a_file(marker: Path, tmp_path: Path, mon
 
 def test_settings_that_were_sent_name_their_game(tmp_path: Path) -> None:
     """A process of the same run gets them as a pickle, and has no command line."""
-    from command.compose import compose
+    from command.settings.compose import compose
     from evaluate.tournament.settings import TournamentSettings
     from tests.train.runs import small
     from train.settings.algorithms import settings_of
@@ -199,7 +199,7 @@ def test_settings_that_were_sent_name_their_game(tmp_path: Path) -> None:
 
 def test_a_foreign_algo_reads_no_file_of_settings(trained_run: Any, tmp_path: Path, marker: Path) -> None:
     """A report composes the defaults of a run's algorithm, and Hydra would follow `../` out of conf/."""
-    from evaluate.reports.runs import load_run
+    from evaluate.report.runs import load_run
 
     run = trained_run(runs=tmp_path / "runs")
     (tmp_path / "bad.yaml").write_text(f"# @package _global_\ngame: {{name: {TRAP}}}\n")

@@ -15,9 +15,9 @@ from markdown_it import MarkdownIt
 
 from command.errors import UserError
 from evaluate.markdown import code, literal
-from evaluate.reports.content import Figure, Report, Section, Table, Text
-from evaluate.reports.drawing import Line, Panel, draw_panels
-from evaluate.reports.page import to_html, to_markdown, write
+from evaluate.report.content import Figure, Report, Section, Table, Text
+from evaluate.report.drawing import Line, Panel, draw_panels
+from evaluate.report.page import to_html, to_markdown, write
 from tests.foreign.files import champion_of, write_champion
 from tests.foreign.test_values_of_files import header_of
 
@@ -91,8 +91,8 @@ def test_a_report_says_so_to_the_browser() -> None:
 
 
 def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evaluate.reports import of_run
-    from evaluate.reports.runs import load_run
+    from evaluate.report import of_run
+    from evaluate.report.runs import load_run
 
     run = load_run(trained_run())
     for text in BAD:
@@ -109,7 +109,7 @@ def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.Mon
 
 @pytest.mark.slow  # a whole report, with its drawings
 def test_results_and_starts_of_a_run_are_literal(trained_run: Any, tmp_path: Path) -> None:
-    from evaluate.report import main
+    from evaluate.report.__main__ import main
 
     run = trained_run()
     results = json.loads((run / "results.json").read_text())

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from command.console import plain_console, result_console
 from command.errors import UserError
-from command.line import run_command
-from command.visible import VisibleStream, one_line, visible, visible_output
+from command.settings.line import run_command
+from command.terminal.console import plain_console, result_console
+from command.terminal.visible import VisibleStream, one_line, visible, visible_output
 
 ESCAPES = "\x1b]0;title\x07\x1b[31m\x9b2J\r\x7f\u202eabc\u2066\0"
 SHOWN = r"\x1b]0;title\x07\x1b[31m\x9b2J\r\x7f\u202eabc\u2066\x00"
@@ -111,9 +111,9 @@ def test_texts_at_the_table_are_visible() -> None:
 
 
 def test_a_save_with_such_names_is_listed(tmp_path: Path) -> None:
-    from play.app.saves import SavesList
+    from play.app.menu.saves import SavesList
     from play.language import Language
-    from play.saved import saved_tables
+    from play.table.saved import saved_tables
     from tests.foreign.files import table
 
     (tmp_path / "a.json").write_text(json.dumps(table({"name": ESCAPES}, ["human", ESCAPES])))
@@ -128,7 +128,7 @@ def test_a_save_with_such_names_is_listed(tmp_path: Path) -> None:
 
 
 def test_the_log_of_a_run_is_visible(tmp_path: Path) -> None:
-    from train.run.metrics import logged
+    from train.run.metrics.metrics import logged
 
     with logged(tmp_path):
         logging.getLogger("train").info("%s", ESCAPES)

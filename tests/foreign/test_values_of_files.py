@@ -15,17 +15,17 @@ import torch
 from safetensors import safe_open
 
 from cards.game import load_game
-from command.checks import SettingsError
-from command.compose import settings_from_dict
 from command.errors import UserError
 from command.foreign import MOST_VALUES, check_values, read_json, read_yaml
+from command.settings.checks import SettingsError
+from command.settings.compose import settings_from_dict
 from tests.errors import error_about, key_of
 from tests.foreign.files import champion_of, change_checkpoints, change_config, write_champion
-from train.dqn import champion
-from train.dqn.frozen import load_frozen, load_learned
-from train.run import checkpoint
-from train.run.checkpoint import CheckpointError
-from train.run.files import Hashing, on_disk
+from train.dqn.players import champion_file as champion
+from train.dqn.players.load import load_frozen, load_learned
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.checkpoint import CheckpointError
+from train.run.checkpoint.files import Hashing, on_disk
 from train.settings.dqn import TrainSettings
 
 NAME, SECRET = "BUSSO_TEST_SECRET", "correct-horse"
@@ -187,7 +187,7 @@ def test_bad_json_is_one_line(text: str) -> None:
 
 def test_files_beside_a_run_may_be_nested_as_deep_as_they_like(trained_run: Any) -> None:
     """They count as damaged."""
-    from evaluate.reports.runs import load_run
+    from evaluate.report.runs import load_run
 
     run = trained_run()
     for name in ("results.json", "starts.json"):
@@ -289,7 +289,7 @@ def test_an_export_of_it_neither(trained_run: Any, tmp_path: Path, capsys: pytes
 
 
 def write_checkpoint(path: Path, body: bytes) -> Path:
-    """A checkpoint of this body with a right checksum, as `train.run.checkpoint` has it."""
+    """A checkpoint of this body with a right checksum, as `train.run.checkpoint.checkpoint` has it."""
     with on_disk(path, checkpoint.MAGIC) as file:
         assert isinstance(file, Hashing)
         file.write(b"[]\n")

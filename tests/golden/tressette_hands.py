@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bits import unpack
+from cards.compiled.bits import unpack
 from cards.game import States, load_game
 from cards.play import Decisions, named_player, play
 from tressette import observation

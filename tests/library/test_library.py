@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 import busso
-from cards.splitmix import stream
-from command.checks import SettingsError
-from command.compose import compose
+from cards.compiled.splitmix import stream
+from command.settings.checks import SettingsError
+from command.settings.compose import compose
 from evaluate.tournament.run import run as command_of_tournament
 from evaluate.tournament.settings import TournamentSettings
 from tests.errors import error_about
 from tests.train.runs import small
 from train.__main__ import main as train_command
 from train.run.results import read_results
-from train.settings.door import Machine, at_the_door
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import Machine, at_the_door
 
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = [name for name in busso.__all__ if inspect.isfunction(getattr(busso, name))]

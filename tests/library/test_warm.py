@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from busso import warm
-from cards import compiled
+from cards.compiled import jit as compiled
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from command.compose import compose
 from command.game import with_game_options
+from command.settings.compose import compose
 from play.language import Language
-from play.opening import open_session
 from play.plain.loop import PlainTable
-from play.session import Session
-from play.settings import PlaySettings
-from play.table import Table
+from play.table.opening import open_session
+from play.table.session import Session
+from play.table.settings import PlaySettings
+from play.table.table import Table
 
 ROOT = Path(__file__).parent.parent.parent
 Answer = Callable[[Session], str]  # what to type now, "" at the end of the input

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from cards import champions
-from command.checks import SettingsError
-from command.compose import compose
-from command.quoting import in_quotes
-from play.app.menu import GAMES
-from play.choices import APART, Choices, offered_players
+from command.settings.checks import SettingsError
+from command.settings.compose import compose
+from command.settings.quoting import in_quotes
+from play.app.menu.menu import GAMES
 from play.language import texts_of
-from play.settings import PlaySettings, seats_of
+from play.table.choices import APART, Choices, offered_players
+from play.table.settings import PlaySettings, seats_of
 from tests.errors import error_about
 
 

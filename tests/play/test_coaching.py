@@ -5,10 +5,10 @@ import pytest
 from command.game import game_defaults
 from evaluate.review.advisers import Worth
 from evaluate.review.grading import Judged
-from evaluate.solution import solve
-from play.coaching import LEAST, Coaching, is_mistake
-from play.hints import Coach
-from play.review import review, total_cost
+from evaluate.solve.solution import solve
+from play.coach.coaching import LEAST, Coaching, is_mistake
+from play.coach.hints import Coach
+from play.coach.review import review, total_cost
 from sette_mezzo.rules import HIT, STICK
 from tests.play.people import sit_down
 from train.tabular.algorithms import evaluate_policy

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
+from cards.compiled.splitmix import derive
 from cards.game import load_game
 from cards.hand import Hand
 from cards.play import named_player
-from cards.splitmix import derive
-from command.checks import SettingsError
 from command.game import game_defaults
+from command.settings.checks import SettingsError
 from evaluate.review.advisers import Worth
-from evaluate.solution import solve
-from play.hints import Coach
-from play.review import review, total_cost
+from evaluate.solve.solution import solve
+from play.coach.hints import Coach
+from play.coach.review import review, total_cost
 from spike.search import showdown_odds
 from tests.errors import error_about
 from tests.play.people import choice, sit_down

@@ -5,15 +5,15 @@ import threading
 import numpy as np
 import pytest
 
-from cards.splitmix import stream
-from command.checks import SettingsError
+from cards.compiled.splitmix import stream
 from command.game import game_defaults, load_configured_game
-from play.adjusting import adjusted, typed
-from play.learner import FULL, Learner
-from play.learning import METHODS, LearningProcess, Subject, advice
-from play.lesson_speech import figure
-from play.lessons import Choices, Lessons
-from play.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
+from command.settings.checks import SettingsError
+from play.blackjack_lab.adjusting import adjusted, typed
+from play.blackjack_lab.learner import FULL, Learner
+from play.blackjack_lab.learning import METHODS, LearningProcess, Subject, advice
+from play.blackjack_lab.lesson_speech import figure
+from play.blackjack_lab.lessons import Choices, Lessons
+from play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
 from tests.limits import until
 from train.settings.tabular import TabularSettings
 from train.tabular.algorithms import Method, learn

@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from play.saved import saved_tables
+from play.table.saved import saved_tables
 
 SAVED = {
     "format": "busso table",

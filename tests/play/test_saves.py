@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from evaluate.replay import replay_file
-from play.files import free_path
-from play.saves import SaveError
-from play.session import Session
+from play.table.files import free_path
+from play.table.saves import SaveError
+from play.table.session import Session
 from tests.errors import error_about
 from tests.play.people import choice, lines, sit_down, steady, talk
 

@@ -9,11 +9,11 @@ import torch
 
 from cards.game import load_game
 from cards.play import Actions, Decisions
-from play.players import HUMAN, seated_player
-from play.table import Setup, Table
+from play.table.players import HUMAN, seated_player
+from play.table.table import Setup, Table
 from tests.limits import seconds
 from tests.play.people import choice
-from train.dqn.network import NetworkPlayer, QNetwork
+from train.dqn.network.q_network import NetworkPlayer, QNetwork
 
 
 @pytest.fixture
@@ -56,5 +56,5 @@ def test_a_network_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch
 
     game = load_game("tressette")
     network = Counted(QNetwork(game.bits, game.actions, [8], False))
-    monkeypatch.setattr("evaluate.players.load_player", lambda *_: network)
+    monkeypatch.setattr("evaluate.players.load.load_player", lambda *_: network)
     assert seated_player(game, "runs/tressette/some") is network and asked == [1]

@@ -2,9 +2,9 @@
 
 from cards.hand import Hand
 from play.language import message
-from play.session import Session
-from play.spike_board import compile_rules, costs, counted, endings, last_done, signed, sums_after
+from play.table.session import Session
 from play.views import events, view
+from play.views.spike_board import compile_rules, costs, counted, endings, last_done, signed, sums_after
 from spike.cards import BUY, FOLD, MATCH, NO_BUY
 from tests.play.people import choice, sit_down
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from evaluate.replay import replay_file
-from play.players import seated_player
-from play.session import Session
-from play.table import Score, Setup, Table
+from play.table.players import seated_player
+from play.table.session import Session
+from play.table.table import Score, Setup, Table
 from tests.errors import error_about
 from tests.play.people import choice, sit_down, steady, talk
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from play.language import Language, message
 from play.plain.positions import moment, position
-from play.trick import Cursor, cards_of, facts, highest, task, trick_of
 from play.views import view
 from play.views.tressette import TressetteView
+from play.views.trick import Cursor, cards_of, facts, highest, task, trick_of
 from tests.play.people import choice, sit_down
 
 EMPTY = TressetteView(

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from evaluate.replay import replay_file
-from play.files import append_lines
-from play.session import Session
+from play.table.files import append_lines
+from play.table.session import Session
 from tests.play.people import ROOT, choice, sit_down, steady, talk
 
 
@@ -51,7 +51,7 @@ def test_what_fails_leaves_the_lines_of_another_table(tmp_path: Path, monkeypatc
 
     def failing_disk(_: int) -> None:
         script = (
-            "from pathlib import Path; from play.files import append_lines; print();"
+            "from pathlib import Path; from play.table.files import append_lines; print();"
             f"append_lines(Path({str(path)!r}), ['other'])"
         )
         other = subprocess.Popen(
@@ -64,7 +64,7 @@ def test_what_fails_leaves_the_lines_of_another_table(tmp_path: Path, monkeypatc
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patched, pytest.raises(OSError, match="Input/output"):
-        patched.setattr("play.files.os.fsync", failing_disk)
+        patched.setattr("play.table.files.os.fsync", failing_disk)
         append_lines(path, ["mine"])
     assert others[0].wait(20) == 0
     assert path.read_text() == "one\nother\n"
@@ -82,9 +82,9 @@ def test_without_locks_too_only_own_lines_are_taken_back(tmp_path: Path, monkeyp
             file.write("other\n")
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("play.files.fcntl.lockf", no_locks)
+    monkeypatch.setattr("play.table.files.fcntl.lockf", no_locks)
     append_lines(path, ["one"])
-    monkeypatch.setattr("play.files.os.fsync", failing_disk)
+    monkeypatch.setattr("play.table.files.os.fsync", failing_disk)
     with pytest.raises(OSError, match="Input/output"):
         append_lines(path, ["mine"])
     assert path.read_text().endswith("other\n")
@@ -99,7 +99,7 @@ def test_a_table_that_holds_the_file_for_long_is_not_waited_for(
     command = [sys.executable, "-uc", script, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "\n"
-        monkeypatch.setattr("play.files._SECONDS_FOR_LOCK", 0.1)
+        monkeypatch.setattr("play.table.files._SECONDS_FOR_LOCK", 0.1)
         with pytest.raises(OSError, match="games"):
             append_lines(path, ["two"])
         holder.communicate("\n")

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.hand import Hand, Move
-from cards.splitmix import stream
 from play.language import Language
 from play.plain.pages import page
-from play.session import Session
-from play.table import Setup, Table
+from play.table.session import Session
+from play.table.table import Setup, Table
 from play.views import events, result, view
 from play.views.spike import showdown
 from play.views.tressette import dealt

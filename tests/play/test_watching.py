@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from command.checks import SettingsError
-from command.compose import compose
 from command.game import with_game_options
+from command.settings.checks import SettingsError
+from command.settings.compose import compose
 from evaluate.review.advisers import Worth
-from play.bars import bars
 from play.language import Language
-from play.opened import open_hands
-from play.recorded import RecordError, read_hands
-from play.settings import PlaySettings, watched_seats
-from play.table import Setup, Table
+from play.spectate.bars import bars
+from play.spectate.opened import open_hands
+from play.spectate.recorded import RecordError, read_hands
+from play.spectate.watching import Watch, open_watch
+from play.table.settings import PlaySettings, watched_seats
+from play.table.table import Setup, Table
 from play.views import events, result, view
-from play.watching import Watch, open_watch
 from tests.errors import error_about
 from tests.play.people import choice, sit_down
 
@@ -200,8 +200,8 @@ def test_values_come_from_who_plays_else_from_the_coach() -> None:
 def test_values_of_a_network_are_its_own() -> None:
     import torch
 
-    from play.sources import Agents
-    from train.dqn.network import NetworkPlayer, QNetwork
+    from play.spectate.sources import Agents
+    from train.dqn.network.q_network import NetworkPlayer, QNetwork
 
     game = load_game("tressette")
     torch.manual_seed(1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cards.game import Game, States
 from cards.play import Decisions
-from evaluate.exact_response import Chances
+from evaluate.exploit.exact import Chances
 
 
 def plain_response(game: Game, deals: States, seat: int, others: Chances) -> float:

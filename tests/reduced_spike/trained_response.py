@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cards.compiled.splitmix import stream
 from cards.game import Game
 from cards.play import Actions, Decisions, Player, play
-from cards.splitmix import stream
-from train.dqn.acting import acting_network, build_network
-from train.dqn.exploration import epsilon, linear
-from train.dqn.learner import Learner
-from train.dqn.network import NetworkPlayer
-from train.dqn.rollout import build_replay
-from train.dqn.transitions import Recorder
+from train.dqn.learner.learner import Learner
+from train.dqn.learner.schedules import epsilon, linear
+from train.dqn.network.build import acting_network, build_network
+from train.dqn.network.q_network import NetworkPlayer
+from train.dqn.replay.transitions import Recorder
+from train.dqn.rollout.worker import build_replay
 from train.settings.dqn import TrainSettings
 from train.settings.learning import LearnerSettings, NetworkSettings, PhaseSettings, ReplaySettings
 

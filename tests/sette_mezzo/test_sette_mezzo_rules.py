@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from cards.bits import unpack
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import RandomPlayer, play
-from cards.splitmix import stream
 from sette_mezzo import GAME
 from sette_mezzo.cards import HANDS, RANK_TEXT, VALUES, kind_of, parse_card
 from sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from command.lock import BEAT, STALE
+from command.lock.lock import BEAT, STALE
 from tests.slurm.cluster import Cluster, column
-from train.run import checkpoint
+from train.run.checkpoint import checkpoint
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(400)]
 

@@ -28,7 +28,7 @@ from tests.soak.judging import faults
 from tests.soak.picture import draw
 from tests.soak.samples import Samples
 from tests.train.processes import alive, until
-from train.dqn.cluster.keeper import descendants
+from train.dqn.rollout.ray.supervisor import descendants
 
 EVERY = 3.0  # seconds between two samples
 TRAINER_LIVES = (60.0, 240.0)  # seconds, in the first half

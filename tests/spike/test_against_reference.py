@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.bits import unpack
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import stream
 from cards.game import States, load_game
-from cards.splitmix import stream
 from spike.cards import NO_CARD, VALUES
 from spike.deck import settle
 from spike.rules import to_match

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.game import load_game
 from cards.play import Decisions, RandomPlayer, play
-from cards.tables import numbering_of
+from cards.tabular.tables import numbering_of
 from spike.cards import NO_CARD, VALUES
 from spike.numbering import STATES, TERMINAL, enumerate_states, level, number, parse, text
 from tests.errors import error_about

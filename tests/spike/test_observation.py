@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 import spike.observation as layout
-from cards.bits import unpack
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import stream
 from cards.game import States, load_game
-from cards.splitmix import stream
 from spike import GAME
 from spike.cards import VALUES
 from spike.state import STATE

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cards.duplicate import duel
+from cards.compiled.splitmix import stream
 from cards.game import load_game
+from cards.matches.duplicate import duel
 from cards.play import named_player
-from cards.splitmix import stream
 from spike.players import best_exchange, cautious, initial
 from tests.spike.hands import dealt
 from tests.spike.test_rules import played

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.game import Game, load_game
 from cards.play import Decisions, RandomPlayer, play
 from spike import GAME

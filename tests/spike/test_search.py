@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards.duplicate import duel
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
+from cards.matches.duplicate import duel
 from cards.play import Decisions, named_player, play
-from cards.splitmix import stream
 from spike.cards import CARDS, NO_CARD
 from spike.players import cautious
 from spike.rules import apply

@@ -5,10 +5,10 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from cards.bits import unpack
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import stream
 from cards.game import States, load_game
 from cards.play import named_player, play
-from cards.splitmix import stream
 from tests.tiny_game import reference
 from tests.tiny_game.test_rules import table
 

@@ -9,7 +9,7 @@ from kuhn_poker.rules import BET, PASS, begin
 
 from cards.game import States, load_game
 from cards.play import Actions, Decisions, named_player
-from evaluate.exact_response import BestResponse, Certain, Chances, Uniform, best_response
+from evaluate.exploit.exact import BestResponse, Certain, Chances, Uniform, best_response
 from tests.reduced_spike.sequence_form import SequenceForm
 from tests.tiny_game import reference
 from tests.tiny_game.test_against_reference import SITUATIONS, VALUE, optimal

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from tests.train.runs import settings
-from train.dqn.backend import LocalBackend
+from train.dqn.replay.transitions import Transitions
+from train.dqn.rollout.backend import LocalBackend
 from train.dqn.trainer import Trainer
-from train.dqn.transitions import Transitions
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.train.runs import small
-from train.dqn.cluster.keeper import descendants
+from train.dqn.rollout.ray.supervisor import descendants
 
 LIMIT = 300.0  # seconds, for anything at all: a loaded machine is no fault
 

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from command.compose import compose
-from command.lock import Lock
-from train.run import checkpoint
-from train.run.columns import Columns
+from command.lock.lock import Lock
+from command.settings.compose import compose
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.columns import Columns
 from train.settings.dqn import TrainSettings
 
 OWN_TO_A_RUN = (".settings.runs", ".counters.seconds", ".run")  # what differs between two with the same settings

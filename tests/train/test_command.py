@@ -12,10 +12,10 @@ import torch
 from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.backend import LocalBackend
+from train.dqn.rollout.backend import LocalBackend
 from train.dqn.trainer import Trainer
-from train.run import checkpoint
-from train.run.checkpoint import path_for
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.checkpoint import path_for
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from command import lock_trial
+from command.lock import trial as lock_trial
 from tests.test_lock import mounted
 from tests.train.runs import settings, small
-from train import doctor
 from train.__main__ import main
-from train.run import checkpoint, resources
+from train.doctor import report as doctor
+from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
+from train.run.metrics import resources
 
 
 def test_a_run_that_would_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.train.runs import SMALL
 from train.__main__ import main
-from train.dqn.backend import BackendLostError
+from train.dqn.rollout.backend import BackendLostError
 from train.multirun import multirun
-from train.run.checkpoint import CheckpointError
+from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.folder import RunInUseError
 from train.run.signals import StopRequest
-from train.settings.door import Chosen
+from train.settings.resolve import Chosen
 
 SHORT = [*(each for each in SMALL if not each.startswith("learner.n_step")), "episodes=64", "evaluation.opponents=[]"]
 

@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tests.errors import key_of
 from tests.train.runs import small
 from train.__main__ import main
-from train.run import checkpoint
+from train.run.checkpoint import checkpoint
 from train.run.results import read_results
 
 

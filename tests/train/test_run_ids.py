@@ -13,10 +13,10 @@ import pytest
 from tests.train.runs import TrainedRuns, small
 from train.__main__ import main
 from train.dqn.trainer import Trainer
-from train.run import checkpoint, ids
+from train.run.checkpoint import checkpoint, ids
 from train.run.folder import RunFolder
+from train.run.launches import read_starts
 from train.run.results import read_results
-from train.run.starts import read_starts
 
 # One evaluation on the way, and nothing that is not needed.
 QUICK = ("episodes=96", "evaluation.every_episodes=64", "checkpoint.every_episodes=64", "network.hidden=[8]")

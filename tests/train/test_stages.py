@@ -8,12 +8,12 @@ import pytest
 import torch
 from rich.console import Console
 
-from command.compose import compose
+from command.settings.compose import compose
 from tests.train.runs import SMALL
-from train import stages
-from train.dqn.learner import Learner
-from train.dqn.scaling import Load, Speeds
-from train.dqn.transitions import Transitions
+from train.doctor import measure as stages
+from train.doctor.throughput_model import Load, Speeds
+from train.dqn.learner.learner import Learner
+from train.dqn.replay.transitions import Transitions
 from train.settings.dqn import TrainSettings
 
 LOAD = Load(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from command.checks import SettingsError
-from command.compose import combinations, compose
+from command.settings.checks import SettingsError
+from command.settings.compose import combinations, compose
 from tests.errors import error_about, key_of
 from train.settings.dqn import TrainSettings
 from train.sweep import main, sweep_runs, task_of_array

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cards.bits import bit
+from cards.compiled.bits import bit
 from cards.game import States, load_game
 from tressette.cards import SUIT_TEXT, SUITS, card_text, parse_card
 from tressette.rules import BUSSO, STRISCIO, VOLO, begin

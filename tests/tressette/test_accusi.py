@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.bits import unpack
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.bits import unpack
 from cards.game import States, load_game
 from tests.errors import error_about
 from tests.tressette.hidden import declared

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cards.batch import reward_loop
-from cards.bits import unpack
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
-from cards.splitmix import stream
 from tests.tressette.hidden import declared
 from tests.tressette.reference import DECK, SIGNALS, SUITS, Hand
 from tressette.cards import card_text

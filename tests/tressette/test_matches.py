@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards.duplicate import plays_of
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
-from cards.match_records import MatchHistory
-from cards.matches import Matches, decided, match_duel, match_rules, play_matches
+from cards.matches.duplicate import plays_of
+from cards.matches.match import Matches, decided, match_duel, match_rules, play_matches
+from cards.matches.records import MatchHistory
 from cards.play import RandomPlayer, named_player
-from cards.splitmix import stream
 from evaluate.replay import replay_file
 from tests.errors import error_about
 from tests.tressette.hidden import cards_of

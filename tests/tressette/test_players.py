@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from cards.compiled.splitmix import stream
 from cards.game import States
 from cards.play import Decisions, RandomPlayer, play
-from cards.splitmix import stream
 from tests.tressette.hidden import reshuffle_hidden
 from tests.tressette.table import GAME, SIGNALLING, table
 from tressette.cards import card_text

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.splitmix import stream
 from tests.errors import error_about
 from tests.tressette.table import A_SUIT_EACH, CROSSED, CROSSED_PLAYS, GAME, SIGNALLING, mask, names, play, table
 from tressette.cards import SUIT_TEXT

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards.bits import unpack
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import stream
 from cards.game import States, load_game
 from cards.play import Decisions, RandomPlayer, play
-from cards.splitmix import stream
 from tressette.accusi import ACCUSI, PER_RANK, SAME_RANK
 from tressette.cards import CARDS, RANKS, SUITS
 from tressette.observation import BITS_WITH_ACCUSI, DECLARED, HAND, HIGHEST, LED, SIGNALS, TAKING, UNBEATEN, VOIDS

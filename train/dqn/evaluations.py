@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from cards.duplicate import Duel
-from train.dqn.backend import RolloutBackend
-from train.dqn.best import Best
-from train.dqn.distributions import look
-from train.dqn.divergence import Watch
-from train.dqn.learner import Learner
-from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import Weights
+from cards.matches.duplicate import Duel
+from train.dqn.best_checkpoint import Best
+from train.dqn.learner.divergence import Watch
+from train.dqn.learner.histograms import look
+from train.dqn.learner.learner import Learner
+from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.rollout.backend import RolloutBackend
+from train.dqn.rollout.worker import Weights
 from train.run.folder import RunFolder
-from train.run.metrics import evaluation_scalar
+from train.run.metrics.metrics import evaluation_scalar
 from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
 

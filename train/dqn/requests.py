@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from train.dqn.counters import Counters
-from train.dqn.rollout import RolloutRequest
+from train.dqn.rollout.worker import RolloutRequest
 
 
 class Requests:

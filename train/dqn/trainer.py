@@ -11,31 +11,31 @@ from typing import Any
 
 import torch
 
-from cards.stopping import Stop
-from command.compose import as_yaml
-from train.dqn.acting import build_network
-from train.dqn.backend import BackendLostError, RolloutBackend
-from train.dqn.beginning import weights_to_begin_with
-from train.dqn.best import report_best
+from cards.base.stopping import Stop
+from command.settings.compose import as_yaml
+from train.dqn.best_checkpoint import report_best
 from train.dqn.counters import Counters
-from train.dqn.divergence import Watch
 from train.dqn.evaluations import Evaluations
-from train.dqn.exploration import epsilon, linear
-from train.dqn.first_layer import FirstLayer
-from train.dqn.frozen import files_of_training
-from train.dqn.league import SCALARS as LEAGUE_SCALARS
-from train.dqn.league import League, has_league
-from train.dqn.learner import Learner
-from train.dqn.pace import Pace
-from train.dqn.precision import described
+from train.dqn.learner.divergence import Watch
+from train.dqn.learner.learner import Learner
+from train.dqn.learner.schedules import epsilon, linear
+from train.dqn.network.build import build_network
+from train.dqn.network.first_layer import FirstLayer
+from train.dqn.network.precision import described
+from train.dqn.players.load import files_of_training
+from train.dqn.rate_limiter import Pace
 from train.dqn.requests import Requests
-from train.dqn.rollout import Rollout, RolloutRequest, build_replay
+from train.dqn.rollout.backend import BackendLostError, RolloutBackend
+from train.dqn.rollout.league import SCALARS as LEAGUE_SCALARS
+from train.dqn.rollout.league import League, has_league
+from train.dqn.rollout.worker import Rollout, RolloutRequest, build_replay
+from train.dqn.warm_start import weights_to_begin_with
 from train.run.budget import Budget
-from train.run.cadence import HISTOGRAMS, ROWS, Cadence, passes, restore
+from train.run.every import HISTOGRAMS, ROWS, Cadence, passes, restore
 from train.run.folder import RunFolder
 from train.run.gpu_failures import LEARNER_ON
-from train.run.metrics import SCALARS, Metrics
-from train.run.rates import Rates
+from train.run.metrics.metrics import SCALARS, Metrics
+from train.run.metrics.rates import Rates
 from train.run.runner import Progress, Runner
 from train.settings.dqn import TrainSettings
 from train.settings.saved import counters_of_checkpoint

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from command.checks import SettingsError
-from train.run import resources
+from command.settings.checks import SettingsError
+from train.run.metrics import resources
 
 if TYPE_CHECKING:
     import torch
 
-    from train.settings.door import Machine
+    from train.settings.resolve import Machine
 
 log = logging.getLogger("train")
 
@@ -29,7 +29,7 @@ def this_machine() -> Machine:
     """What this process may train on."""
     import torch
 
-    from train.settings.door import Machine
+    from train.settings.resolve import Machine
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an old driver; `choose_device` says so

@@ -8,13 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cards.files import delete_left_over, make_folder, write_atomic
-from command.checks import SettingsError
-from command.compose import as_yaml
+from cards.base.files import delete_left_over, make_folder, write_atomic
 from command.game import game_defaults
-from command.lock import InUseError, Lock, in_job
-from train.run import checkpoint, ids, pruning, results
-from train.run.background_writer import BackgroundWriter
+from command.lock.lock import InUseError, Lock, in_job
+from command.settings.checks import SettingsError
+from command.settings.compose import as_yaml
+from train.run import results
+from train.run.checkpoint import checkpoint, ids, pruning
+from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.signals import StopRequest
 from train.settings.run import RunSettings
 from train.settings.saved import changes, other_keys

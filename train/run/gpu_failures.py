@@ -16,12 +16,12 @@ from pathlib import Path
 
 import torch
 
-from cards.files import write_atomic
+from cards.base.files import write_atomic
 from command.errors import UserError
-from train.run import checkpoint
+from train.run.checkpoint import checkpoint
 from train.run.device import choose_device, problem_with
+from train.run.launches import read_starts
 from train.run.signals import EXIT_REQUEUE
-from train.run.starts import read_starts
 
 log = logging.getLogger("train")
 

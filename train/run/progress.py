@@ -14,9 +14,9 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from cards.duplicate import Duel, decimals
-from command.console import plain_console
-from command.progress import time_left
+from cards.matches.duplicate import Duel, decimals
+from command.terminal.console import plain_console
+from command.terminal.progress import time_left
 
 log = logging.getLogger("train")
 

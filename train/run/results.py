@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cards.duplicate import Duel
-from cards.files import rename_aside, write_atomic
-from command.checks import SettingsError
+from cards.base.files import rename_aside, write_atomic
+from cards.matches.duplicate import Duel
 from command.foreign import read_json
+from command.settings.checks import SettingsError
 
 log = logging.getLogger("train")
 

@@ -17,18 +17,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from cards.stopping import Stop, StoppedError
-from command.checks import SettingsError
-from train.run import gpu_failures, ids, results
-from train.run.board import finish
+from cards.base.stopping import Stop, StoppedError
+from command.settings.checks import SettingsError
+from train.run import gpu_failures, results
 from train.run.budget import Budget
-from train.run.cadence import Cadence
+from train.run.checkpoint import ids
+from train.run.every import Cadence
 from train.run.folder import BUDGET_KEYS, RunFolder
-from train.run.metrics import Metrics
+from train.run.launches import add_start
+from train.run.metrics.metrics import Metrics
+from train.run.metrics.rates import RecentRates
+from train.run.metrics.tensorboard import finish
 from train.run.progress import Display, Status
-from train.run.rates import RecentRates
 from train.run.signals import StopRequest
-from train.run.starts import add_start
 from train.settings.run import RunSettings
 
 log = logging.getLogger("train")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from command.compose import chosen_algo, compose
+from command.settings.compose import chosen_algo, compose
 from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
 from train.settings.dqn import TrainSettings
 from train.settings.tabular import ALGORITHMS, TabularSettings

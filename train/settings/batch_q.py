@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cards.bounds import bounded
+from cards.base.bounds import bounded
 from cards.game import MAX_ACTIONS
-from command.checks import MAX_DEALS, SettingsError, check_numbers, require
+from command.settings.checks import MAX_DEALS, SettingsError, check_numbers, require
 from train.settings.run import RunSettings, check_opponent
 
 BATCH_Q_LEARNING = "batch_q_learning"
@@ -44,7 +44,7 @@ class BatchQSettings(RunSettings):
         super().__post_init__()
         game = self.load_game()
         try:
-            from cards.tables import numbering_of
+            from cards.tabular.tables import numbering_of
 
             numbering_of(game)
         except ValueError as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cards.bounds import bounded
-from cards.kinds import same_spelling
-from command.checks import (
+from cards.base.bounds import bounded
+from cards.player_specs import same_spelling
+from command.settings.checks import (
     MAX_COUNT,
     MAX_DEALS,
     MAX_MINUTES,
@@ -33,7 +33,7 @@ MAX_WAIT = 1e6  # seconds for which a process waits for another
 DEFAULT_MINUTES = 9.0  # of a run without a budget
 ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
-MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, see `train.dqn.scaling`
+MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, see `train.doctor.throughput_model`
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
 GPU_BLOCKS = 8  # of threads, at most, where rollout.blocks is null: more make weights older and take memory
 NETWORK, LEAGUE = "network", "league"  # in `behaviour.mix`: the one that learns, and its past selves
@@ -45,7 +45,7 @@ DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
 class RolloutSettings:
     """Who plays the games. `games` are played in one rollout.
 
-    No `workers` or `blocks`: one for every CPU but the learner's. `auto` is resolved by `train.settings.door`.
+    No `workers` or `blocks`: one for every CPU but the learner's. `auto` is resolved by `train.settings.resolve`.
     """
 
     kind: str = "local"

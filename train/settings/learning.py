@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from cards.bounds import bounded
+from cards.base.bounds import bounded
 from cards.game import Game
-from cards.kinds import same_spelling
-from command.checks import MAX_COUNT, MAX_FLOAT, MAX_THREADS, SettingsError, check_numbers, check_one_of, require
+from cards.player_specs import same_spelling
+from command.settings.checks import (
+    MAX_COUNT,
+    MAX_FLOAT,
+    MAX_THREADS,
+    SettingsError,
+    check_numbers,
+    check_one_of,
+    require,
+)
 
 SEAT, SIDE = "seat", "side"  # what a draw of `behaviour.mix` is for
 MAX_BITS = 2**20  # of an observation that a network sees
@@ -48,7 +56,7 @@ class NetworkSettings:
 
 @dataclass
 class LearnerSettings:
-    """The update; see `train.dqn.learner`."""
+    """The update; see `train.dqn.learner.learner`."""
 
     lr: float = bounded(1e-3, 0.0, MAX_FLOAT, above=True)
     lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
@@ -130,7 +138,7 @@ class PhaseSettings:
 
 @dataclass
 class LeagueSettings:
-    """Past selves of the network, of which one plays in each rollout; see `train.dqn.league`."""
+    """Past selves of the network, of which one plays in each rollout; see `train.dqn.rollout.league`."""
 
     every_episodes: int = bounded(20_000, 1, MAX_COUNT)
     size: int = bounded(16, 2, MAX_MEMBERS)

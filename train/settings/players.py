@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cards.base.errors import InputError
 from cards.champions import CHAMPION
-from cards.errors import InputError
 from cards.game import Game
-from cards.kinds import options_of_player, parse_spec, player_names
-from command.checks import SettingsError, require
+from cards.player_specs import options_of_player, parse_spec, player_names
+from command.settings.checks import SettingsError, require
 
 if TYPE_CHECKING:
     from train.settings.learning import PhaseSettings

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from command.checks import SettingsError
-from command.compose import settings_from_dict
 from command.foreign import check_values
 from command.game import game_defaults
+from command.settings.checks import SettingsError
+from command.settings.compose import settings_from_dict
 
 T = TypeVar("T")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cards.bounds import bounded
+from cards.base.bounds import bounded
 from cards.game import Game
-from command.checks import MAX_COUNT, MAX_MINUTES, SettingsError, check_one_of
+from command.settings.checks import MAX_COUNT, MAX_MINUTES, SettingsError, check_one_of
 from train.settings.run import CheckpointSettings, RunSettings
 
 ALGORITHMS = ("monte_carlo", "td", "q_learning")

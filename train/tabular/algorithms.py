@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bits import has, nth_bit, popcount
-from cards.compiled import njit
-from cards.mdp import END, Mdp, Model, legal
-from cards.splitmix import GAMMA, below, mix, uniform
+from cards.compiled.bits import has, nth_bit, popcount
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, below, mix, uniform
+from cards.tabular.mdp import END, Mdp, Model, legal
 from train.tabular.simulator import Functions, Simulator
 
 TOLERANCE = 1e-13

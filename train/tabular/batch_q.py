@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bits import bit, nth_bit, popcount
-from cards.compiled import njit
+from cards.compiled.bits import bit, nth_bit, popcount
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, below, mix, uniform
 from cards.game import Game
-from cards.numbering import Numbering, Policy
-from cards.splitmix import GAMMA, below, mix, uniform
+from cards.tabular.numbering import Numbering, Policy
 
 Values = NDArray[np.float32]
 

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from cards.duplicate import duel, meaning_of_won
-from cards.numbering import Numbering, Policy
+from cards.base.stopping import Stop, Stoppable, stoppable
+from cards.compiled.splitmix import stream
+from cards.matches.duplicate import duel, meaning_of_won
 from cards.play import named_player
-from cards.splitmix import stream
-from cards.stopping import Stop, Stoppable, stoppable
-from cards.tables import TablePlayer, numbering_of, save_policy
-from command.compose import as_yaml
-from command.console import output_may_fail, result_console
+from cards.tabular.numbering import Numbering, Policy
+from cards.tabular.tables import TablePlayer, numbering_of, save_policy
+from command.settings.compose import as_yaml
+from command.terminal.console import output_may_fail, result_console
 from train.run import results
 from train.run.budget import Budget
-from train.run.cadence import ROWS, Cadence
+from train.run.every import ROWS, Cadence
 from train.run.folder import RunFolder
-from train.run.metrics import Metrics
+from train.run.metrics.metrics import Metrics
 from train.run.progress import results_table
 from train.run.runner import Progress, Runner
 from train.settings.batch_q import BatchQSettings

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.mdp import Mdp, Model, legal, reachable
+from cards.tabular.mdp import Mdp, Model, legal, reachable
 from train.tabular.algorithms import (
     EQUAL,
     NO_ACTION,

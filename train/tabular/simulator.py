@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.batch import Rules
-from cards.compiled import njit
+from cards.compiled.jit import njit
 from cards.game import Game
 
 

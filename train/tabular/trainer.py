@@ -12,19 +12,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.mdp import Model
-from cards.splitmix import stream
-from cards.stopping import Stop
-from command.checks import SettingsError
-from command.compose import as_yaml
-from command.console import output_may_fail
-from train.run import checkpoint
+from cards.base.stopping import Stop
+from cards.compiled.splitmix import stream
+from cards.tabular.mdp import Model
+from command.settings.checks import SettingsError
+from command.settings.compose import as_yaml
+from command.terminal.console import output_may_fail
 from train.run.budget import Budget
-from train.run.cadence import ROWS, Cadence, restore
-from train.run.checkpoint import CheckpointError
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.checkpoint import CheckpointError
+from train.run.every import ROWS, Cadence, restore
 from train.run.folder import RunFolder
-from train.run.metrics import Metrics
-from train.run.rates import Rates
+from train.run.metrics.metrics import Metrics
+from train.run.metrics.rates import Rates
 from train.run.runner import Progress, Runner
 from train.settings.saved import counters_of_checkpoint, other_keys, settings_of_checkpoint
 from train.settings.tabular import TabularSettings

@@ -20,11 +20,11 @@ from train.run.signals import EXIT_REQUEUE, StopRequest, hold_usr1
 if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds
 
-from command.checks import SettingsError
-from command.compose import as_yaml
 from command.errors import UserError
-from command.line import parse, run_command
-from command.owner import restarts
+from command.lock.owner import restarts
+from command.settings.checks import SettingsError
+from command.settings.compose import as_yaml
+from command.settings.line import parse, run_command
 from train.settings.dqn import TrainSettings
 from train.tune.settings import Search, search_of
 
@@ -52,7 +52,7 @@ def _main(arguments: Sequence[str]) -> int:
         print(found + as_yaml(search.settings) + as_yaml(search.base), end="")
         return 0
     if isinstance(search.base, TrainSettings):
-        from train.dqn.frozen import check_players  # with PyTorch, for which --help does not wait
+        from train.dqn.players.load import check_players  # with PyTorch, for which --help does not wait
 
         check_players(search.base)
     return _tune(search)
@@ -74,8 +74,8 @@ def _tune(search: Search) -> int:
 
 def _run_trials(study: Study, stop: StopRequest) -> int:
     """Trials until there are enough, or a signal comes; returns the exit code."""
-    from cards.stopping import StoppedError
-    from train.dqn.divergence import DivergedError
+    from cards.base.stopping import StoppedError
+    from train.dqn.learner.divergence import DivergedError
     from train.run.folder import RunInUseError
 
     busy: set[int] = set()

@@ -13,12 +13,12 @@ import yaml
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 
-from cards.duplicate import decimals
-from cards.files import replacing, write_atomic
+from cards.base.files import replacing, write_atomic
+from cards.matches.duplicate import decimals
 from command.conf_folder import CONF
-from command.console import output_may_fail, result_console
+from command.terminal.console import output_may_fail, result_console
 from train.run.device import this_machine
-from train.settings.door import NO_EXPERIMENT, at_the_door
+from train.settings.resolve import NO_EXPERIMENT, at_the_door
 from train.settings.saved import changes
 from train.tune.study import WHY, Study, values_of
 from train.tune.trial import meaning

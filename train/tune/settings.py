@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cards.bounds import bounded
-from command.checks import SettingsError, check_numbers, check_one_of, require
-from command.compose import compose, search_space
+from cards.base.bounds import bounded
 from command.foreign import check_values
+from command.settings.checks import SettingsError, check_numbers, check_one_of, require
+from command.settings.compose import compose, search_space
 from command.space import Dimension
 from train.run.device import this_machine
 from train.settings.algorithms import AnyRunSettings
-from train.settings.door import Chosen, at_the_door
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import Chosen, at_the_door
 from train.settings.run import is_run_name
 
 MINUTES = 3.0  # of a trial where no budget is named

@@ -17,10 +17,10 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
-from cards.splitmix import stream
-from cards.stopping import Stop, StoppedError, never
-from command.checks import SettingsError
-from command.lock import InUseError, Lock, earlier_start
+from cards.base.stopping import Stop, StoppedError, never
+from cards.compiled.splitmix import stream
+from command.lock.lock import InUseError, Lock, earlier_start
+from command.settings.checks import SettingsError
 from command.space import Dimension, Interval
 from train.run.folder import CHANGEABLE
 from train.settings.saved import changes

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.base.bounds import bounded, check_bounds
 from cards.batch import at
-from cards.bounds import bounded, check_bounds
-from cards.compiled import njit
+from cards.compiled.jit import njit
 from cards.game import Game
 from cards.play import Actions, Decisions
 from tressette.cards import CARDS
 from tressette.rules import STATE, TRICKS
-from tressette.search.alpha_beta import add_points, best_card
-from tressette.search.double_dummy import Table, new_table
-from tressette.search.moves import distinct
-from tressette.search.positions import FRAMES, set_frame
+from tressette.solver.alpha_beta import add_points, best_card
+from tressette.solver.double_dummy import Table, new_table
+from tressette.solver.moves import distinct
+from tressette.solver.positions import FRAMES, set_frame
 
 _TABLE_BITS = 18
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from cards.bits import bit, has, popcount
-from cards.compiled import njit
+from cards.compiled.bits import bit, has, popcount
+from cards.compiled.jit import njit
 from tressette.accusi import HIGH_RANKS, NAPOLETANA, PER_RANK, SAME_RANK
 from tressette.cards import ACE, DECK, RANKS, SUIT_MASK, SUITS, THREE, TWO
 from tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bits import lowest, popcount
-from cards.bounds import bounded, check_bounds
-from cards.compiled import njit
+from cards.base.bounds import bounded, check_bounds
+from cards.compiled.bits import lowest, popcount
+from cards.compiled.jit import njit
 from cards.game import Game
-from cards.kinds import MOST_SAMPLES
 from cards.play import Actions, Decisions
+from cards.player_specs import MOST_SAMPLES
 from tressette.cards import CARDS
 from tressette.search.playout import PLAYOUT, by_strength, other_name, play_out, set_out
 from tressette.search.sampler import new_tables, prepare, sample

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bits import bit, lowest, popcount
-from cards.compiled import njit
+from cards.compiled.bits import bit, lowest, popcount
+from cards.compiled.jit import njit
 from tressette.cards import ACE, RANKS, SUIT_MASK, SUITS, THIRDS
 from tressette.rules import NO_CARD, winning_seat
 

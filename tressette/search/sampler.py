@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.batch import at, next_bits
-from cards.bits import bit, has, popcount
-from cards.compiled import njit
+from cards.compiled.bits import bit, has, popcount
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import below_wide
 from cards.game import Games, States
-from cards.splitmix import below_wide
 from tressette.cards import ACE, RANKS, SUIT_MASK, SUITS, THREE
 from tressette.rules import STATE
 from tressette.search.knowledge import HIDDEN, MOST, PLACES, SUIT_HIGH, TABLES, keeps_caps, learn

@@ -2,7 +2,7 @@
 
 A world is a state in which the hidden hands are filled in (`sampler.sampled_states`). Its past is replayed from the
 deal on, to ask how likely its seats were to play as they did; its future is played out by who gives values to cards.
-These are the loops over worlds; who gives values (`evaluate.search`) has a network, and is asked for many at a time.
+These are the loops over worlds; who gives values (`evaluate.players`) has a network, and is asked for many at a time.
 """
 
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.bits import bit, has, lowest, popcount
-from cards.compiled import njit
+from cards.compiled.bits import bit, has, lowest, popcount
+from cards.compiled.jit import njit
 from tressette.cards import CARDS, DECK, RANKS, THIRDS, TWO
 from tressette.observation import observe
 from tressette.rules import NO_CARD, POINTS, apply, begin, legal, over, points
-from tressette.search.double_dummy import Table, points_near
+from tressette.solver.double_dummy import Table, points_near
 
 Indices = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ import importlib
 from importlib.util import find_spec
 
 from cards.game import Game
-from play.app.table import TableScreen
+from play.app.table.table import TableScreen
 
 
 def screen_for(game: Game) -> type[TableScreen]:

@@ -11,19 +11,19 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from blackjack.rules import HIT, STAND
-from play.adjusting import Adjusted
 from play.app.keys import KeyBar
 from play.app.screens.blackjack_form import AdjustScreen
 from play.app.screens.blackjack_hand import HIDDEN, Cards
 from play.app.screens.blackjack_lab import Lab, LearnBar
-from play.app.table import TableScreen, one_line
+from play.app.table.table import TableScreen, one_line
+from play.blackjack_lab.adjusting import Adjusted
+from play.blackjack_lab.learning import METHODS
+from play.blackjack_lab.lesson_speech import outcome_text, stats
+from play.blackjack_lab.lessons import Choices, Lessons
+from play.blackjack_lab.value_table import QUANTITIES, place_of
 from play.language import Language
-from play.learning import METHODS
-from play.lesson_speech import outcome_text, stats
-from play.lessons import Choices, Lessons
-from play.session import Session
-from play.speech import Speech
-from play.value_table import QUANTITIES, place_of
+from play.table.session import Session
+from play.table.speech import Speech
 from play.views import view
 from play.views.small import SmallView
 

@@ -11,11 +11,11 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Select, Static
 
-from command.checks import SettingsError
-from play.adjusting import Adjusted, adjusted, typed
+from command.settings.checks import SettingsError
 from play.app.keys import Key, KeyBar
+from play.blackjack_lab.adjusting import Adjusted, adjusted, typed
+from play.blackjack_lab.lessons import Choices
 from play.language import Language
-from play.lessons import Choices
 
 _DECKS = ("infinite", "1", "2", "3", "4", "5", "6", "7", "8")
 _NUMBERS = ("epsilon", "limit", "discount")  # in the order of `typed`, these are typed and the others chosen

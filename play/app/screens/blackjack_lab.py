@@ -8,11 +8,11 @@ from textual.content import Content
 from textual.widgets import Static
 
 from play.app.screens.blackjack_table import ValueTable
+from play.blackjack_lab.learning import METHODS, Progress
+from play.blackjack_lab.lesson_speech import caption_text, legend, mark, quantity_text, speed_text, stats
+from play.blackjack_lab.lessons import Lessons
+from play.blackjack_lab.value_table import Block, block, summed
 from play.language import Language
-from play.learning import METHODS, Progress
-from play.lesson_speech import caption_text, legend, mark, quantity_text, speed_text, stats
-from play.lessons import Lessons
-from play.value_table import Block, block, summed
 
 _KEYS = dict(zip(METHODS, "mdl", strict=True))
 

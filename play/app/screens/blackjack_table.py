@@ -8,7 +8,7 @@ from textual.color import Color
 from textual.strip import Strip
 from textual.widget import Widget
 
-from play.value_table import COLUMNS, Block
+from play.blackjack_lab.value_table import COLUMNS, Block
 
 _LABEL = 4  # columns of the row labels
 _NARROWEST, _WIDEST = 3, 6  # columns of a cell

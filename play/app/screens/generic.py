@@ -7,7 +7,7 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from play.app.table import TableScreen
+from play.app.table.table import TableScreen
 from play.plain.pages import page
 
 

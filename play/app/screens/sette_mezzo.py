@@ -15,14 +15,14 @@ from textual.widgets import RichLog, Static
 from cards.hand import Hand, Move
 from evaluate.review.advisers import Worth
 from evaluate.review.grading import Judged
-from play.app.boxes import boxes
 from play.app.keys import Key
-from play.app.next import NextButton
-from play.app.table import TableScreen
-from play.coaching import Coaching, is_mistake
-from play.hints import Odds
+from play.app.table.next import NextButton
+from play.app.table.table import TableScreen
+from play.app.widgets.boxes import boxes
+from play.coach.coaching import Coaching, is_mistake
+from play.coach.hints import Odds
 from play.language import Language
-from play.session import Session
+from play.table.session import Session
 from play.views.small import SmallView
 from sette_mezzo.cards import points_text
 from sette_mezzo.rules import HIT, STICK

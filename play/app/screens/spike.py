@@ -12,16 +12,16 @@ from textual.widgets import RichLog, Static
 from cards.hand import Move
 from evaluate.review.advisers import Worth
 from play.app.keys import Key
-from play.app.lines import LinesScreen
-from play.app.next import NextButton
-from play.app.spike_text import SpikeText
-from play.app.table import TableScreen
-from play.hints import Odds
+from play.app.table.lines import LinesScreen
+from play.app.table.next import NextButton
+from play.app.table.table import TableScreen
+from play.app.widgets.spike_text import SpikeText
+from play.coach.hints import Odds
 from play.language import Language
-from play.session import Session
-from play.spike_board import Ending, compile_rules, costs, endings, signed, sums_after
+from play.table.session import Session
 from play.views import events, view
 from play.views.spike import SpikeView
+from play.views.spike_board import Ending, compile_rules, costs, endings, signed, sums_after
 from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
 
 LETTERS = {

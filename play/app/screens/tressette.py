@@ -14,13 +14,13 @@ from textual.widgets import Static
 
 from cards.hand import Move
 from evaluate.review.advisers import Worth
-from play.app.cards import card_box
 from play.app.keys import Key
-from play.app.seats import HandCard, SeatPlace
-from play.app.table import TableScreen
-from play.app.tressette_panel import panel, result_lines
-from play.trick import BOTTOM, LEFT, RIGHT, TOP, Cursor, Place, Trick, cards_of, task, trick_of
+from play.app.table.table import TableScreen
+from play.app.widgets.cards import card_box
+from play.app.widgets.seats import HandCard, SeatPlace
+from play.app.widgets.tressette_panel import panel, result_lines
 from play.views.tressette import TressetteView
+from play.views.trick import BOTTOM, LEFT, RIGHT, TOP, Cursor, Place, Trick, cards_of, task, trick_of
 from tressette.cards import parse_card
 from tressette.rules import SEATS
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evaluate.reports.aggregate import interquartile_mean, probability_of_improvement, with_interval
+from evaluate.report.aggregate import interquartile_mean, probability_of_improvement, with_interval
 
 
 def test_the_interquartile_mean_leaves_out_the_outer_quarters() -> None:

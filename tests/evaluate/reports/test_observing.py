@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import torch
 
+from cards.compiled.splitmix import stream
 from cards.game import Game, load_game
 from cards.play import named_player, play
-from cards.splitmix import stream
-from evaluate.reports import tressette_play
-from evaluate.reports.endgame import solve_endgame
-from evaluate.reports.observing import Agent, Watched, watch_games
-from evaluate.reports.solver import Solver
+from evaluate.report.sections import tressette_play
+from evaluate.report.sections.endgame import solve_endgame
+from evaluate.report.sections.observing import Agent, Watched, watch_games
+from evaluate.report.sections.solver import Solver
 from tests.train.runs import settings
-from train.dqn.acting import build_network
-from train.dqn.network import NetworkPlayer
+from train.dqn.network.build import build_network
+from train.dqn.network.q_network import NetworkPlayer
 from tressette.cards import RANKS, THREE, TWO
 from tressette.rules import BUSSO, STRISCIO, VOLO
 

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from command.checks import SettingsError
-from evaluate.reports.content import Figure, Report, Section, Table, Text
-from evaluate.reports.drawing import Line, Panel, draw_heatmap, draw_panels
-from evaluate.reports.page import to_html, to_markdown, write
+from command.settings.checks import SettingsError
+from evaluate.report.content import Figure, Report, Section, Table, Text
+from evaluate.report.drawing import Line, Panel, draw_heatmap, draw_panels
+from evaluate.report.page import to_html, to_markdown, write
 from tests.errors import error_about
 
 _VOID = ("meta", "br", "path", "use", "rect")

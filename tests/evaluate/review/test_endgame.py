@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.bits import lowest
+from cards.compiled.bits import lowest
+from cards.compiled.splitmix import stream
 from cards.game import States
-from cards.splitmix import stream
+from evaluate.players.search_tressette import SearchOptions, SearchPlayer
 from evaluate.review.advisers import THE_ONE, adviser_of
 from evaluate.review.endgame import (
     Cheating,
@@ -19,7 +20,6 @@ from evaluate.review.endgame import (
     possible_hands,
     tricks_left,
 )
-from evaluate.search.player import SearchOptions, SearchPlayer
 from tests.evaluate.test_search import CPU, network
 from tests.tressette.hidden import may_hold
 from tests.tressette.table import GAME

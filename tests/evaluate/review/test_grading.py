@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.hand import Hand
-from cards.splitmix import stream
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from evaluate.review.advisers import Worth
 from evaluate.review.grader import Grader
 from evaluate.review.grading import GRADES, Limits, judged_of, limits_of

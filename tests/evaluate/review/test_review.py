@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 import torch
 
+from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.hand import Hand
 from cards.play import named_player
-from cards.splitmix import stream
-from command.checks import SettingsError
 from command.game import game_defaults
+from command.settings.checks import SettingsError
 from evaluate.recorded import Recorded, recorded_hands
 from evaluate.review import __main__ as review
 from evaluate.review import reviewed as grades
 from evaluate.review.grader import grader_of
-from evaluate.solution import solve
+from evaluate.solve.solution import solve
 from tests.errors import error_about, key_of
 from tests.spike import hidden as spike_hidden
 from tests.tressette.hidden import reshuffle_hidden

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cards.duplicate import Duel
+from cards.matches.duplicate import Duel
 from evaluate.tournament.units import Played, Spent, Unit
 
 

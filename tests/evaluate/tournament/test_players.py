@@ -8,17 +8,17 @@ import pytest
 import torch
 
 from cards.game import Game
-from cards.kinds import player_names
 from cards.play import Player, PolicyPlayer, named_player
-from command.checks import SettingsError
-from evaluate import players
-from evaluate.players import load_player
+from cards.player_specs import player_names
+from command.settings.checks import SettingsError
+from evaluate.players import load as players
+from evaluate.players.load import load_player
 from evaluate.tournament.__main__ import main
 from evaluate.tournament.settings import TournamentSettings
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
-from train.dqn.named import fingerprint
-from train.run import checkpoint
+from train.dqn.players.named import fingerprint
+from train.run.checkpoint import checkpoint
 from tressette import GAME
 
 CPU = torch.device("cpu")

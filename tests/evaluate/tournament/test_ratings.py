@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cards.duplicate import Duel
+from cards.matches.duplicate import Duel
 from evaluate.tournament.ratings import Ratings, rate
 from evaluate.tournament.settings import Pair
 

@@ -13,8 +13,8 @@ import numpy as np
 import psutil
 import pytest
 
-from command import lock
-from command.checks import SettingsError
+from command.lock import lock
+from command.settings.checks import SettingsError
 from evaluate.tournament import crews
 from evaluate.tournament import run as command
 from evaluate.tournament.__main__ import main
@@ -26,7 +26,7 @@ from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
 from tests.test_lock import AWAY, holder, line, mounted, put, tell
-from train.run import resources
+from train.run.metrics import resources
 
 ROOT = Path(__file__).parents[3]
 PLAYERS = "players=[hit_below_14,hit_below_17,random]"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.duplicate import estimate_share
+from cards.matches.duplicate import estimate_share
 from evaluate.tournament.schedule import PairState, Plan, Schedule
 from evaluate.tournament.units import Unit
 from tests.evaluate.tournament.parts import played, shares

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 import torch
 
-from cards.duplicate import duel, estimate_share
+from cards.compiled.splitmix import stream
 from cards.game import load_game
+from cards.matches.duplicate import duel, estimate_share
 from cards.play import Actions, Decisions, Player, named_player
-from cards.splitmix import stream
-from command.checks import SettingsError
-from evaluate.players import load_player
+from command.settings.checks import SettingsError
+from evaluate.players.load import load_player
 from evaluate.replay import replay_file
 from evaluate.tournament.__main__ import main
 from tests.chips import Chip
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
-from train.dqn.network import NetworkPlayer
-from train.run import checkpoint
-from train.run.checkpoint import CheckpointError
+from train.dqn.network.q_network import NetworkPlayer
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.checkpoint import CheckpointError
 from tressette import GAME
 
 CPU = torch.device("cpu")

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 
 from textual.pilot import Pilot
 
-from command.compose import compose
 from command.game import with_game_options
+from command.settings.compose import compose
 from play.app.application import TableApp
-from play.app.table import TableScreen
-from play.settings import PlaySettings
+from play.app.table.table import TableScreen
+from play.table.settings import PlaySettings
 from tests.limits import seconds
 
 SMALL, LARGE = (80, 24), (200, 60)

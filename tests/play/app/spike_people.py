@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 from textual.pilot import Pilot
 
 from play.app.screens.spike import LETTERS
-from play.app.table import TableScreen
-from play.spike_board import endings, signed
+from play.app.table.table import TableScreen
 from play.views import view
 from play.views.spike import SpikeView
+from play.views.spike_board import endings, signed
 from spike.cards import BUY, MATCH, SWAP_LOWER
 from tests.play.app.pilots import text_of, wait
 from tests.play.people import choice

@@ -16,9 +16,9 @@ from play.app.application import TableApp
 from play.app.screens.blackjack import GameScreen
 from play.app.screens.blackjack_form import AdjustScreen
 from play.app.screens.blackjack_table import ValueTable
-from play.learning import LearningProcess, Subject
-from play.lessons import Lessons
-from play.value_table import QUANTITIES
+from play.blackjack_lab.learning import LearningProcess, Subject
+from play.blackjack_lab.lessons import Lessons
+from play.blackjack_lab.value_table import QUANTITIES
 from tests.limits import seconds
 from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seated, text_of, wait
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.pilot import Pilot
 
 from play.app.screens.generic import GameScreen
-from play.app.table import TableScreen
+from play.app.table.table import TableScreen
 from tests.play.app.pilots import application, asked, driven, seated, text_of
 
 

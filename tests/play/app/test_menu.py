@@ -8,17 +8,17 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from command.compose import compose
+from command.settings.compose import compose
 from play.app.application import TableApp
-from play.app.chooser import ChooserScreen
-from play.app.form import Form
 from play.app.help import HelpScreen
-from play.app.saves import SavesList
-from play.app.table import TableScreen
-from play.app.watch import Watching
+from play.app.menu.chooser import ChooserScreen
+from play.app.menu.form import Form
+from play.app.menu.saves import SavesList
+from play.app.spectate.watch import Watching
+from play.app.table.table import TableScreen
 from play.language import texts_of
-from play.players import HUMAN
-from play.settings import PlaySettings
+from play.table.players import HUMAN
+from play.table.settings import PlaySettings
 from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
 
 ENGLISH, ITALIAN = texts_of("en"), texts_of("it")

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from evaluate.replay import replay_file
-from play.app.table import TableScreen
+from play.app.table.table import TableScreen
 from tests.play.app.pilots import SMALL, application, driven, text_of, wait
 
 KEYS = (
@@ -64,7 +64,7 @@ def anything(name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """The application is started anew when it was left."""
     monkeypatch.chdir(tmp_path)
     # One that learns as fast as it can leaves little of the process to the keys.
-    monkeypatch.setattr("play.lessons.SPEEDS", (100, 10_000))
+    monkeypatch.setattr("play.blackjack_lab.lessons.SPEEDS", (100, 10_000))
     chance, record, left = random.Random(len(name)), tmp_path / "games.jsonl", number
 
     async def script(pilot: Pilot[int]) -> None:

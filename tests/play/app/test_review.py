@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.pilot import Pilot
 
-from play.app.review import ReviewScreen
-from play.review import review
+from play.app.table.review import ReviewScreen
+from play.coach.review import review
 from tests.play.app.pilots import application, asked, driven, seated, text_of, wait
 
 

@@ -10,12 +10,12 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from evaluate.replay import replay_file
-from play.app.lines import LinesScreen
 from play.app.screens.spike import GameScreen
-from play.app.table import TableScreen
-from play.spike_board import signed
+from play.app.table.lines import LinesScreen
+from play.app.table.table import TableScreen
 from play.views import view
 from play.views.spike import SpikeView
+from play.views.spike_board import signed
 from spike.cards import BUY, DISCARD, FOLD, NO_BUY
 from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
 from tests.play.app.spike_people import (

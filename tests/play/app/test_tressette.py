@@ -12,11 +12,11 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from evaluate.replay import replay_file
-from play.app.review import ReviewScreen
-from play.app.table import TableScreen
-from play.trick import trick_of
+from play.app.table.review import ReviewScreen
+from play.app.table.table import TableScreen
 from play.views import view
 from play.views.tressette import TressetteView
+from play.views.trick import trick_of
 from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seated, text_of, wait
 from tressette.cards import card_text
 

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from play.app.application import TableApp
-from play.app.menu import MenuScreen
+from play.app.menu.menu import MenuScreen
 from tests.play.app.pilots import application, asked, driven, seated, wait
 
 

@@ -8,10 +8,10 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import RichLog, Static
 
-from play.app.menu import MenuScreen
-from play.app.watch import Watching
+from play.app.menu.menu import MenuScreen
+from play.app.spectate.watch import Watching
 from play.language import LANGUAGES
-from play.opened import open_hands
+from play.spectate.opened import open_hands
 from play.views import view
 from tests.play.app.pilots import LARGE, SMALL, application, driven, text_of, wait
 from tests.play.test_watching import recorded

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.batch import Rules
-from cards.compiled import njit
+from cards.compiled.jit import njit
 from spike import rules as whole
 from spike.cards import CARDS, VALUES
 from spike.state import Options as WholeOptions

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from kuhn_poker.rules import ACTION_TEXT, CARD_TEXT, Options, apply, begin, blank, over, returns
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from cards.records import field, list_of, parse_at, parse_rank
 
 

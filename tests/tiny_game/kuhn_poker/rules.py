@@ -14,11 +14,11 @@ import numpy as np
 from kuhn_poker.observation import observe
 from numpy.typing import NDArray
 
+from cards.base.bounds import bounded, check_bounds
 from cards.batch import Rules
-from cards.bits import bit
-from cards.bounds import bounded, check_bounds
-from cards.compiled import njit
-from cards.splitmix import GAMMA, below, mix
+from cards.compiled.bits import bit
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, below, mix
 
 CARD_TEXT = "JQK"
 PASS, BET = 0, 1

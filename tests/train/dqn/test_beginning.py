@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from command.checks import SettingsError
-from command.compose import as_yaml
+from command.settings.checks import SettingsError
+from command.settings.compose import as_yaml
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings
-from train.dqn.beginning import weights_to_begin_with, with_shape_of_start
-from train.settings.door import Chosen
+from train.dqn.warm_start import weights_to_begin_with, with_shape_of_start
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import Chosen
 
 SHAPES = ["network.hidden=[24]", "network.symmetric=true"]
 

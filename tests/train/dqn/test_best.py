@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cards.duplicate import Duel
-from command.checks import SettingsError
+from cards.matches.duplicate import Duel
+from command.settings.checks import SettingsError
 from tests.errors import error_about
-from train.dqn.best import Best, score_of
-from train.run import checkpoint
-from train.run.background_writer import BackgroundWriter
+from train.dqn.best_checkpoint import Best, score_of
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.background_writer import BackgroundWriter
 from train.settings.algorithms import settings_of
 from train.settings.dqn import EvaluationSettings, TrainSettings
 

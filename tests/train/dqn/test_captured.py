@@ -13,10 +13,10 @@ import torch
 
 from tests.chips import Chip
 from tests.train.dqn.test_learner import filled, formatted, learner, same
-from train.dqn.captured import SIZES, WARM_UP, CapturedSteps
-from train.dqn.learner import Learner
-from train.dqn.network import QNetwork
-from train.dqn.replay import ReplayBuffer
+from train.dqn.learner.learner import Learner
+from train.dqn.network.cuda_graphs import SIZES, WARM_UP, CapturedSteps
+from train.dqn.network.q_network import QNetwork
+from train.dqn.replay.buffer import ReplayBuffer
 from train.settings.learning import LearnerSettings
 
 

@@ -10,17 +10,17 @@ import torch
 from safetensors.torch import save_file
 
 from cards.champions import FILE
+from cards.compiled.splitmix import stream
 from cards.play import Actions, Decisions, play
-from cards.splitmix import stream
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.runs import settings
-from train.dqn import champion
-from train.dqn.acting import build_network
-from train.dqn.frozen import load_champion, load_frozen
-from train.dqn.mixture import MixturePlayer, draws
-from train.dqn.network import NetworkPlayer
-from train.run.checkpoint import CheckpointError
+from train.dqn.network.build import build_network
+from train.dqn.network.q_network import NetworkPlayer
+from train.dqn.players import champion_file as champion
+from train.dqn.players.load import load_champion, load_frozen
+from train.dqn.players.mixture import MixturePlayer, draws
+from train.run.checkpoint.checkpoint import CheckpointError
 from train.settings.dqn import TrainSettings
 from tressette import GAME
 

@@ -8,11 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards import splitmix
-from cards.bits import nth_bit, popcount
-from cards.splitmix import stream
-from train.dqn import choice, network
-from train.dqn.network import fill_forced_moves, legal_tensor
+from cards.compiled import splitmix
+from cards.compiled.bits import nth_bit, popcount
+from cards.compiled.splitmix import stream
+from train.dqn.network import q_network as network
+from train.dqn.network.q_network import fill_forced_moves, legal_tensor
+from train.dqn.players import epsilon_greedy as choice
 
 WORDS = st.lists(
     st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**63, 2**63 - 1, 2**64 - 1]), min_size=1, max_size=9

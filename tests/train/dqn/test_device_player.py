@@ -9,9 +9,9 @@ import torch
 
 from tests.chips import emulated_chip
 from tests.train.runs import settings
-from train.dqn.device_player import DevicePlayer, Uploader
-from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import RolloutRequest, RolloutWorker
+from train.dqn.players.device_player import DevicePlayer, Uploader
+from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
 from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
@@ -78,8 +78,8 @@ def test_a_buffer_takes_what_stayed_on_the_device(tmp_path: Path) -> None:
 
 def test_an_upload_has_memory_of_its_own(tmp_path: Path) -> None:
     """The next one goes through the same memory of the host."""
+    from cards.compiled.splitmix import stream
     from cards.play import Decisions
-    from cards.splitmix import stream
 
     game, uploader = settings(tmp_path).load_game(), Uploader(CPU)
     rounds = [Decisions(game, game.deal(stream(seed, "x", 0, 20)), np.arange(19, -1, -1)) for seed in (1, 2)]
@@ -94,7 +94,7 @@ def test_an_upload_has_memory_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_on_a_gpu_the_same_games_are_played(tmp_path: Path) -> None:
     rules = chosen(tmp_path, "tressette", "rollout=threads", "rollout.blocks=3", "rollout.games=64")
-    from train.dqn.threads import ThreadsBackend
+    from train.dqn.rollout.threads import ThreadsBackend
 
     with emulated_chip("float32_pytorch"):
         here = exact(RolloutWorker(rules, CPU))

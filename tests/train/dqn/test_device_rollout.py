@@ -11,17 +11,17 @@ import pytest
 import torch
 from numba import types
 
-from cards.gpu import NoDeviceError
-from command.checks import SettingsError
+from cards.compiled.gpu import NoDeviceError
+from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.limits import seconds
 from tests.ptx import CHIPS, array, compiled, needs_compiler
 from tests.train.dqn.device_rollouts import VARIANTS, compare, compare_duels
 from tests.train.runs import small
 from train.__main__ import main
-from train.dqn.device_returns import decision_returns, link_games
-from train.dqn.device_rollout import on_the_device
-from train.run import checkpoint
+from train.dqn.rollout.device.backend import on_the_device
+from train.dqn.rollout.device.returns import decision_returns, link_games
+from train.run.checkpoint import checkpoint
 
 SIMULATOR = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
 

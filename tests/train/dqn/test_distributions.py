@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from tests.train.runs import equal, settings
-from train.dqn.acting import build_network
-from train.dqn.distributions import ROWS, look
-from train.dqn.learner import Learner
-from train.dqn.rollout import RolloutRequest, RolloutWorker, build_replay
+from train.dqn.learner.histograms import ROWS, look
+from train.dqn.learner.learner import Learner
+from train.dqn.network.build import build_network
+from train.dqn.rollout.worker import RolloutRequest, RolloutWorker, build_replay
 
 CPU = torch.device("cpu")
 

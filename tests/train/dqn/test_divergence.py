@@ -11,14 +11,14 @@ from tests.errors import error_about
 from tests.train.dqn.test_learner import filled, learner
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.backend import LocalBackend
-from train.dqn.divergence import DivergedError
-from train.dqn.learner import MIN_SCALE, Learner, clip_
-from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.learner.divergence import DivergedError
+from train.dqn.learner.learner import MIN_SCALE, Learner, clip_
+from train.dqn.rollout.backend import LocalBackend
+from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
 from train.dqn.trainer import Trainer
-from train.run import checkpoint
-from train.run.checkpoint import CheckpointError
-from train.run.finite import not_finite
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.checkpoint import CheckpointError
+from train.run.checkpoint.finite import not_finite
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 from train.settings.learning import LearnerSettings
@@ -187,7 +187,7 @@ def test_a_step_that_an_older_version_saw_skipped_is_no_divergence() -> None:
 def test_a_scale_that_has_collapsed_is_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step is skipped, loss and weights are finite, and nothing is learned."""
     it = scaled(MIN_SCALE / 4)
-    monkeypatch.setattr("train.dqn.learner.clip_", lambda gradient, limit: clip_(gradient, limit) * math.inf)
+    monkeypatch.setattr("train.dqn.learner.learner.clip_", lambda gradient, limit: clip_(gradient, limit) * math.inf)
     it.update()
     assert not math.isfinite(it.metrics()["train/grad_norm"])
     it._scaler = torch.amp.GradScaler("cpu", init_scale=MIN_SCALE * 4)

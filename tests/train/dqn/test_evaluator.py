@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from cards.duplicate import Duel
+from cards.matches.duplicate import Duel
 from cards.play import Player, RandomPlayer
 from tests.train.runs import settings
-from train.dqn import evaluator
-from train.dqn.acting import build_network
+from train.dqn.network.build import build_network
+from train.dqn.rollout import evaluator
 
 CPU = torch.device("cpu")
 

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 import torch
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.errors import key_of
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, equal, settings, small
 from tests.train.warm import train
 from train.__main__ import main, make_backend
-from train.dqn.backend import BackendLostError, LocalBackend
-from train.dqn.learner import Learner
-from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.learner.learner import Learner
+from train.dqn.rollout.backend import BackendLostError, LocalBackend
+from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
 from train.dqn.trainer import Trainer
-from train.run import checkpoint
+from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 

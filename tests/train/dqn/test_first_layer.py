@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.chips import Chip
 from tests.errors import error_about
 from tests.train.runs import settings
-from train.dqn import first_layer
-from train.dqn.acting import acting_network
-from train.dqn.backend import LocalBackend
-from train.dqn.first_layer import Comparison, for_learning, for_playing, named
-from train.dqn.network import QNetwork
+from train.dqn.network import first_layer
+from train.dqn.network.build import acting_network
+from train.dqn.network.first_layer import Comparison, for_learning, for_playing, named
+from train.dqn.network.q_network import QNetwork
+from train.dqn.rollout.backend import LocalBackend
 from train.dqn.trainer import Trainer
 from train.run.folder import RunFolder
 from train.run.runner import Runner

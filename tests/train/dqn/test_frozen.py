@@ -12,16 +12,16 @@ import torch
 
 from cards import champions
 from cards.play import PolicyPlayer
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
-from train.dqn.frozen import check_players, load_frozen, load_network, player_of
-from train.dqn.network import NetworkPlayer, QNetwork
-from train.dqn.rollout import RolloutRequest, RolloutWorker
-from train.run import checkpoint
-from train.run.checkpoint import CheckpointError
+from train.dqn.network.q_network import NetworkPlayer, QNetwork
+from train.dqn.players.load import check_players, load_frozen, load_network, player_of
+from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.checkpoint import CheckpointError
 from tressette import GAME
 
 CPU = torch.device("cpu")

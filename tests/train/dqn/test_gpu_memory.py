@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.runs import settings
 from train.__main__ import look_at_gpus
-from train.dqn.gpu_memory import GB, block_bytes, buffer_bytes, check_gpu_memory
+from train.doctor.gpu_memory import GB, block_bytes, buffer_bytes, check_gpu_memory
 from train.run.device import other_gpus
 from train.settings.dqn import TrainSettings
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.runs import settings, small
-from train import doctor
 from train.__main__ import main
-from train.dqn.gpu_memory import buffer_bytes
-from train.dqn.job_memory import check_job_memory
-from train.run import resources
+from train.doctor import report as doctor
+from train.doctor.gpu_memory import buffer_bytes
+from train.doctor.job_memory import check_job_memory
+from train.run.metrics import resources
 
 GIB = 1 << 30
 LARGE = ("episodes=null", "minutes=1", "replay.capacity=100000000")

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from spike.cards import FOLD, MATCH, RAISE
 from tests.errors import error_about
 from tests.train.dqn.test_loop import run
 from tests.train.runs import OWN_TO_A_RUN, equal, settings
-from train.dqn.league import KEPT, League, Score, score, shares, superfluous
-from train.dqn.rollout import RolloutRequest, RolloutWorker, Weights, seeds_and_seats
-from train.dqn.seating import player_names, seating
-from train.dqn.transitions import Recorder
+from train.dqn.replay.transitions import Recorder
+from train.dqn.rollout.league import KEPT, League, Score, score, shares, superfluous
+from train.dqn.rollout.seating import player_names, seating
+from train.dqn.rollout.worker import RolloutRequest, RolloutWorker, Weights, seeds_and_seats
 from train.settings.learning import LeagueSettings
 
 CPU = torch.device("cpu")

@@ -9,11 +9,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.chips import Chip
-from train.dqn.learner import Learner, clip_, loss_and_slope, masked_argmax, td_target
-from train.dqn.mixed import MixedNetwork
-from train.dqn.network import QNetwork
-from train.dqn.replay import Batch, ReplayBuffer
-from train.dqn.transitions import Transitions
+from train.dqn.learner.learner import Learner, clip_, loss_and_slope, masked_argmax, td_target
+from train.dqn.learner.master_weights import MixedNetwork
+from train.dqn.network.q_network import QNetwork
+from train.dqn.replay.buffer import Batch, ReplayBuffer
+from train.dqn.replay.transitions import Transitions
 from train.settings.learning import LearnerSettings
 
 CPU = torch.device("cpu")

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import torch
 
-from cards.duplicate import Duel
+from cards.matches.duplicate import Duel
 from tests.chips import CHIPS, emulated_chip
 from tests.train.runs import OWN_TO_A_RUN, equal, save_format_1, save_format_2, settings, whole
 from train.__main__ import make_backend
-from train.dqn.backend import LocalBackend
-from train.dqn.learner import Learner
-from train.dqn.rollout import RolloutRequest
+from train.dqn.learner.learner import Learner
+from train.dqn.rollout.backend import LocalBackend
+from train.dqn.rollout.worker import RolloutRequest
 from train.dqn.trainer import Trainer
-from train.run import checkpoint
-from train.run.columns import TensorColumns
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.columns import TensorColumns
 from train.run.device import choose_device
 from train.run.folder import RunFolder
 from train.run.runner import Runner
@@ -280,12 +280,12 @@ def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
 
 def test_curves_are_on_disk_even_if_the_checkpoint_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[bool] = []
-    monkeypatch.setattr("train.run.metrics.Metrics.close", lambda metrics: closed.append(True))
+    monkeypatch.setattr("train.run.metrics.metrics.Metrics.close", lambda metrics: closed.append(True))
 
     def fail(*_: Any) -> None:
         raise checkpoint.CheckpointError("x.pt", "disk full")
 
-    monkeypatch.setattr("train.run.background_writer.BackgroundWriter.save", fail)
+    monkeypatch.setattr("train.run.checkpoint.background_writer.BackgroundWriter.save", fail)
     with pytest.raises(checkpoint.CheckpointError, match="disk full"):
         run(tmp_path)
     assert closed == [True]

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from cards.bits import unpack
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import stream
 from cards.play import Decisions
-from cards.splitmix import stream
 from tests.chips import Chip, emulated_chip
-from train.dqn import kernels
-from train.dqn.mixed import MixedNetwork
-from train.dqn.network import NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
-from train.dqn.packed_linear import PackedLinear
+from train.dqn.learner.master_weights import MixedNetwork
+from train.dqn.network import matmul as kernels
+from train.dqn.network.packed_linear import PackedLinear
+from train.dqn.network.q_network import NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
 from tressette import GAME
 
 

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 import torch
 
-from cards.duplicate import ALTERNATE, ONE_AGAINST_MANY
+from cards.compiled.splitmix import stream
 from cards.game import load_game
+from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY
 from cards.play import named_player, play
-from cards.splitmix import stream
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import settings, small
-from train.dqn.evaluator import Evaluator, evaluation_seating
-from train.dqn.network import NetworkPlayer
-from train.dqn.rollout import RolloutRequest, RolloutWorker
-from train.dqn.seating import one_side
-from train.dqn.transitions import Recorder, Transitions
-from train.settings.door import Machine, at_the_door
+from train.dqn.network.q_network import NetworkPlayer
+from train.dqn.replay.transitions import Recorder, Transitions
+from train.dqn.rollout.evaluator import Evaluator, evaluation_seating
+from train.dqn.rollout.seating import one_side
+from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import Machine, at_the_door
 
 CPU = torch.device("cpu")
 HERE = Machine(gpu=False, cpus=2)

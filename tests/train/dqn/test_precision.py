@@ -7,18 +7,18 @@ import pytest
 import torch
 from torch import nn
 
-from cards.bits import unpack
-from command.checks import SettingsError
+from cards.compiled.bits import unpack
+from command.settings.checks import SettingsError
 from tests.chips import Chip, emulated_chip
 from tests.errors import error_about
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.acting import acting_network, build_network
-from train.dqn.evaluator import Evaluator
-from train.dqn.mixed import MixedNetwork
-from train.dqn.network import NetworkPlayer, QNetwork
-from train.dqn.precision import described, learner_format, player_format
-from train.dqn.rollout import RolloutRequest, RolloutWorker
+from train.dqn.learner.master_weights import MixedNetwork
+from train.dqn.network.build import acting_network, build_network
+from train.dqn.network.precision import described, learner_format, player_format
+from train.dqn.network.q_network import NetworkPlayer, QNetwork
+from train.dqn.rollout.evaluator import Evaluator
+from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
 from tressette import GAME
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from cards.errors import InputError
+from cards.base.errors import InputError
 from tests.errors import error_about
 from tests.train.rows import rows
 from tests.train.runs import equal, whole
-from train.dqn.replay import ReplayBuffer, Sample, TransitionTensors
+from train.dqn.replay.buffer import ReplayBuffer, Sample, TransitionTensors
 
 CPU = torch.device("cpu")
 

@@ -11,16 +11,16 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from cards.compiled.splitmix import stream
 from cards.game import Game, Games, States
 from cards.play import Decisions
-from cards.splitmix import stream
 from spike.cards import FOLD
 from tests.train.runs import settings
 from train.dqn.counters import Counters
-from train.dqn.network import NetworkPlayer
-from train.dqn.rollout import EpisodeReturn, Rollout, RolloutRequest, RolloutWorker, episode_return
-from train.dqn.seating import player_names, seating
-from train.dqn.transitions import Recorder, Transitions
+from train.dqn.network.q_network import NetworkPlayer
+from train.dqn.replay.transitions import Recorder, Transitions
+from train.dqn.rollout.seating import player_names, seating
+from train.dqn.rollout.worker import EpisodeReturn, Rollout, RolloutRequest, RolloutWorker, episode_return
 
 CPU = torch.device("cpu")
 MIXTURE = "behaviour=[{until: 40, mix: {random: 1.0}}, {until: null, mix: {network: 0.6, OTHER: 0.3, random: 0.1}}]"
@@ -79,7 +79,7 @@ def test_a_recorder_keeps_what_its_players_were_given(tmp_path: Path, monkeypatc
     real = NetworkPlayer.values
     monkeypatch.setattr(NetworkPlayer, "values", lambda player, words: given.append(words) or real(player, words))
     Notes.written.clear()
-    monkeypatch.setattr("train.dqn.rollout.Recorder", Notes)
+    monkeypatch.setattr("train.dqn.rollout.worker.Recorder", Notes)
     rollout = RolloutWorker(settings(tmp_path), CPU).play(RolloutRequest(0, 20, 0.0))
     choice = np.array([mask.bit_count() > 1 for _, _, mask, _, _ in Notes.written])
     assert 0 < choice.sum() < choice.size
@@ -104,7 +104,7 @@ def test_rollouts_against_a_slow_second_implementation(
     """Whole games with mixtures in the seats and exploration, decision by decision."""
     given = [*game, f"learner.n_step={n}", f"learner.n_step_cut={cut}", "learner.gamma=0.9"]
     chosen = settings(tmp_path, *given, "learner.precision=float32")
-    monkeypatch.setattr("train.dqn.rollout.Recorder", Notes)
+    monkeypatch.setattr("train.dqn.rollout.worker.Recorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
     worker, request, rules = RolloutWorker(chosen, CPU), RolloutRequest(30, 30, 0.3), chosen.load_game()
     if rules.name == "spike":
@@ -192,7 +192,7 @@ def test_worker_leaves_out_seats_that_nobody_takes(
         seen.extend(arrays)
         return episode_return(*arrays)
 
-    monkeypatch.setattr("train.dqn.rollout.episode_return", spy)
+    monkeypatch.setattr("train.dqn.rollout.worker.episode_return", spy)
     behaviour = f"behaviour=[{{until: null, mix: {mix}}}]"
     worker = RolloutWorker(settings(tmp_path, *SPIKE[:-1], behaviour, "learner.precision=float32"), CPU)
     found = worker.play(RolloutRequest(0, 64, 0.5)).episode_return

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from train.dqn.network import QNetwork
-from train.dqn.scaling import Load, RayCosts, Speeds, Stage, flops, in_turn, predict, saturate, stages_of
+from train.doctor.throughput_model import Load, RayCosts, Speeds, Stage, flops, in_turn, predict, saturate, stages_of
+from train.dqn.network.q_network import QNetwork
 from train.settings.dqn import RolloutSettings
 
 LOAD = Load(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.splitmix import stream
-from train.dqn.exploration import epsilon, linear
-from train.dqn.seating import one_side, player_names, seating
+from train.dqn.learner.schedules import epsilon, linear
+from train.dqn.rollout.seating import one_side, player_names, seating
 from train.settings.learning import SIDE, PhaseSettings
 
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from cards.duplicate import plays_of
+from cards.base.stopping import StoppedError
+from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.splitmix import stream
-from cards.stopping import StoppedError
+from cards.matches.duplicate import plays_of
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, TrainedRuns, equal, small
 from train.__main__ import main
-from train.dqn.device_rollout import DeviceEvaluator
-from train.dqn.evaluator import Evaluator
-from train.run import checkpoint
+from train.dqn.rollout.device.backend import DeviceEvaluator
+from train.dqn.rollout.evaluator import Evaluator
+from train.run.checkpoint import checkpoint
 from train.run.results import FILE, read_results
 
 TRESSETTE = load_game("tressette")

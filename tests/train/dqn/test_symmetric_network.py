@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from cards.bits import unpack
-from cards.splitmix import stream
+from cards.compiled.bits import unpack
+from cards.compiled.splitmix import stream
 from cards.symmetry import Symmetry, layout
 from tests.chips import Chip
-from train.dqn.mixed import MixedNetwork
-from train.dqn.network import QNetwork
-from train.dqn.packed_linear import PackedLinear
-from train.dqn.symmetric_network import SymmetricNetwork
+from train.dqn.learner.master_weights import MixedNetwork
+from train.dqn.network.packed_linear import PackedLinear
+from train.dqn.network.q_network import QNetwork
+from train.dqn.network.symmetric_network import SymmetricNetwork
 from tressette import GAME
 from tressette.cards import RANKS, SUITS
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-from cards.stopping import never
+from cards.base.stopping import never
 from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.backend import LocalBackend, RolloutBackend
-from train.dqn.evaluator import Evaluator
-from train.dqn.network import NetworkPlayer
-from train.dqn.replay import ReplayBuffer
-from train.dqn.rollout import Rollout, RolloutRequest, RolloutWorker, Weights
-from train.dqn.threads import ThreadsBackend
-from train.run import checkpoint
+from train.dqn.network.q_network import NetworkPlayer
+from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.rollout.backend import LocalBackend, RolloutBackend
+from train.dqn.rollout.evaluator import Evaluator
+from train.dqn.rollout.threads import ThreadsBackend
+from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
@@ -199,7 +199,7 @@ def test_a_run_whose_transitions_stay_on_the_device(tmp_path: Path, monkeypatch:
         added.extend({type(column).__name__ for column in transitions})
         add(buffer, transitions)
 
-    monkeypatch.setattr("train.dqn.threads.RolloutWorker", stays)
+    monkeypatch.setattr("train.dqn.rollout.threads.RolloutWorker", stays)
     monkeypatch.setattr(ReplayBuffer, "add", look)
     assert main(small(tmp_path, "rollout=threads", "rollout.blocks=2")) == 0
     assert set(added) == {"Tensor"} and len(added) == 8

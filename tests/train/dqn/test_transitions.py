@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cards.compiled.splitmix import stream
 from cards.play import PolicyPlayer, RandomPlayer, play
-from cards.splitmix import stream
-from train.dqn.replay import ReplayBuffer
-from train.dqn.transitions import Recorder, Transitions, n_step_returns, next_decisions
+from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.replay.transitions import Recorder, Transitions, n_step_returns, next_decisions
 from tressette import GAME
 
 

@@ -19,10 +19,10 @@ from tensorboard.plugins.hparams import metadata
 from tests.train.run import events
 from tests.train.runs import TrainedRuns, small
 from train.__main__ import main
-from train.run.board import FINAL, LAYOUT, MOST, Board, final_scalars, hyperparameters, layout
-from train.run.cadence import HISTOGRAMS, ROWS, Cadence
+from train.run.every import HISTOGRAMS, ROWS, Cadence
 from train.run.folder import RunFolder
-from train.run.metrics import SCALARS, Metrics, evaluation_scalars
+from train.run.metrics.metrics import SCALARS, Metrics, evaluation_scalars
+from train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, Board, final_scalars, hyperparameters, layout
 
 
 def board(runs: Path, game: str = "tressette") -> EventAccumulator:

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from command.checks import SettingsError
-from command.compose import compose
+from command.settings.checks import SettingsError
+from command.settings.compose import compose
 from tests.errors import error_about
 from train.dqn.counters import Counters
-from train.dqn.pace import Pace
+from train.dqn.rate_limiter import Pace
 from train.run.budget import Budget
-from train.run.cadence import ROWS, Cadence
-from train.run.rates import RecentRates
+from train.run.every import ROWS, Cadence
+from train.run.metrics.rates import RecentRates
 from train.settings.dqn import DEFAULT_MINUTES, TrainSettings
 from train.settings.learning import LearnerSettings
 

@@ -15,18 +15,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from cards.files import temporary_beside
+from cards.base.files import temporary_beside
 from tests.errors import error_about
 from tests.train.processes import until
 from tests.train.rows import rows
 from tests.train.runs import equal, save_format_1, save_format_2, whole
-from train.dqn.replay import ReplayBuffer
-from train.dqn.transitions import Transitions
-from train.run import checkpoint, columns, pruning, segments
-from train.run.background_writer import BackgroundWriter
-from train.run.checkpoint import CheckpointError
-from train.run.columns import Columns, StoredColumns, TensorColumns
-from train.run.files import Hashing
+from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.replay.transitions import Transitions
+from train.run.checkpoint import checkpoint, columns, pruning, segments
+from train.run.checkpoint.background_writer import BackgroundWriter
+from train.run.checkpoint.checkpoint import CheckpointError
+from train.run.checkpoint.columns import Columns, StoredColumns, TensorColumns
+from train.run.checkpoint.files import Hashing
 
 CPU = torch.device("cpu")
 TABLE = [torch.arange(600).view(300, 2), torch.arange(300).to(torch.uint8), torch.linspace(0, 1, 300)]

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 import torch
 
-from cards.files import make_folder
-from play.saves import read_save, write_save
+from cards.base.files import make_folder
+from play.table.saves import read_save, write_save
 from tests.disk import Disk, lay_out, watched
 from tests.play.people import choice, sit_down
 from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
 from tests.train.runs import equal, settings
-from train.dqn.replay import ReplayBuffer
-from train.run import checkpoint, columns, pruning, results, segments
-from train.run.background_writer import BackgroundWriter
+from train.dqn.replay.buffer import ReplayBuffer
+from train.run import results
+from train.run.checkpoint import checkpoint, columns, pruning, segments
+from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
 
 SAVES = 4

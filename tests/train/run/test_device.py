@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.errors import error_about
 from train.run import device
 from train.run.device import choose_device

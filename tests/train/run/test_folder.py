@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 import torch
 
-from command import lock
-from command.owner import read_owner
+from command.lock import lock
+from command.lock.owner import read_owner
 from tests.errors import error_about, key_of
 from tests.limits import seconds, until
 from tests.test_lock import AWAY, PRETEND, mounted, put, suspend
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
-from train.run import checkpoint
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.segments import FOLDER, MAGIC
 from train.run.folder import RunFolder, RunInUseError
 from train.run.runner import Runner
-from train.run.segments import FOLDER, MAGIC
 
 TRAINS = f"""
 import fcntl, sys

@@ -12,7 +12,7 @@ from tests.disk import watched
 from tests.errors import key_of
 from tests.train.runs import TrainedRuns, small
 from train.__main__ import main
-from train.run import checkpoint
+from train.run.checkpoint import checkpoint
 
 
 def full(pattern: str, after: int = 0) -> Callable[[Path], None]:

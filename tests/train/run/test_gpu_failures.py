@@ -11,14 +11,15 @@ import torch
 from tests.errors import key_of
 from tests.train.runs import small
 from train.__main__ import main
-from train.dqn.learner import Learner
+from train.dqn.learner.learner import Learner
 from train.dqn.trainer import Trainer
-from train.run import checkpoint, gpu_failures
-from train.run.background_writer import BackgroundWriter
+from train.run import gpu_failures
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
 from train.run.gpu_failures import failure_in
+from train.run.launches import FILE as STARTS
 from train.run.signals import EXIT_REQUEUE
-from train.run.starts import FILE as STARTS
 
 QUICK = ("network.hidden=[8]", "evaluation.every_episodes=1000", "checkpoint.every_episodes=64")
 OF_SLURM = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")

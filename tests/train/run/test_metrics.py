@@ -13,10 +13,10 @@ import pytest
 import busso
 from evaluate.curves import read_curves
 from tests.train.run.events import curves
-from train.run import metrics
-from train.run.curves import read
-from train.run.matrix import drawn
-from train.run.metrics import SCALARS, Metrics
+from train.run.metrics import metrics
+from train.run.metrics.curves import read
+from train.run.metrics.matrix import drawn
+from train.run.metrics.metrics import SCALARS, Metrics
 
 WEEK = 300_000  # rows, one every two seconds, as a version wrote them that thinned nothing
 SOME = 10_000
@@ -147,7 +147,7 @@ def test_nothing_is_lost_when_columns_cannot_be_added(tmp_path: Path, monkeypatc
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
-        patch.setattr("cards.files.sync_file", failure)
+        patch.setattr("cards.base.files.sync_file", failure)
         Metrics(tmp_path, ["greedy"], "a: 1", 10)
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["metrics.csv"]
     assert (tmp_path / "metrics.csv").read_bytes() == before

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from cards.duplicate import duel
+from cards.compiled.splitmix import stream
+from cards.matches.duplicate import duel
 from cards.play import named_player
-from cards.splitmix import stream
 from train.run import progress
 from train.run.progress import Display, Status
 from tressette import GAME

@@ -14,13 +14,13 @@ from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
 from tests.train.runs import TrainedRuns, equal, small
 from train.__main__ import main
-from train.dqn.replay import ReplayBuffer
-from train.run import checkpoint, pruning, reading, segments
-from train.run.background_writer import BackgroundWriter
-from train.run.checkpoint import UnreadableError
-from train.run.columns import TensorColumns
-from train.run.files import NewerFormatError
-from train.run.starts import FILE, add_start, read_starts
+from train.dqn.replay.buffer import ReplayBuffer
+from train.run.checkpoint import checkpoint, pruning, reading, segments
+from train.run.checkpoint.background_writer import BackgroundWriter
+from train.run.checkpoint.checkpoint import UnreadableError
+from train.run.checkpoint.columns import TensorColumns
+from train.run.checkpoint.files import NewerFormatError
+from train.run.launches import FILE, add_start, read_starts
 
 NUMBERS = (errno.EIO, errno.ESTALE, errno.EACCES, errno.ETIMEDOUT, errno.ENOENT)
 Fail = Callable[[Path], None]

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cards.files import rename_aside
-from command.checks import SettingsError
+from cards.base.files import rename_aside
+from command.settings.checks import SettingsError
 from tests.errors import error_about
-from train.run import checkpoint, results
+from train.run import results
+from train.run.checkpoint import checkpoint
 from train.run.results import read_results
 
 ROWS = {"random": {"deals": 8, "win_rate": [0.5, 0.1]}}

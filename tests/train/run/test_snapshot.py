@@ -12,10 +12,10 @@ import torch
 from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
 from tests.train.runs import equal
-from train.dqn.replay import ReplayBuffer
-from train.run import checkpoint, snapshot
-from train.run.background_writer import BackgroundWriter
-from train.run.snapshot import Snapshot
+from train.dqn.replay.buffer import ReplayBuffer
+from train.run.checkpoint import checkpoint, snapshot
+from train.run.checkpoint.background_writer import BackgroundWriter
+from train.run.checkpoint.snapshot import Snapshot
 
 CPU = torch.device("cpu")
 

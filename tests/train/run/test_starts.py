@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from train.run import starts
-from train.run.starts import FILE, add_start, read_starts, this_hardware, this_program
+from train.run import launches as starts
+from train.run.launches import FILE, add_start, read_starts, this_hardware, this_program
 
 
 def test_starts_are_added_in_their_order(tmp_path: Path) -> None:

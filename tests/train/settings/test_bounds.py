@@ -13,17 +13,17 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from cards.bounds import Bounds, bounds_of
-from cards.errors import InputError
+from cards.base.bounds import Bounds, bounds_of
+from cards.base.errors import InputError
 from cards.game import load_game
-from command.checks import SettingsError
-from command.compose import compose, settings_from_dict
 from command.conf_folder import CONF
 from command.game import game_defaults, load_configured_game
+from command.settings.checks import SettingsError
+from command.settings.compose import compose, settings_from_dict
 from docs.settings import SCHEMAS
+from evaluate.players.search_spike import SpikeSearchOptions
+from evaluate.players.search_tressette import SearchOptions
 from evaluate.review.endgame import CheatingOptions, ExactOptions
-from evaluate.search.player import SearchOptions
-from evaluate.search.spike import SpikeSearchOptions
 from tests.errors import error_about
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from command.checks import SettingsError
-from command.compose import as_yaml, compose, settings_from_dict
 from command.conf_folder import CONF
+from command.settings.checks import SettingsError
+from command.settings.compose import as_yaml, compose, settings_from_dict
 from tests.errors import error_about
 from train.settings.algorithms import settings_of
 from train.settings.dqn import TrainSettings

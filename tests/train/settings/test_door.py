@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from command.checks import SettingsError
-from command.compose import as_yaml
+from command.settings.checks import SettingsError
+from command.settings.compose import as_yaml
 from tests.errors import error_about
 from tests.train.runs import small
 from train.__main__ import main
-from train.settings.door import Chosen, Machine, at_the_door
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import Chosen, Machine, at_the_door
 
 LAPTOP, GPU_NODE = Machine(gpu=False, cpus=4), Machine(gpu=True, cpus=16)
 

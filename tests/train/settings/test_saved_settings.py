@@ -11,13 +11,13 @@ import torch
 
 from cards.game import load_game
 from cards.play import Player
-from command.compose import compose
 from command.game import game_defaults
-from evaluate.players import load_player
+from command.settings.compose import compose
+from evaluate.players.load import load_player
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.network import NetworkPlayer
-from train.run import checkpoint
+from train.dqn.network.q_network import NetworkPlayer
+from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
 from train.settings.saved import changes, counters_of_checkpoint, other_keys, settings_of_checkpoint
 from train.tabular.trainer import load_table

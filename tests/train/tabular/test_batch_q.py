@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from cards.compiled.splitmix import stream
 from cards.game import Game, load_game
-from cards.splitmix import stream
-from cards.tables import load_policy, numbering_of
+from cards.tabular.tables import load_policy, numbering_of
 from tests.errors import key_of
 from train.__main__ import main
 from train.tabular.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, visited

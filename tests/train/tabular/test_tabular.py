@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.mdp import END, Mdp, legal
-from cards.splitmix import stream
+from cards.tabular.mdp import END, Mdp, legal
 from tests.mdp import check_mdp, optimal_values, sampled
 from train.tabular.algorithms import (
     LEARNERS,

@@ -9,10 +9,10 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from command.compose import compose
+from command.settings.compose import compose
 from tests.errors import error_about
 from train.__main__ import main
-from train.run import checkpoint
+from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 from train.settings.tabular import TabularSettings

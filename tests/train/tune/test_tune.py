@@ -16,19 +16,19 @@ import pytest
 import yaml
 from optuna.trial import TrialState
 
-from command import lock
-from command.checks import SettingsError
+from command.lock import lock
+from command.settings.checks import SettingsError
 from tests.errors import error_about, key_of
 from tests.limits import seconds, until
 from tests.test_lock import AWAY, holder, line, put
 from tests.train.runs import SMALL
 from train.__main__ import main as train
 from train.__main__ import train as run_training
-from train.dqn.backend import BackendLostError
-from train.dqn.divergence import DivergedError
-from train.run import checkpoint
+from train.dqn.learner.divergence import DivergedError
+from train.dqn.rollout.backend import BackendLostError
+from train.run.checkpoint import checkpoint
 from train.run.signals import StopRequest
-from train.settings.door import Chosen, Machine, at_the_door
+from train.settings.resolve import Chosen, Machine, at_the_door
 from train.tune import __main__ as command
 from train.tune import report
 from train.tune import study as studies

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cards.compiled.splitmix import stream
 from cards.game import States
 from cards.play import Decisions, RandomPlayer
-from cards.splitmix import stream
 from tests.tressette.reference import THIRDS, suit_of, taker
 from tests.tressette.table import GAME, names
 

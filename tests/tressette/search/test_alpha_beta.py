@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.duplicate import duel
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.splitmix import GAMMA, stream
 from cards.game import Game, States, load_game
+from cards.matches.duplicate import duel
 from cards.play import Decisions, named_player
-from cards.splitmix import GAMMA, stream
 from tests.errors import error_about
 from tests.tressette.search.open_hands import Minimax, each, endings, position
 from tests.tressette.search.table_talk import moments
@@ -18,9 +18,9 @@ from tests.tressette.table import GAME
 from tressette.cards import card_text, parse_card
 from tressette.players import greedy
 from tressette.rules import apply
-from tressette.search.double_dummy import new_table, solve
-from tressette.search.endings import points_after, solved_values
 from tressette.search.sampler import sampled_states
+from tressette.solver.double_dummy import new_table, solve
+from tressette.solver.endings import points_after, solved_values
 
 ALL_RULES: dict[str, Any] = {"signals": True, "accusi": True}
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.duplicate import duel
-from cards.errors import InputError
+from cards.base.errors import InputError
+from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
+from cards.matches.duplicate import duel
 from cards.play import Decisions, named_player
-from cards.splitmix import stream
 from tests.errors import error_about
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME, mask, table

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from cards.compiled.splitmix import stream
 from cards.game import States, load_game
 from cards.play import Decisions
-from cards.splitmix import stream
 from tests.tressette.search.table_talk import moments
 from tressette.players import greedy
 from tressette.rules import apply, over, points

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cards.compiled.splitmix import stream
 from cards.game import States, load_game
-from cards.splitmix import stream
 from tests.tressette.search.counting import agreeing
 from tests.tressette.search.table_talk import Hands, Moment, bits_of, hands_of, moments
 from tressette.search.knowledge import TABLES, keeps_caps

@@ -18,16 +18,16 @@ import numpy as np
 import pytest
 import torch
 
-from cards.stopping import never
-from command.checks import SettingsError
+from cards.base.stopping import never
+from command.settings.checks import SettingsError
 from tests.train.processes import LIMIT, alive, named, until
 from tests.train.runs import settings
-from train.dqn.backend import BackendLostError
-from train.dqn.cluster.keeper import descendants
-from train.dqn.cluster.messages import Order, Slot
-from train.dqn.cluster.pool import DEATHS_IN_A_ROW, WorkerPool, _Loads, _Member
-from train.dqn.cluster.rollouts import RayBackend
-from train.dqn.rollout import RolloutRequest
+from train.dqn.rollout.backend import BackendLostError
+from train.dqn.rollout.ray.backend import RayBackend
+from train.dqn.rollout.ray.messages import Order, Slot
+from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Loads, _Member
+from train.dqn.rollout.ray.supervisor import descendants
+from train.dqn.rollout.worker import RolloutRequest
 
 
 def test_arrays_come_through_shared_memory_as_they_were() -> None:
@@ -144,7 +144,7 @@ class Gone:
 
 
 def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("train.dqn.cluster.rollouts.RayProcess", Gone)
+    monkeypatch.setattr("train.dqn.rollout.ray.backend.RayProcess", Gone)
     rollouts = RayBackend(settings(tmp_path, "rollout=ray"))
     rollouts._hear("workers", 4)
     rollouts.evaluate(5, {}, never)
@@ -162,7 +162,7 @@ def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: p
 _KEEPER = """
 import os, pathlib, subprocess, sys, time, types
 from multiprocessing.connection import Connection
-from train.dqn.cluster import keeper
+from train.dqn.rollout.ray import keeper
 
 def serve(channel, slots):
     link = Connection(channel)
@@ -172,7 +172,7 @@ def serve(channel, slots):
     time.sleep(1000)
 
 del os.pidfd_open  # as before Linux 5.3
-sys.modules["train.dqn.cluster.broker"] = types.SimpleNamespace(serve=serve)
+sys.modules["train.dqn.rollout.ray.driver"] = types.SimpleNamespace(serve=serve)
 lifeline, channel, *slots = map(int, sys.argv[2:])
 sys.exit(keeper.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
@@ -181,7 +181,7 @@ sys.exit(keeper.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 @pytest.fixture
 def idle_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayBackend]:
     def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        assert command[1:3] == ["-m", "train.dqn.cluster.keeper"]
+        assert command[1:3] == ["-m", "train.dqn.rollout.ray.supervisor"]
         return start([command[0], "-c", _KEEPER, *command[3:]], **options)
 
     with monkeypatch.context() as patch:

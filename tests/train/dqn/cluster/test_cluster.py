@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 import torch
 
-from cards.duplicate import Duel
-from cards.splitmix import stream
-from cards.stopping import never
-from command.checks import SettingsError
+from cards.base.stopping import never
+from cards.compiled.splitmix import stream
+from cards.matches.duplicate import Duel
+from command.settings.checks import SettingsError
 from tests.errors import error_about, key_of
 from tests.train.processes import LIMIT, alive, named, trainer
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.acting import acting_network
-from train.dqn.backend import LocalBackend
-from train.dqn.cluster.keeper import descendants
-from train.dqn.cluster.messages import SLOTS
-from train.dqn.cluster.rollouts import RayBackend, nodes_of_cluster
-from train.dqn.rollout import Rollout, RolloutRequest, Weights
-from train.run import checkpoint
+from train.dqn.network.build import acting_network
+from train.dqn.rollout.backend import LocalBackend
+from train.dqn.rollout.ray.backend import RayBackend, nodes_of_cluster
+from train.dqn.rollout.ray.messages import SLOTS
+from train.dqn.rollout.ray.supervisor import descendants
+from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights
+from train.run.checkpoint import checkpoint
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings
 
@@ -53,7 +53,7 @@ def assert_processes_are_as_they_should(learner: int) -> None:
     """
     (worker,) = named(learner, "ray::WorkerActor")
     assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, learner)
-    (_, broker) = named(learner, "train.dqn.cluster.keeper")
+    (_, broker) = named(learner, "train.dqn.rollout.ray.supervisor")
     assert "_raylet" in Path(f"/proc/{broker}/maps").read_text()
     assert "_raylet" not in Path(f"/proc/{learner}/maps").read_text()
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from command.checks import SettingsError
 from command.errors import UserError
+from command.settings.checks import SettingsError
 from tests.errors import error_about, key_of
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.cluster.rollouts import RayBackend
+from train.dqn.rollout.ray.backend import RayBackend
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import RolloutSettings
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ray
 # The keeper as it is, with a Ray that does not come up.
 _KEEPER = """
 import os, pathlib, sys, ray
-from train.dqn.cluster import keeper
+from train.dqn.rollout.ray import keeper
 
 def init(**given):
     logs = pathlib.Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"
@@ -52,7 +52,7 @@ def ray_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def does(what: str) -> None:
         def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-            if command[1:3] == ["-m", "train.dqn.cluster.keeper"]:
+            if command[1:3] == ["-m", "train.dqn.rollout.ray.supervisor"]:
                 command = [command[0], "-c", _KEEPER.replace("RAISE", what), *command[3:]]
             return start(command, **options)
 
@@ -93,7 +93,7 @@ def test_a_start_that_a_setting_forbids(tmp_path: Path, ray_that: Any, what: str
 
 
 def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    from train.dqn.cluster.connect import connect
+    from train.dqn.rollout.ray.cluster.connect import connect
 
     monkeypatch.setenv("RAY_ADDRESS", "local")
     with error_about(SettingsError, "RAY_ADDRESS"):

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.processes import trainer, until
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.cluster import gauges
-from train.settings.door import Machine, at_the_door
+from train.dqn.rollout.ray import gauges
+from train.settings.resolve import Machine, at_the_door
 
 INSTALLED = all(find_spec(name) for name in ("aiohttp_cors", "opencensus", "prometheus_client"))
 

@@ -13,10 +13,10 @@ from tests.limits import until
 from tests.train.dqn.test_threads import weights
 from tests.train.runs import settings
 from train.__main__ import make_backend
-from train.dqn.backend import BackendLostError, LocalBackend
-from train.dqn.cluster.joined import JoinedBackend
-from train.dqn.rollout import Rollout, RolloutRequest, Weights
-from train.dqn.threads import ThreadsBackend
+from train.dqn.rollout.backend import BackendLostError, LocalBackend
+from train.dqn.rollout.threads import ThreadsBackend
+from train.dqn.rollout.threads_and_ray import JoinedBackend
+from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights
 from train.dqn.trainer import Trainer
 from train.run.folder import RunFolder
 from train.run.runner import Runner

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.processes import ended, named, trainer, until
-from train.dqn.cluster import private
-from train.dqn.cluster.keeper import descendants
+from train.dqn.rollout.ray.cluster import private
+from train.dqn.rollout.ray.supervisor import descendants
 
 RUN = ("rollout=ray", "rollout.games=32", "rollout.workers=1", "checkpoint.every_episodes=1000000")
 LISTENING = "0A"
@@ -228,7 +228,7 @@ def test_only_folders_of_dead_processes_are_swept(temporary: Path, monkeypatch: 
     mine = private.make()
     ended = temporary / f"{private.PREFIX}ended"
     ended.mkdir()
-    script = "import sys, pathlib; from train.dqn.cluster import private; private.claim(pathlib.Path(sys.argv[1]))"
+    script = "import sys, pathlib; from train.dqn.rollout.ray import private; private.claim(pathlib.Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", script, str(ended)], check=True)
     (ended / "session").mkdir()
     unclaimed, of_a_job = temporary / f"{private.PREFIX}new", temporary / "another"

@@ -14,8 +14,8 @@ from tests.limits import seconds
 from tests.train.processes import alive, named, outside_cluster, trainer, until
 from tests.train.runs import small
 from train.__main__ import main
-from train.dqn.cluster.keeper import descendants
-from train.run import checkpoint
+from train.dqn.rollout.ray.supervisor import descendants
+from train.run.checkpoint import checkpoint
 from train.run.signals import EXIT_REQUEUE
 
 pytestmark = pytest.mark.ray
@@ -56,7 +56,7 @@ def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str, capsys: pytest.Captu
     """Of a broker alone that dies: `tests/train/dqn/cluster/test_broker.py`."""
     with trainer(tmp_path, *RUN) as process:
         everybody = descendants(process.pid)
-        (keeper, broker) = named(process.pid, "train.dqn.cluster.keeper")
+        (keeper, broker) = named(process.pid, "train.dqn.rollout.ray.supervisor")
         (pid,) = [broker] if victim == "the broker" else named(process.pid, victim)
         os.kill(pid, signal.SIGKILL)
         took = until("the trainer has ended", lambda: process.poll() is not None)
@@ -145,9 +145,9 @@ def test_a_cluster_that_wants_a_token(tmp_path: Path) -> None:
 
 IMPORTS = """
 import sys
-import train.dqn.cluster.keeper
+import train.dqn.rollout.ray.supervisor
 assert not {"ray", "torch", "numpy"} & set(sys.modules)
-import train.__main__, train.doctor, train.dqn.cluster.rollouts, evaluate.tournament.run
+import train.__main__, train.doctor.report, train.dqn.rollout.ray.backend, evaluate.tournament.run
 assert "ray" not in sys.modules
 """
 
@@ -160,7 +160,7 @@ def test_neither_keeper_nor_learner_imports_ray() -> None:
 def test_a_ray_that_hangs_is_given_up(tmp_path: Path) -> None:
     with trainer(tmp_path, *RUN, "rollout.heartbeat_seconds=5") as process:
         everybody = descendants(process.pid)
-        (_, broker) = named(process.pid, "train.dqn.cluster.keeper")
+        (_, broker) = named(process.pid, "train.dqn.rollout.ray.supervisor")
         os.kill(broker, signal.SIGSTOP)
         text = end_of(process, tmp_path)
         assert process.returncode == EXIT_REQUEUE

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from command.checks import SettingsError
+from command.settings.checks import SettingsError
 from tests.errors import error_about
-from train.dqn.cluster.units import RayUnits
+from train.dqn.rollout.ray.units import RayUnits
 
 pytestmark = pytest.mark.ray
 

@@ -1,0 +1,1 @@
+"""What every module may need: errors, bounds of settings, safe files, stopping."""

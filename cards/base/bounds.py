@@ -1,0 +1,86 @@
+"""Bounds of the numbers in settings and options: declared beside each, checked by one function."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from cards.base.errors import InputError
+
+_KEY = "bounds"  # in the metadata of a field
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """From `low` to `high`; `above` and `below` leave out the end itself. With a whole `low`, whole numbers alone.
+
+    `words` are values beside the numbers, such as None.
+    """
+
+    low: float
+    high: float
+    above: bool = False
+    below: bool = False
+    words: tuple[Any, ...] = ()
+
+    def __contains__(self, value: object) -> bool:
+        if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
+            return False
+        from_low = self.low < value if self.above else self.low <= value
+        return from_low and (value < self.high if self.below else value <= self.high)
+
+    @property
+    def whole(self) -> bool:
+        """Whether only whole numbers are in it."""
+        return isinstance(self.low, int)
+
+    def __str__(self) -> str:
+        low, high = (str(end) if self.whole else f"{end:.12g}" for end in (self.low, self.high))
+        text = f"a whole number from {low} to {high}" if self.whole else f"{low} to {high}"
+        if self.above or self.below:
+            text = f"more than {low}, " if self.above else f"{low} or more, "
+            text += f"less than {high}" if self.below else f"at most {high}"
+        return text + "".join(f", or {'null' if word is None else word}" for word in self.words)
+
+
+def bounded(
+    default: Any,
+    low: float,
+    high: float,
+    *,
+    above: bool = False,
+    below: bool = False,
+    words: tuple[Any, ...] = (),
+    compare: bool = True,
+) -> Any:
+    """A field of a dataclass with these bounds: a number, or a list or dictionary of numbers.
+
+    A default that is no number, such as None, is one of the `words`.
+    """
+    if default is None or isinstance(default, str):
+        words = (default, *words)
+    metadata = {_KEY: Bounds(low, high, above, below, words)}
+    if isinstance(default, list | dict):
+        return field(default_factory=lambda: copy.copy(default), metadata=metadata, compare=compare)
+    return field(default=default, metadata=metadata, compare=compare)
+
+
+def bounds_of(known: Field[Any]) -> Bounds | None:
+    """The bounds of a field of a dataclass; None where it has none."""
+    return known.metadata.get(_KEY)
+
+
+def check_bounds(group: str, settings: Any, error: type[InputError] = InputError) -> None:
+    """Raise the error, about `group.name` ("": the top level), for the first number of the settings out of bounds."""
+    for known in fields(settings):
+        bounds, value = bounds_of(known), getattr(settings, known.name)
+        if bounds is not None and not all(each in bounds or each in bounds.words for each in _numbers(value)):
+            raise error(f"{group}.{known.name}".lstrip("."), f"{bounds}, not {value!r}")
+
+
+def _numbers(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else (value,)

@@ -1,0 +1,78 @@
+"""Games that are given up while they are played, because a stop was asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.game import Game
+from cards.play import Actions, Decisions, Player
+from cards.player_specs import parse_spec
+
+Stop = Callable[[], bool]  # whether the games are not wanted any more
+LOOK_SECONDS = 0.05  # between two looks while a player searches; one decision may take longer
+_MOST = 64  # decisions between two looks: the next ones may be far harder
+
+
+class StoppedError(Exception):
+    """A stop was asked for: the games that were being played have no result."""
+
+
+def never() -> bool:
+    """The `Stop` of games that are played to their end."""
+    return False
+
+
+def stoppable(game: Game, name: str, player: Player, stop: Stop) -> Player:
+    """The player of this name, whose games end with StoppedError once `stop` says so; the same choices until then."""
+    if stop is never:
+        return player
+    spec = parse_spec(name)
+    searches = spec is not None and spec.argument is None and spec.name in game.kinds
+    return InPieces(player, stop) if searches else Stoppable(player, stop)
+
+
+class Stoppable:
+    """A player that raises StoppedError when it is to decide after `stop` said so."""
+
+    def __init__(self, player: Player, stop: Stop) -> None:
+        self.begin, self._act, self._stop = player.begin, player.act, stop
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `cards.play.Player`."""
+        if self._stop():
+            raise StoppedError
+        return self._act(decisions)
+
+
+class InPieces:
+    """The same for a player that thinks long: it is asked about as many decisions at a time as take `LOOK_SECONDS`.
+
+    Its choice in one game must not depend on the other games that it is asked about.
+    """
+
+    def __init__(self, player: Player, stop: Stop) -> None:
+        self._player, self._at_a_time = Stoppable(player, stop), 1
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `cards.play.Player`."""
+        self._player.begin(seeds)
+        self._at_a_time = 1  # the first decisions of a game are the hardest
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `cards.play.Player`."""
+        actions = np.empty(decisions.games.size, np.uint8)
+        first = 0
+        while first < actions.size:
+            rows = np.arange(first, min(first + self._at_a_time, actions.size))
+            started = time.perf_counter()
+            actions[rows] = self._player.act(decisions.of(rows))
+            took, first = time.perf_counter() - started, first + rows.size
+            if took > LOOK_SECONDS:
+                self._at_a_time = max(1, self._at_a_time // 2)
+            elif rows.size == self._at_a_time and took < LOOK_SECONDS / 2:
+                self._at_a_time = min(_MOST, 2 * self._at_a_time)
+        return actions

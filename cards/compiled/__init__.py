@@ -1,0 +1,1 @@
+"""Compiled code: Numba for CPU and GPU, its cache on disk, bits and random numbers."""

@@ -1,0 +1,118 @@
+"""Sets of at most 64 things as the bits of a uint64, and packed observations."""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from cards.compiled.jit import njit
+
+WORD = 64
+
+
+def _instruction(name: str, *flags: int) -> Any:
+    """One LLVM instruction on a word, as a function that compiled code can call."""
+
+    @intrinsic
+    def call(typingctx: Any, word: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return getattr(builder, name)(args[0], *(ir.Constant(ir.IntType(1), flag) for flag in flags))
+
+        return types.uint64(types.uint64), codegen
+
+    return call
+
+
+_ctpop = _instruction("ctpop")
+# The flag 0: defined for an empty word too, namely 64.
+_cttz = _instruction("cttz", 0)
+_ctlz = _instruction("ctlz", 0)
+
+
+@njit
+def bit(index: int) -> np.uint64:
+    """The word with the one bit `index`, 0 to 63."""
+    return np.uint64(1) << np.uint64(index)
+
+
+@njit
+def has(word: np.uint64, index: int) -> np.bool_:
+    """Whether bit `index` of `word` is set."""
+    return (word >> np.uint64(index)) & np.uint64(1) != np.uint64(0)
+
+
+@njit
+def popcount(word: np.uint64) -> np.int64:
+    """How many bits are set."""
+    return np.int64(_ctpop(np.uint64(word)))
+
+
+@njit
+def lowest(word: np.uint64) -> np.int64:
+    """Index of the lowest set bit; 64 for an empty word."""
+    return np.int64(_cttz(np.uint64(word)))
+
+
+@njit
+def highest(word: np.uint64) -> np.int64:
+    """Index of the highest set bit; -1 for an empty word."""
+    return np.int64(63) - np.int64(_ctlz(np.uint64(word)))
+
+
+@njit
+def nth_bit(word: np.uint64, n: int) -> np.int64:
+    """Index of the n-th set bit, counted from 0 at the lowest; 64 when there are not so many."""
+    for _ in range(n):
+        word &= word - np.uint64(1)
+    return lowest(word)
+
+
+@njit
+def put(words: NDArray[np.uint64], offset: int, value: np.uint64) -> None:
+    """OR the bits of `value`, moved up by `offset`, into a row of packed words.
+
+    May straddle two words; bits beyond the last word are lost.
+    """
+    word, shift = offset >> 6, np.uint64(offset & 63)
+    words[word] |= value << shift
+    if shift != np.uint64(0) and word + 1 < words.size:
+        words[word + 1] |= value >> (np.uint64(64) - shift)
+
+
+@njit
+def put_thermometer(words: NDArray[np.uint64], offset: int, value: int) -> None:
+    """Set the first `value` bits from `offset` on, 0 to 63: neighbouring numbers differ in one bit."""
+    put(words, offset, bit(value) - np.uint64(1))
+
+
+@njit(nogil=True)
+def unpack_into(words: NDArray[np.uint64], out: Any) -> None:
+    """`unpack` for compiled code: the first bits of packed rows `[n, words]` into `out` (`[n, bits]`), unchecked."""
+    rows, bits = out.shape
+    for row in range(rows):
+        for k in range((bits + 63) >> 6):
+            word = words[row, k]
+            start = k << 6
+            for j in range(min(WORD, bits - start)):
+                out[row, start + j] = (word >> np.uint64(j)) & np.uint64(1)
+
+
+def unpack(words: NDArray[np.uint64], bits: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Packed rows `[n, words]` -> `[n, bits]` of 0 and 1, float32 unless `out` says otherwise.
+
+    Raises ValueError when `bits` does not fit the words.
+    """
+    if words.ndim != 2 or not 0 < bits <= words.shape[1] * WORD:
+        raise ValueError(f"{bits} bits do not fit observations of shape {words.shape}")
+    if out is None:
+        out = np.empty((words.shape[0], bits), np.float32)
+    unpack_into(words, out)
+    return out
+
+
+def words_for(bits: int) -> int:
+    """How many 64-bit words hold `bits` bits."""
+    return -(-bits // WORD)

@@ -1,0 +1,187 @@
+"""`njit`: the one decorator of compiled code. It is Numba's, with machine code that is kept on disk.
+
+Numba's own `cache=True` does not notice that a called function in another file has changed. Here the name of a kept
+file is the fingerprint of all that the code depends on (`cards.compiled.fingerprint`), with the signature and the CPU.
+
+All that depends on private parts of Numba is in this file. Where one of them has changed, or anything fails on the
+way, functions are compiled in every process: slow, never wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import logging
+import os
+import pickle
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from llvmlite.binding import address_of_symbol
+from numba import types
+from numba.core.bytecode import FunctionIdentity
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
+from numba.extending import _Intrinsic
+
+from cards.compiled import fingerprint
+from cards.compiled import store as code_store
+
+log = logging.getLogger(__name__)
+
+# What this process took from disk, and what it compiled, by the function's name.
+taken: Counter[str] = Counter()
+made: Counter[str] = Counter()
+
+
+def njit(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> Any:
+    """Like `numba.njit`: compile at the first call with each signature, or take the code that is kept on disk.
+
+    With nogil=True other threads of Python run meanwhile; an error is raised with the lock held again.
+    """
+    if function is None:
+        return lambda function: njit(function, nogil=nogil)
+    dispatcher: Any = numba.njit(nogil=nogil)(function)  # noqa: TID251 - here it is
+    if isinstance(dispatcher, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function itself
+        dispatcher._cache = _Kept(dispatcher)  # type: ignore[attr-defined]
+    return dispatcher
+
+
+def c_function(name: str, signature: Any) -> Any:
+    """A function of the C library for compiled code, by its name: code that holds an address cannot be kept."""
+    return types.ExternalFunction(name, signature)
+
+
+@cache
+def store() -> code_store.CodeStore:
+    """The kept code of these versions of Python and its packages, and of these settings of Numba."""
+    return code_store.CodeStore(code_store.default_folder(), _version())
+
+
+def _version() -> str:
+    """A name for everything outside a function that decides what Numba makes of it, the CPU apart."""
+    settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
+    sources = [Path(module.__file__ or "").read_bytes() for module in (sys.modules[__name__], fingerprint, code_store)]
+    digest = hashlib.sha256(repr((sys.version, np.__version__, llvmlite.__version__, settings, sources)).encode())
+    return f"{sys.implementation.cache_tag}-numba-{numba.__version__}-{digest.hexdigest()[:16]}"
+
+
+class _Kept(NullCache):  # type: ignore[misc]
+    """What Numba asks before it compiles a signature of one function, and tells afterwards."""
+
+    def __init__(self, dispatcher: Any) -> None:
+        self._dispatcher = dispatcher
+        self._name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
+
+    @property
+    def cache_path(self) -> str:
+        return str(store().folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            found = self._load(sig, target_context)
+        except Exception as error:
+            log.info("kept code of %s does not load and is compiled again: %r", self._name, error)
+            found = None
+        (made if found is None else taken)[self._name] += 1
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            self._save(sig, data)
+        except Exception as error:
+            log.info("code of %s is not kept: %r", self._name, error)
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
+        key = self._key(sig, target_context.codegen())
+        content = None if key is None else store().read(key)
+        if content is None:
+            return None
+        symbols, reduced = pickle.loads(content)
+        _define(symbols, target_context)
+        return CompileResult._rebuild(target_context, *reduced)
+
+    def _save(self, sig: Any, compiled: Any) -> None:
+        # Numba's own conditions: loops compiled apart, and pointers into this process.
+        if any(not loop.can_cache for loop in compiled.lifted) or compiled.library.has_dynamic_globals:
+            return
+        if (key := self._key(sig, compiled.codegen)) is not None:
+            store().write(key, dumps((_external_symbols(compiled.library), compiled._reduce())))
+
+    def _key(self, sig: Any, codegen: Any) -> str | None:
+        """The name of the file; None where the function or its signature mean something in this process alone."""
+        if self._dispatcher.py_func.__module__ == "__main__":
+            return None
+        signature = str(sig)
+        if "0x" in signature:  # an address: a function is among the arguments
+            return None
+        try:
+            function = fingerprint.fingerprint(self._dispatcher.py_func, unwrap)
+        except fingerprint.IndescribableError as error:
+            log.debug("code of %s is not kept: it names %s", self._name, error)
+            return None
+        options = _options(self._dispatcher)
+        return hashlib.sha256(repr((function, options, signature, codegen.magic_tuple())).encode()).hexdigest()
+
+
+def unwrap(value: Any) -> tuple[str, FunctionType, Any] | None:
+    """The Python function in something that Numba compiles, with its options; None for anything else."""
+    if isinstance(value, Dispatcher):
+        function: Any = value.py_func
+        return "compiled", function, _options(value)
+    if isinstance(value, _Intrinsic):
+        return "intrinsic", value._defn, ()
+    return None
+
+
+def _options(dispatcher: Any) -> str:
+    return repr((sorted(dispatcher.targetoptions.items()), sorted(dispatcher.locals.items())))
+
+
+def _external_symbols(library: Any) -> list[str]:
+    """What the code calls or reads outside of itself. An unknown one would end the process when it is linked."""
+    module = library._final_module
+    outside = [
+        value.name for values in (module.functions, module.global_variables) for value in values if value.is_declaration
+    ]
+    return [name for name in outside if not name.startswith("llvm.")]
+
+
+def _define(symbols: list[str], target_context: Any) -> None:
+    """Make sure that all symbols are there. Raises LookupError."""
+    from numba.core.runtime import rtsys
+
+    rtsys.initialize(target_context)
+    known = target_context.codegen()._engine.is_symbol_defined
+
+    def missing() -> list[str]:
+        return [name for name in symbols if not known(name) and address_of_symbol(name) is None]
+
+    if missing():
+        target_context.refresh()  # half a second, for which most functions need not wait
+    if left := missing():
+        raise LookupError(f"unknown symbols {left}")
+
+
+def _name_apart() -> None:
+    """Number functions from a random start: the numbers tell symbols apart, also those from several processes' files.
+
+    Two closures of one function have one name but for this number. By Numba's own, which count from 1 in every
+    process, code that two processes kept could be taken for one another.
+    """
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+
+
+_name_apart()
+os.register_at_fork(after_in_child=_name_apart)

@@ -1,0 +1,79 @@
+"""splitmix64: the generator that every game state carries and every seed is derived with.
+
+Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants are those
+of Vigna's public-domain splitmix64.c.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.compiled.jit import njit
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+@njit
+def mix(z: np.uint64) -> np.uint64:
+    """The 64-bit finaliser: a bijection whose output looks random even for consecutive inputs."""
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+@njit
+def below(bits: np.uint64, n: int) -> np.int64:
+    """An integer in [0, n) from 64 random bits; n < 2**32. The bias is below n / 2**32 (multiply-shift)."""
+    return np.int64(((bits >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@njit
+def below_wide(bits: np.uint64, n: np.uint64) -> np.uint64:
+    """An integer in [0, n) from 64 random bits, n > 0. The bias is below n / 2**64: the upper word of their product."""
+    high, low = bits >> np.uint64(32), bits & _LOW
+    n_high, n_low = n >> np.uint64(32), n & _LOW
+    carried = high * n_low + ((low * n_low) >> np.uint64(32))
+    return high * n_high + (carried >> np.uint64(32)) + ((low * n_high + (carried & _LOW)) >> np.uint64(32))
+
+
+@njit
+def uniform(bits: np.uint64) -> float:
+    """A float in [0, 1) from the upper 53 of 64 random bits."""
+    return np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(nogil=True)
+def _fill(start: np.uint64, out: NDArray[np.uint64]) -> None:
+    for k in range(out.size):
+        start += GAMMA
+        out[k] = mix(start)
+
+
+@njit(nogil=True)
+def _mix_all(seeds: NDArray[np.uint64], salt: np.uint64, out: NDArray[np.uint64]) -> None:
+    for k in range(out.size):
+        out[k] = mix(seeds[k] ^ salt)
+
+
+def stream(seed: int, name: str, first: int, count: int) -> NDArray[np.uint64]:
+    """Seeds `first .. first + count - 1` of the stream `name` of a run.
+
+    Streams of one run (`"episodes"`, `"evaluation"`, ...) start at unrelated points, and seed k of a stream is the
+    same however the stream is cut into batches.
+    """
+    start = seed & 0xFFFFFFFFFFFFFFFF
+    for byte in name.encode():
+        start = int(mix(np.uint64(start ^ byte)))
+    out = np.empty(count, np.uint64)
+    _fill(np.uint64((start + first * int(GAMMA)) & 0xFFFFFFFFFFFFFFFF), out)
+    return out
+
+
+def derive(seeds: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
+    """Independent generators for the same games: one per seed, another for each salt."""
+    out = np.empty(seeds.size, np.uint64)
+    # Not salt itself: mix(0) is 0, and the seeds unsalted are what games are dealt from.
+    _mix_all(seeds, np.uint64(mix(np.uint64(salt + 1))), out)
+    return out

@@ -1,0 +1,1 @@
+"""Duplicate deals, and matches of several hands, with their records."""

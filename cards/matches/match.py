@@ -1,0 +1,169 @@
+"""Matches: hands of one game, one after another, whose points add up until a team has reached a score."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.base.errors import InputError
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import derive
+from cards.game import Game, Games, States
+from cards.matches.duplicate import BATCH, Duel, Outcome, Plays, duel_of
+from cards.play import Player, Watch, play
+
+_HANDS = 0x6D61746368  # salts of hands lie from here on, far from those of the players' generators
+Scores = NDArray[np.int64]  # of each team, `[matches, teams]`
+
+
+@dataclass(frozen=True)
+class MatchRules:
+    """How the hands of a game make a match, as compiled functions on the state of one of them.
+
+    `targets` are the scores to which it may go. `score(state, team)` is what an ended hand adds to a team's score,
+    `opener(state)` the seat that led the hand, and `lead(state, seat)` makes a hand as dealt one that is led by that
+    seat because it is its turn. Of the record of a hand, `replayed(record, result)` are who led it and what it added to
+    the scores of the teams, `result` being what `Game.replay` gives; the `flags` of records are alike in a whole match.
+    """
+
+    targets: tuple[int, ...]
+    score: Callable[..., int]
+    opener: Callable[..., int]
+    lead: Callable[..., None]
+    replayed: Callable[[dict[str, Any], dict[str, Any]], tuple[int, Sequence[int]]]
+    flags: tuple[str, ...] = ()
+
+
+class _Loops(NamedTuple):
+    lead: Callable[..., None]  # (states, seats)
+    scores: Callable[..., None]  # (states, out): adds to `out[hands, teams]`
+    openers: Callable[..., None]  # (states, out)
+
+
+@cache
+def _loops(score_one: Callable[..., int], opener_one: Callable[..., int], lead_one: Callable[..., None]) -> _Loops:
+    @njit(nogil=True)
+    def lead(states: Any, seats: Any) -> None:
+        for k in range(states.size):
+            lead_one(states[k], seats[k])
+
+    @njit(nogil=True)
+    def scores(states: Any, out: Any) -> None:
+        for k in range(states.size):
+            for team in range(out.shape[1]):
+                out[k, team] += score_one(states[k], team)
+
+    @njit(nogil=True)
+    def openers(states: Any, out: Any) -> None:
+        for k in range(states.size):
+            out[k] = opener_one(states[k])
+
+    return _Loops(lead, scores, openers)
+
+
+def match_rules(game: Game, target: int) -> MatchRules:
+    """How this game is played to `target`. Raises ValueError for a game without matches, or none to that score."""
+    if game.match is None:
+        raise InputError("match", f"{game.name} is not played in matches to a score")
+    if target not in game.match.targets:
+        known = ", ".join(str(score) for score in game.match.targets)
+        raise InputError("match", f"{game.name} is played to one of {known}, not {target!r}")
+    return game.match
+
+
+def decided(scores: Scores, target: int) -> NDArray[np.bool_]:
+    """Which matches are over: a team has reached the target, and no two share the greatest score."""
+    best = scores.max(axis=1)
+    ended: NDArray[np.bool_] = (best >= target) & ((scores == best[:, None]).sum(axis=1) == 1)
+    return ended
+
+
+class Matches:
+    """Matches side by side, one for each of `seeds`; hand k of a match is dealt from the seed and k alone.
+
+    `running` are those that are not decided, `number` the hands that each of them has played, `hands` those of every
+    match and `scores` its score so far. Raises ValueError as `match_rules` does.
+    """
+
+    def __init__(self, game: Game, seeds: NDArray[np.uint64], target: int) -> None:
+        rules = match_rules(game, target)
+        self._game, self._seeds, self._target = game, seeds, target
+        self._loops = _loops(rules.score, rules.opener, rules.lead)
+        self._openers = np.zeros(seeds.size, np.uint8)
+        self.running: Games = np.arange(seeds.size)
+        self.number = 0
+        self.hands = np.zeros(seeds.size, np.int64)
+        self.scores: Scores = np.zeros((seeds.size, len(game.teams)), np.int64)
+
+    def deal(self) -> tuple[NDArray[np.uint64], States]:
+        """The seeds and the deals of the next hand of the matches that are running."""
+        seeds = derive(self._seeds[self.running], _HANDS + self.number)
+        states = self._game.deal(seeds)
+        if self.number:
+            self._loops.lead(states, (self._openers[self.running] + 1) % self._game.seats)
+        return seeds, states
+
+    def add(self, ended: States) -> None:
+        """Count what these hands, the last ones dealt, ended with."""
+        points, openers = self.scores[self.running], np.empty(self.running.size, np.uint8)
+        self._loops.scores(ended, points)
+        self._loops.openers(ended, openers)
+        self.scores[self.running], self._openers[self.running] = points, openers
+        self.number += 1
+        self.hands[self.running] = self.number
+        self.running = self.running[~decided(points, self._target)]
+
+    def results(self) -> NDArray[np.float32]:
+        """The score of each seat's team, `[matches, seats]`."""
+        out = np.zeros((self._seeds.size, self._game.seats), np.float32)
+        for team, seats in enumerate(self._game.teams):
+            out[:, list(seats)] = self.scores[:, team, None]
+        return out
+
+
+HandOver = Callable[[Matches, States, States], None]
+
+
+def play_matches(
+    game: Game,
+    seeds: NDArray[np.uint64],
+    players: Sequence[Player],
+    seating: NDArray[np.uint8],
+    target: int,
+    watch: Watch | None = None,
+    hand_over: HandOver | None = None,
+) -> Matches:
+    """Play a match for each seed to its end; `players`, `seating` and `watch` are those of `cards.play.play`.
+
+    The hands of all matches still running are played side by side: `watch` sees those of `Matches.running`, and
+    `hand_over` the matches before the hand is counted, with its states as dealt and as ended.
+    """
+    matches = Matches(game, seeds, target)
+    while matches.running.size:
+        hand_seeds, states = matches.deal()
+        dealt = states.copy() if hand_over else states
+        ended, _ = play(game, hand_seeds, players, seating[matches.running], watch=watch, states=states)
+        if hand_over is not None:
+            hand_over(matches, dealt, ended)
+        matches.add(ended)
+    return matches
+
+
+def match_duel(
+    game: Game, first: Player, second: Player, seeds: NDArray[np.uint64], target: int, batch: int = BATCH
+) -> Duel:
+    """Play `first` against `second` in matches on duplicate deals: both sides are dealt the same sequence of hands.
+
+    A deal of the `Duel` is such a sequence, its results are the scores in which the two matches end. Raises ValueError
+    as `match_rules` does, and when there are no deals.
+    """
+    match_rules(game, target)
+    return duel_of(game, partial(_played, game, first, second, target), seeds, batch=batch)
+
+
+def _played(game: Game, first: Player, second: Player, target: int, plays: Plays) -> Outcome:
+    matches = play_matches(game, plays.seeds, [first, second], plays.sides, target)
+    return matches.results(), np.ones((plays.seeds.size, game.seats), np.bool_)

@@ -1,0 +1,136 @@
+"""Matches as records: one line for each hand, which says of what match it is, and checking that the lines fit together.
+
+A hand of a match is the record of a hand with `"match"`, a name or number of the match; `"to"`, the score to which it
+goes; `"hand"`, from 1; and `"score"`, by team, before the hand.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.base.errors import InputError
+from cards.game import Game, States
+from cards.matches.match import Matches, decided, match_rules
+from cards.play import Actions, Decisions
+from cards.records import field, integer, list_of
+
+_MOST_HANDS = 10_000
+_MOST_POINTS = 1_000_000
+
+
+def in_match(record: dict[str, Any], name: str, target: int, hand: int, score: Sequence[int]) -> dict[str, Any]:
+    """The record of a hand as that of hand number `hand`, from 1, of a match; `score` is that before it, by team."""
+    # Where the line belongs is read before what happened in it.
+    return {"game": record["game"], "match": name, "to": target, "hand": hand, "score": list(score)} | record
+
+
+class MatchHistory:
+    """Writes down the hands of matches that are being played: `watch` and `hand_over` are for `play_matches`.
+
+    `hands` are the records of each match in their order, of those alone that have a name.
+    """
+
+    def __init__(self, game: Game, target: int, names: Sequence[str | None]) -> None:
+        self._game, self._target, self._names = game, target, names
+        self._actions: list[list[int]] = [[] for _ in names]
+        self.hands: list[list[dict[str, Any]]] = [[] for _ in names]
+
+    def watch(self, decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
+        """See `cards.play.play`."""
+        for row, action in zip(decisions.games.tolist(), actions.tolist(), strict=True):
+            self._actions[row].append(action)
+
+    def hand_over(self, matches: Matches, dealt: States, ended: States) -> None:
+        """See `play_matches`."""
+        for row, match in enumerate(matches.running.tolist()):
+            name, actions = self._names[match], self._actions[row]
+            self._actions[row] = []
+            if name is None:
+                continue
+            record = self._game.record(dealt[row], actions)
+            score = matches.scores[match].tolist()
+            self.hands[match].append(in_match(record, name, self._target, matches.number + 1, score))
+
+
+class _Hand(NamedTuple):
+    """What a line says of its place in a match, or must say, and the flags that stay the same."""
+
+    to: int
+    number: int
+    score: list[int]
+    leader: int
+    flags: dict[str, bool]
+
+
+class RecordedMatches:
+    """The matches of a file of records, hand by hand in the order of its lines; hands of several may alternate."""
+
+    def __init__(self) -> None:
+        # What the next hand of a match must say; None after one that could not be played, when nobody knows the score.
+        self._next: dict[tuple[str, str | int], _Hand | None] = {}
+
+    def replay(self, game: Game, record: dict[str, Any]) -> dict[str, Any]:
+        """`game.replay`; for a hand of a match also its name, the hand's number, and the score after it.
+
+        Raises ValueError as the game does, and for a hand that does not follow from those before it: another number,
+        score, leader or target, or a match that is over.
+        """
+        if "match" not in record:
+            return game.replay(record)
+        name = record["match"]
+        if not isinstance(name, str | int) or isinstance(name, bool):
+            raise InputError("match", "neither a name nor a number")
+        key = (game.name, name)
+        begun, expected = key in self._next, self._next.get(key)
+        self._next[key] = None
+        result = game.replay(record)
+        told, added = _told(game, record, result)
+        before = expected or told
+        if _is_over(before.score, before.to):
+            raise InputError("match", f"{name!r} was over at {before.score}, hand {told.number} is too much")
+        if expected is not None:
+            _expect_same(told, expected)
+        elif not begun:
+            _expect_first(told)
+        score = [points + more for points, more in zip(told.score, added, strict=True)]
+        following = told._replace(number=told.number + 1, score=score, leader=(told.leader + 1) % game.seats)
+        self._next[key] = following
+        return result | {"match": name, "hand": told.number, "score": score}
+
+
+def _told(game: Game, record: dict[str, Any], result: dict[str, Any]) -> tuple[_Hand, Sequence[int]]:
+    """What a line says of its hand, and what the hand added to the scores."""
+    to = integer(record, "to", 0, _MOST_POINTS)
+    rules = match_rules(game, to)
+    number = integer(record, "hand", 1, _MOST_HANDS)
+    score = list_of(field(record, "score"), "score", len(game.teams))
+    whole = [integer({"score": points}, "score", 0, _MOST_POINTS) for points in score]
+    leader, added = rules.replayed(record, result)
+    return _Hand(to, number, whole, leader, {name: bool(record.get(name)) for name in rules.flags}), added
+
+
+def _expect_same(told: _Hand, expected: _Hand) -> None:
+    if told.number != expected.number:
+        raise InputError("hand", f"{told.number}, after hand {expected.number - 1} of this match")
+    if told.to != expected.to:
+        raise InputError("to", f"{told.to}, the hand before it was of a match to {expected.to}")
+    if told.score != expected.score:
+        raise InputError("score", f"{told.score}, after the hand before it was {expected.score}")
+    if told.leader != expected.leader:
+        raise InputError("leader", f"seat {told.leader}, it was the turn of seat {expected.leader}")
+    for name, value in told.flags.items():
+        if value != expected.flags[name]:
+            raise InputError(name, f"{str(value).lower()}, otherwise than in the hand before")
+
+
+def _expect_first(told: _Hand) -> None:
+    if told.number != 1:
+        raise InputError("hand", f"{told.number} is the first of this match, not 1")
+    if any(told.score):
+        raise InputError("score", f"{told.score} before the first hand")
+
+
+def _is_over(score: list[int], to: int) -> bool:
+    return bool(decided(np.array([score]), to)[0])

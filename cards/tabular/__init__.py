@@ -1,0 +1,1 @@
+"""States by number: their numbering, a game as a Markov decision process, and policies in tables."""

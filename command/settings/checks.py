@@ -1,0 +1,43 @@
+"""Checks of settings, each of which names the key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cards.base.bounds import check_bounds
+from command.errors import UserError
+
+MAX_SEED = 2**63 - 1
+MAX_COUNT = 10**15  # of games, steps and the like: what no machine reaches, and an int64 and a float hold exactly
+MAX_SECONDS = 1e9
+MAX_MINUTES = 1e7
+MAX_FLOAT = 1e38  # of what becomes a float32
+MAX_THREADS = 1024
+MAX_DEALS = 10_000_000
+MAX_TARGET = 1_000_000  # points of a match
+MAX_SEATS = 64
+
+
+class SettingsError(UserError):
+    """A setting that cannot be used; the message names the key and what it may be."""
+
+
+def require(condition: bool, key: str, wanted: str, value: object) -> None:
+    """Raise SettingsError saying what is `wanted` for `key`, unless `condition` holds."""
+    if not condition:
+        raise SettingsError(key, f"{wanted}, not {value!r}")
+
+
+def check_one_of(key: str, value: str, *choices: str) -> None:
+    """Raise SettingsError unless the value is one of the choices."""
+    require(value in choices, key, "one of " + ", ".join(choices), value)
+
+
+def check_range(key: str, value: float, minimum: int, maximum: int) -> None:
+    """Raise SettingsError unless `minimum <= value <= maximum`."""
+    require(minimum <= value <= maximum, key, f"{minimum} to {maximum}", value)
+
+
+def check_numbers(group: str, settings: Any) -> None:
+    """Raise SettingsError unless the numbers of a group ("": the top level) of settings are in their bounds."""
+    check_bounds(group, settings, SettingsError)

@@ -1,0 +1,230 @@
+"""Settings: dataclasses, composed by Hydra from conf/ and checked once."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import yaml
+
+from command.conf_folder import CONF
+from command.foreign import check_values, name_game
+from command.settings.as_hydra import refuse_what_has_no_effect
+from command.settings.checks import SettingsError, require
+from command.settings.quoting import quoted
+from command.settings.renamed import refuse_old_spellings
+from command.space import Choice, Dimension, Interval
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+_GAME = "game="
+_ELSEWHERE = "'hydra.searchpath=[FOLDER/conf]', where FOLDER/conf/game/NAME.yaml is"
+T = TypeVar("T")
+
+
+def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
+    """The settings of conf/<config_name>.yaml with command-line overrides.
+
+    Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
+    """
+    _refuse(overrides)
+    own = {field.name for field in fields(schema)}  # type: ignore[arg-type]
+    named = [each for each in overrides if "game" not in own and each.startswith(_GAME)]
+    for each in named:  # by a command that has no settings of a game: files that it reads may be of this one
+        from command.game import load_configured_game  # with NumPy, for which --help does not wait
+
+        name_game(each.removeprefix(_GAME))
+        load_configured_game({"name": each.removeprefix(_GAME)})
+    overrides = [each for each in overrides if each not in named]
+    with _refused_by_name(overrides):
+        composed = _composed(config_name, overrides)
+        if "game" in own:
+            name_game(str((composed.get("game") or {}).get("name")))
+        return _settings(schema, composed)
+
+
+def chosen_algo(overrides: list[str]) -> str:
+    """`algo` of a command line of `python -m train`, which decides what settings there are. Raises SettingsError."""
+    _refuse(overrides)
+    chosen_by = ("hydra.searchpath", *(path.name for path in CONF.iterdir() if path.is_dir()))
+    groups = [override for override in overrides if override.partition("=")[0] in chosen_by]
+    with _refused_by_name(groups):
+        chosen = _composed("train", groups)
+    return str(chosen.algo)
+
+
+def combinations(overrides: list[str]) -> list[dict[str, str]]:
+    """The grid that overrides such as `seed=0,1,2` or `seed=range(3)` span: {swept key: value} of each combination.
+
+    The last key varies fastest; one empty combination if none sweeps. Raises SettingsError.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    with _refused_by_name(overrides):
+        parsed = OverridesParser.create().parse_overrides([quoted(override) for override in overrides])
+        swept = [each for each in parsed if each.is_sweep_override()]
+        for each in swept:
+            once = sum(other.get_key_element() == each.get_key_element() for other in swept) == 1
+            require(once, each.get_key_element(), "swept once", each.input_line)
+            require(each.is_discrete_sweep(), each.get_key_element(), "a list of values, as 1,2,3", each.input_line)
+        choices = {each.get_key_element(): list(each.sweep_string_iterator()) for each in swept}
+    return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
+
+
+def _refuse(overrides: list[str]) -> None:
+    refuse_old_spellings(overrides)
+    refuse_what_has_no_effect(overrides)
+
+
+def search_space(overrides: list[str]) -> dict[str, Dimension]:
+    """What overrides such as `seed=0,1` or `learner.lr=tag(log,interval(1e-4,1e-2))` let a search choose from, by key.
+
+    Raises SettingsError.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import IntervalSweep
+
+    found: dict[str, Dimension] = {}
+    with _refused_by_name(overrides):
+        for each in OverridesParser.create().parse_overrides([quoted(override) for override in overrides]):
+            if not each.is_sweep_override():
+                continue
+            key, value = each.get_key_element(), each.value()
+            require(key not in found, key, "given once", each.input_line)
+            if isinstance(value, IntervalSweep):
+                found[key] = _interval(key, value)
+            else:
+                found[key] = Choice(tuple(each.sweep_string_iterator()))
+    return found
+
+
+def _interval(key: str, sweep: Any) -> Interval:
+    low, high, log = sweep.start, sweep.end, "log" in sweep.tags
+    require(low < high, key, "an interval whose end is greater than its begin", (low, high))
+    require(low > 0 or not log, key, "an interval above 0, with tag(log,...)", (low, high))
+    return Interval(low, high, log, isinstance(low, int) and isinstance(high, int))
+
+
+def show(info: str, config_name: str, overrides: list[str]) -> None:
+    """Print what Hydra knows of how these settings are composed: `defaults-tree` and the like. Raises SettingsError."""
+    import logging
+
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.types import RunMode
+
+    _refuse(overrides)
+    with _refused_by_name(overrides), _initialised():
+        hydra = GlobalHydra.instance().hydra
+        assert hydra is not None
+        root = logging.getLogger()
+        before = root.level, list(root.handlers)
+        try:
+            hydra.show_info(info, config_name, [quoted(override) for override in overrides], run_mode=RunMode.RUN)
+        finally:  # Hydra sets up logging as for a job of its own
+            root.setLevel(before[0])
+            root.handlers[:] = before[1]
+
+
+def _composed(config_name: str, overrides: list[str]) -> DictConfig:
+    from hydra import compose as hydra_compose
+
+    with _initialised():
+        return hydra_compose(config_name, [quoted(override) for override in overrides])
+
+
+@contextmanager
+def _initialised() -> Iterator[None]:
+    from hydra import initialize_config_dir
+
+    with initialize_config_dir(str(CONF), version_base="1.3"), warnings.catch_warnings():
+        # Hydra goes on without a folder of hydra.searchpath that is not there, and then misses what lies in it.
+        warnings.filterwarnings("error", r"provider=hydra\.searchpath")
+        yield
+
+
+@contextmanager
+def _refused_by_name(overrides: list[str]) -> Iterator[None]:
+    """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
+        found = error if isinstance(error, SettingsError) else _one_line(error)
+        keys = [override.lstrip("+~").partition("=")[0] for override in overrides]
+        if not found.key and len(keys) == 1:  # Hydra may quote no more than the value
+            raise SettingsError(keys[0], found.problem, found.hint) from None
+        named = any(key.partition(".")[0] in str(found) for key in keys)
+        given = "" if named else f" (given: {' '.join(overrides)})"
+        raise SettingsError(found.key, found.problem + given, found.hint) from None
+
+
+def _one_line(error: Exception) -> SettingsError:
+    """Hydra's and OmegaConf's messages, which take several lines, as one, with the key if they name it."""
+    cause = error.__cause__ if error.__cause__ is not None and "override" in str(error).lower() else error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    typed = str(getattr(error, "override", None) or "").lstrip("+~")  # what cannot be parsed
+    key = getattr(cause, "full_key", None) or typed.partition("=")[0]
+    if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
+        there = [line for line in lines[2:20] if "search path" not in line and "provider=" not in line]
+        elsewhere = f"; one of your own: {_ELSEWHERE}" if choice[1] == "game" else ""
+        return SettingsError(choice[1], f"there is no {choice[2]!r}", f"there are {', '.join(there)}{elsewhere}")
+    if "is not a ListConfig" in text or "to list" in text.lower():
+        return SettingsError(key, "a list is wanted, such as [a,b]")
+    if text.startswith("Ambiguous value for argument"):
+        given = text.partition("'")[2].rstrip("'")
+        return SettingsError(given, "several values are for --multirun, which runs them all")
+    if "is not in struct" in text or re.match("Key '.*' not in '", text):
+        hint = "--cfg prints those that there are"
+        return SettingsError(key, "there is no such setting with these choices", hint)
+    if text.startswith("provider=hydra.searchpath"):
+        missing = text.partition("path=")[2].removesuffix(" is not available.")
+        return SettingsError("hydra.searchpath", f"there is no folder {missing}")
+    return SettingsError(key, text)
+
+
+def settings_from_dict(schema: type[T], values: Any) -> T:
+    """The same settings from dictionaries, as a checkpoint holds them; no value is another's. Raises SettingsError."""
+    check_values(values)
+    return _settings(schema, values)
+
+
+def _settings(schema: type[T], values: Any) -> T:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), values))
+    except SettingsError:
+        raise
+    except OverflowError:  # a whole number, where others may stand; OmegaConf does not say which
+        raise SettingsError(_beyond_floats(values), "the number is too large") from None
+    except (OmegaConfBaseException, ValueError, TypeError) as error:
+        raise _one_line(error) from None
+    assert isinstance(settings, schema)
+    return settings
+
+
+def _beyond_floats(values: Any) -> str:
+    """The dotted name of a whole number in nested dictionaries that no float can hold; empty if there is none."""
+    for name, value in values.items():
+        if hasattr(value, "items") and (inner := _beyond_floats(value)):
+            return f"{name}.{inner}"
+        several = value if isinstance(value, Sequence) else [value]
+        if any(isinstance(each, int) and abs(each) > sys.float_info.max for each in several):
+            return str(name)
+    return ""
+
+
+def as_yaml(settings: Any) -> str:
+    """The settings as YAML, in the order of their definition."""
+    return yaml.safe_dump(asdict(settings), sort_keys=False)

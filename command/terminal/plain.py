@@ -1,0 +1,30 @@
+"""The console of Rich that everything here draws on. Rich is imported where there is something to draw."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.segment import Segment
+
+from command.terminal.visible import visible
+
+
+class PlainConsole(Console):
+    """Text is text: brackets in it are no markup, colons no pictures, and no character commands the terminal."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render(self, *given: Any, **options: Any) -> Iterator[Segment]:
+        """See `Console`."""
+        for segment in super().render(*given, **options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """See `Console`, which would end the process."""
+        error = sys.exc_info()[1]
+        assert error is not None
+        raise error

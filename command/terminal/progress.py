@@ -1,0 +1,127 @@
+"""How far long work has come: a bar with the time that is left on a terminal, sparse lines elsewhere, on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from command.terminal.console import plain_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+PLAIN_SECONDS = 10.0  # between lines, where there is no terminal
+
+
+def time_left(seconds: float | None) -> str:
+    """`2:05 left`, or with hours `1:02:05 left`; empty while nobody knows."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d} left" if hours else f"{minutes}:{rest:02d} left"
+
+
+def _terminal() -> Console | None:
+    """Standard error where it is a terminal. Rich, which draws there, is not imported for a pipe."""
+    is_terminal = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))  # rich heeds them
+    with suppress(AttributeError, ValueError):  # standard error is closed
+        is_terminal = is_terminal or sys.stderr.isatty()
+    if not is_terminal:
+        return None
+    console = plain_console(stderr=True)
+    return console if console.is_terminal else None
+
+
+def _bar_on(console: Console) -> Bar:
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}", markup=False),
+        console=console,
+        transient=True,
+    )
+
+
+class Progress:
+    """Shows how much of `total` is done, in `unit`; `total` is None where nobody knows it. Use as a context.
+
+    `done` is what was there before, which took none of the time. The bar goes when the work ends or is interrupted:
+    what remains on the screen is what the command says of its results.
+    """
+
+    def __init__(self, what: str, total: float | None, unit: str = "", done: float = 0) -> None:
+        self._what, self._unit, self._total = what, unit, total
+        self._before, self._done, self._note = done, done, ""
+        self._last_line = time.monotonic()
+        self._pace: tuple[float, float] | None = None  # when the first piece was done, and how much then was
+        self._console = _terminal()
+        self._bar = None if self._console is None else _bar_on(self._console)
+        if self._bar is not None:
+            self._task = self._bar.add_task(what, total=total, note=self._counts(), left="")
+
+    def __enter__(self) -> Progress:
+        self._last_line = time.monotonic()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done)
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, amount: float = 1, note: str = "") -> None:
+        """So much more is done."""
+        self.update(self._done + amount, note)
+
+    def update(self, done: float, note: str = "", total: float | None = None) -> None:
+        """So much is done; `note` stands behind it, `total` is the new one if that has changed."""
+        self._done, self._note, self._total = done, note, self._total if total is None else total
+        if self._pace is None and done > self._before:
+            self._pace = time.monotonic(), done
+        left = time_left(self.seconds_left())
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=self._total, note=self._counts(), left=left)
+        elif time.monotonic() - self._last_line >= PLAIN_SECONDS:
+            self._last_line = time.monotonic()
+            print(
+                "  ".join(filter(None, (self._what, self._share(), self._counts(), left))), file=sys.stderr, flush=True
+            )
+
+    def say(self, text: str) -> None:
+        """A line that stays: above the bar, or as one of the lines."""
+        if self._console is not None:
+            self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def seconds_left(self) -> float | None:
+        """At the pace so far; None while nobody knows it, or how much there is.
+
+        The first piece does not count: what is compiled is compiled with it.
+        """
+        if self._total is None or self._pace is None or self._done <= self._pace[1]:
+            return None
+        begun, before = self._pace
+        return (time.monotonic() - begun) / (self._done - before) * max(0.0, self._total - self._done)
+
+    def _share(self) -> str:
+        return f"{min(1.0, self._done / self._total):.0%}" if self._total else ""
+
+    def _counts(self) -> str:
+        of = f" of {self._total:,.0f}" if self._total is not None else ""
+        return " ".join(filter(None, (f"{self._done:,.0f}{of}", self._unit, self._note)))

@@ -1,0 +1,76 @@
+"""Text out of files on a terminal: what would command the terminal is shown instead."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+from command.terminal.streams import ErrorStream
+
+# Control characters but tab and newline, with ESC and the C1 set; marks that turn the direction of text, or end a line
+# for some programs; halves of characters, which no encoding has.
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    r"""The text with each character that would command a terminal as its escape: ESC is `\x1b`."""
+    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(text: str) -> str:
+    """The same, with newlines shown too: no text of a file makes a line of its own."""
+    return visible(text).replace("\n", "\\n")
+
+
+class VisibleStream:
+    """A text stream that shows such characters. Rich, whose colours are commands, writes to the stream itself."""
+
+    def __init__(self, stream: Any) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        """Write the text, visible."""
+        self.rich_proxied_file.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterator[str]) -> None:
+        """Write all of them."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+class VisibleFormatter(logging.Formatter):
+    """Lines of a log, visible: a log is looked at on a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter`."""
+        return visible(super().format(record))
+
+
+@contextmanager
+def visible_output() -> Iterator[None]:
+    """Whatever is printed or logged to the screen meanwhile is visible; standard error never fails."""
+    streams = {id(stream): VisibleStream(stream) for stream in (sys.stdout, sys.stderr) if _is_bare(stream)}
+    if id(sys.stderr) in streams:
+        streams[id(sys.stderr)] = VisibleStream(ErrorStream(sys.stderr))
+    handlers = [each for each in logging.getLogger().handlers if type(each) is logging.StreamHandler]
+    with ExitStack() as stack:
+        for stream, redirect in ((sys.stdout, redirect_stdout), (sys.stderr, redirect_stderr)):
+            if id(stream) in streams:
+                stack.enter_context(redirect(streams[id(stream)]))
+        for handler in handlers:
+            if id(handler.stream) in streams:
+                stack.callback(handler.setStream, handler.stream)
+                handler.setStream(streams[id(handler.stream)])
+        yield
+
+
+def _is_bare(stream: object) -> bool:
+    return stream is not None and not isinstance(stream, VisibleStream)

@@ -1,0 +1,1 @@
+"""Champions: the networks that travel with the package, and their cards."""

@@ -1,0 +1,158 @@
+"""`python -m evaluate.champion run=RUN to=tressette/champion`: puts a network into a file that travels, with a card.
+
+The file, which is read without running code, its results against other players and a card that says how it came about
+and what it cannot do. Without run= the file that is there is measured again, and the card written anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cards import champions
+from cards.base.bounds import bounded
+from cards.compiled.splitmix import stream
+from cards.game import Game
+from cards.matches.duplicate import Duel, duel, meaning_of_won
+from cards.player_specs import same_spelling
+from command.settings.checks import MAX_DEALS, MAX_MINUTES, MAX_SEED, SettingsError, check_numbers, check_one_of
+from command.settings.line import run_command, settings_of
+from command.terminal.console import result_console
+from command.terminal.progress import Progress
+from evaluate.champion.card import card
+from evaluate.champion.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
+from evaluate.players.load import load_player
+from train.dqn.players import champion_file as champion
+from train.dqn.players.load import load_champion, load_network
+from train.run import results
+from train.run.checkpoint import checkpoint
+from train.run.launches import commit
+from train.run.progress import results_table
+from train.settings.dqn import TrainSettings
+from train.settings.saved import changes
+
+EXAMPLE = "python -m evaluate.champion run=runs/tressette/default to=tressette/champion"
+_CPU = torch.device("cpu")
+_STREAM = "champion"  # of the deals: none that a run has seen
+
+
+@dataclass
+class ChampionSettings:
+    """The settings of `python -m evaluate.champion`; conf/champion.yaml explains them."""
+
+    to: str = ""
+    run: Any = None
+    weights: str = "bfloat16"
+    command: str | None = None
+    commit: str | None = None
+    hours: float | None = bounded(None, 0.0, MAX_MINUTES)
+    limits: str | None = None
+    players: list[str] | None = None
+    deals: int = bounded(4096, 2, MAX_DEALS)
+    seed: int = bounded(7, 0, MAX_SEED)
+
+    def __post_init__(self) -> None:
+        check_numbers("", self)
+        if not self.to:
+            raise SettingsError("to", "the folder of the file and its card, as in to=tressette/champion")
+        check_one_of("weights", self.weights, *champion.FORMATS)
+        if self.players is not None:
+            self.players = [same_spelling(player) for player in self.players]
+        if not all(isinstance(run, str) and run for run in self.runs):
+            raise SettingsError("run", f"a run folder or checkpoint, or a list of them, not {self.run!r}")
+
+    @property
+    def runs(self) -> list[Any]:
+        """Whose networks go into the file; none to measure the one that is there."""
+        if self.run is None:
+            return []
+        return list(self.run) if isinstance(self.run, list) else [self.run]
+
+    @property
+    def file(self) -> Path:
+        """The file that is written, or measured."""
+        return Path(self.to) / champions.FILE
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    settings = settings_of(ChampionSettings, "champion", arguments, EXAMPLE)
+    if settings is None:
+        return 0
+    if settings.runs:
+        put(settings)
+    found = champion.read(settings.file)
+    game = found.settings.load_game()
+    players = settings.players if settings.players is not None else ["random", *game.policies]
+    try:
+        duels = measure(game, settings.file, players, settings.deals, settings.seed)
+    except KeyboardInterrupt:
+        print(f"stopped: {settings.file} is there; the same command without run= measures it", file=sys.stderr)
+        raise
+    results.write(settings.file.parent, results.of_duels(duels, game.unit))
+    command = f"python -m evaluate.champion to={settings.to} deals={settings.deals} seed={settings.seed}"
+    if settings.players is not None:  # else whoever repeats it meets others than the table has
+        command += f" 'players=[{','.join(settings.players)}]'"
+    (settings.file.parent / "CARD.md").write_text(card(found, settings.file, game, duels, command))
+    result_console().print(results_table(str(settings.file), game.unit, duels, meaning_of_won(game)))
+    return 0
+
+
+def measure(game: Game, file: Path, players: Sequence[str], deals: int, seed: int) -> dict[str, Duel]:
+    """The champion in a file against each player on duplicate deals. Raises what loading it and them does."""
+    own, _ = load_champion(game, file, _CPU, "to")
+    others = {name: load_player(game, name, _CPU) for name in players}
+    seeds = stream(seed, _STREAM, 0, deals)
+    duels = {}
+    with Progress("measuring", len(others), "players") as progress:
+        for name, other in others.items():
+            duels[name] = duel(game, own, other, seeds)
+            progress.advance()
+    return duels
+
+
+def put(settings: ChampionSettings) -> None:
+    """Write the networks of the runs into the file, with what is known of how they came about.
+
+    Raises SettingsError for runs of several games or shapes, CheckpointError for one that holds no network.
+    """
+    kept: list[tuple[TrainSettings, champion.Weights]] = []
+    decisions: list[int] = []
+    seconds = 0.0
+    for run in settings.runs:
+        path, state = checkpoint.load_named(Path(run))
+        game = game_of(path, state)
+        _, trained = load_network(game, path, state, _CPU, "run")
+        kept.append((trained, state["acting"]))
+        decisions.append(decisions_of(state))
+        seconds += seconds_of(path)
+    first = kept[0][0]
+    for run, (trained, _) in zip(settings.runs, kept, strict=True):
+        if (differing := changes(champion.shaping(first), champion.shaping(trained))) and len(kept) > 1:
+            raise SettingsError(
+                "run", f"{run} has another {next(iter(differing))} than {settings.runs[0]}", "name runs that share it"
+            )
+    about = {
+        "command": settings.command or command_of(first),
+        "commit": settings.commit or commit(),
+        "decisions": decisions,
+        "hours": settings.hours if settings.hours is not None else hours_of(seconds),
+        "limits": settings.limits,
+        "reward": first.reward_name(first.load_game()),
+    }
+    champion.write(settings.file, first, [weights for _, weights in kept], about, settings.weights)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

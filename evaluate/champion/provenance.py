@@ -1,0 +1,76 @@
+"""What a checkpoint says of how its network came about: game, command, decisions, hours."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cards.game import Game
+from command.settings.checks import SettingsError
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.checkpoint import CheckpointError
+from train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
+from train.settings.algorithms import settings_of
+from train.settings.dqn import TrainSettings
+from train.settings.saved import changes
+
+_END, _QUOTE = "...\n", '"'  # of YAML after a scalar, of JSON around one
+
+
+def game_of(path: Path, state: Mapping[str, Any]) -> Game:
+    """The game of a checkpoint, under the options that it was trained with. Raises CheckpointError for one of none."""
+    from command.game import load_configured_game
+
+    try:
+        return load_configured_game(dict(state["settings"]["game"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(path, f"holds no network that can play ({error})") from None
+
+
+def decisions_of(state: Mapping[str, Any]) -> int:
+    """After how many decisions a checkpoint was written: the best network says so itself, others by their counters."""
+    return int(state["env_steps"] if "env_steps" in state else state.get("counters", {}).get("env_steps", 0))
+
+
+def seconds_of(path: Path) -> float:
+    """Of training in the run of a checkpoint file; 0 for a file without its run."""
+    try:
+        found = checkpoint.load_newest(path.parent, to_go_on=False)
+    except CheckpointError:
+        return 0.0
+    return float(found.state["counters"]["seconds"]) if found is not None else 0.0
+
+
+def hours_of(seconds: float) -> float | None:
+    """As a card has them; None where they are not known."""
+    return round(seconds / 3600, 2) or None
+
+
+def command_of(settings: TrainSettings) -> str | None:
+    """A command that trains with these settings: what differs from the game's defaults; None for a game elsewhere."""
+    try:
+        plain = settings_of([f"game={settings.game_name}"])
+    except SettingsError:
+        return None
+    if isinstance(plain, TrainSettings):  # who plays has all bits that it sees by number, which nobody need say
+        plain.network.inputs = plain.network.inputs or settings.load_game().bits
+    left_out = {*CHANGEABLE, "name"} - {*BUDGET_KEYS}
+    given = [
+        _override(key, new)
+        for key, (_, new) in changes(asdict(plain), asdict(settings)).items()
+        if key not in left_out and not key.startswith(CHANGEABLE_GROUPS)
+    ]
+    return " ".join(["python -m train", f"game={settings.game_name}", *given])
+
+
+def _override(key: str, value: object) -> str:
+    as_yaml = partial(yaml.safe_dump, default_flow_style=True, width=1000, allow_unicode=True)
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(as_yaml(value))
+    return shlex.quote(f"{key}={text.removesuffix(_END).strip().strip(_QUOTE)}")

@@ -1,0 +1,1 @@
+"""Players by name, among them search with a network."""

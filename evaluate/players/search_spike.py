@@ -1,0 +1,102 @@
+"""`search(RUN)` of Corellian Spike: every action tried on cards and dice that the seat cannot see, a network plays on.
+
+As `monte_carlo` of `spike.search`, whose draws it shares, with a network at all seats in place of `cautious`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.base.bounds import bounded, check_bounds
+from cards.compiled.jit import njit
+from cards.game import Game, States
+from cards.play import Actions, Decisions
+from cards.player_specs import MOST_SAMPLES
+from spike.search import draw_unseen
+from spike.state import OVER
+from train.dqn.players.load import FrozenNetwork
+
+_AT_A_TIME = 1 << 15  # play-outs side by side
+
+
+@dataclass(frozen=True)
+class SpikeSearchOptions:
+    """How often the cards and dice are drawn for a decision."""
+
+    samples: int = bounded(512, 1, MOST_SAMPLES)
+
+    def __post_init__(self) -> None:
+        check_bounds("", self)
+
+
+class SpikeSearch:
+    """Plays the action after which its seat has most credits at the end of the hand, in the mean over all samples.
+
+    All actions are tried on the same samples. What others did is no sign of their cards here, but to the network that
+    plays on for them. The choice follows from what the seat knows and the generator of the game alone.
+    """
+
+    def __init__(self, game: Game, network: FrozenNetwork, options: SpikeSearchOptions) -> None:
+        self._game, self._network, self._samples = game, network, options.samples
+        self._generators = np.zeros(0, np.uint64)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `cards.play.Player`."""
+        self._generators = seeds.copy()
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `cards.play.Player`."""
+        values = np.nan_to_num(self.action_values(decisions), nan=-np.inf)
+        return values.argmax(axis=1).astype(np.uint8)
+
+    def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
+        """Mean credits won in this hand by each action, `[decisions, actions]`; NaN for those not legal."""
+        values = np.full((decisions.games.size, self._game.actions), np.nan)
+        at_a_time = max(1, _AT_A_TIME // (self._samples * self._game.actions))
+        for first in range(0, decisions.games.size, at_a_time):
+            some = np.arange(first, min(first + at_a_time, decisions.games.size))
+            values[some] = self._tried(decisions.of(some))
+        return values
+
+    def _tried(self, decisions: Decisions) -> NDArray[np.float64]:
+        game, samples = self._game, self._samples
+        worlds = np.empty((decisions.games.size, samples), game.dtype)
+        _draw(decisions.states, decisions.games, self._generators, worlds)
+        row, action = np.nonzero(_bits(decisions.legal, game.actions))
+        states = worlds[row].reshape(-1)  # a copy: every action on the same samples
+        seats, before = np.repeat(decisions.seats[row], samples), np.repeat(worlds["stakes"][row, 0], samples, axis=0)
+        self._play_out(states, np.repeat(action.astype(np.uint8), samples))
+        place = np.arange(states.size)
+        won = states["stakes"][place, seats].astype(float) - before[place, seats]
+        values = np.full((decisions.games.size, game.actions), np.nan)
+        values[row, action] = won.reshape(-1, samples).mean(axis=1)
+        return values
+
+    def _play_out(self, states: States, actions: Actions) -> None:
+        """Play `actions`, then what the network finds best for every seat, until the hand is over."""
+        hands, live = states["hands_played"].copy(), np.arange(states.size)
+        while live.size:
+            self._game.loops.apply(states, live, actions)
+            live = live[(states["hands_played"][live] == hands[live]) & (states["phase"][live] != OVER)]
+            legal = self._game.legal(states, live)
+            actions = np.zeros(live.size, np.uint8)
+            if live.size:
+                values = self._network.values(self._game.observe(states, live))
+                actions = np.where(_bits(legal, self._game.actions), values, -np.inf).argmax(axis=1).astype(np.uint8)
+
+
+def _bits(masks: NDArray[np.uint64], actions: int) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (masks[:, None] >> np.arange(actions, dtype=np.uint64)) & np.uint64(1) != 0
+    return found
+
+
+@njit(nogil=True)
+def _draw(states: Any, games: Any, generators: Any, worlds: Any) -> None:
+    for k in range(games.size):
+        for sample in range(worlds.shape[1]):
+            worlds[k, sample] = states[games[k]]
+            draw_unseen(worlds[k, sample], generators, games[k])

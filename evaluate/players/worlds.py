@@ -1,0 +1,83 @@
+"""What a network says of possible worlds: how likely their past is, and how they go on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.game import Game, States
+from train.dqn.players.load import FrozenNetwork
+from tressette.search.worlds import (
+    past_choices,
+    play_best,
+    play_card,
+    points_of,
+    replay_one,
+    rewind,
+    to_next_choice,
+    weigh_past_choices,
+)
+from tressette.solver.double_dummy import new_table
+
+Indices = NDArray[np.int64]
+_TABLE_BITS = 14  # 256 kB, which stays in a core's cache
+
+
+class Simulator:
+    """Asks one network about many worlds at a time; `rows` counts the rows of its forward passes."""
+
+    def __init__(self, game: Game, network: FrozenNetwork, batch: int, tricks: int = 0) -> None:
+        self._game = game
+        self._network = network
+        self._batch = batch  # worlds that are replayed or played out side by side
+        self._end = game.actions - game.seats * tricks  # cards played by the network; the last tricks are solved
+        self._table = new_table(_TABLE_BITS)
+        self.rows = 0
+
+    def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Values of packed observations, `[rows, actions]`."""
+        self.rows += len(words)
+        return self._network.values(words)
+
+    def log_likelihood(self, worlds: States, temperatures: NDArray[np.float64], slack: float) -> NDArray[np.float64]:
+        """How likely all other seats than the one to move were to play as they did, as a logarithm for each world.
+
+        Each is taken to choose by a softmax of the network's values of what it saw, divided by a temperature (the
+        partner's, the opponents'), and with probability `slack` uniformly among its legal cards. After Rebstock,
+        Solinas and Buro (2019), Policy based inference in trick-taking card games.
+        """
+        out = np.zeros(worlds.size)
+        for first in range(0, worlds.size, self._batch):
+            part = slice(first, first + self._batch)
+            self._weigh(worlds[part], temperatures, slack, out[part])
+        return out
+
+    def _weigh(self, worlds: States, temperatures: NDArray[np.float64], slack: float, out: NDArray[np.float64]) -> None:
+        past, seats = np.empty_like(worlds), worlds["turn"].copy()
+        rewind(worlds, past)
+        rows, words = np.empty(worlds.size, np.int64), np.empty((worlds.size, self._game.words), np.uint64)
+        live = np.flatnonzero(worlds["plays"] > 0)
+        while live.size:
+            count = past_choices(past, seats, live, rows, words)
+            if count:
+                values = self.values(words[:count])
+                weigh_past_choices(past, worlds, rows[:count], values, temperatures, slack, out)
+            live = live[: replay_one(past, worlds, live)]
+
+    def points(self, worlds: States, which: Indices, cards: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Points of the mover's team when it plays one of `cards` in `worlds[which]`, and all seats go on greedily."""
+        out = np.empty(which.size)
+        for first in range(0, which.size, self._batch):
+            part = slice(first, first + self._batch)
+            self._play_out(worlds, which[part], cards[part], out[part])
+        return out
+
+    def _play_out(self, worlds: States, which: Indices, cards: NDArray[np.uint8], out: NDArray[np.float64]) -> None:
+        states = np.empty(which.size, worlds.dtype)
+        play_card(worlds, which, cards, states)
+        masks, words = np.empty(which.size, np.uint64), np.empty((which.size, self._game.words), np.uint64)
+        live = np.arange(which.size)
+        while count := to_next_choice(states, live, self._end, masks, words):
+            live = live[:count]
+            play_best(states, live, masks[:count], self.values(words[:count]))
+        points_of(states, worlds["turn"][which], self._table, out)

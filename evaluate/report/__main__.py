@@ -1,0 +1,130 @@
+"""`python -m evaluate.report RUN`: a page on a run that opens anywhere: curves, results, how it plays, and why so fast.
+
+`report.html` needs no other file, opens offline and prints; `report.md` beside it says the same. With `study=spike` the
+page is on that study and our runs of it. Example: `python -m evaluate.report runs/tressette/default`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cards.base.bounds import bounded
+from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
+from command.settings.line import run_command, settings_of
+from evaluate import studies
+from evaluate.report.line import runs_of, telling, with_runs
+
+if TYPE_CHECKING:
+    from evaluate.report.runs import Run
+
+_GAMES, _GAMES_OF_STUDY = 1024, 2000
+_MOST_TRICKS = 7
+EXAMPLE = "python -m evaluate.report runs/tressette/default"
+
+
+@dataclass
+class ReportSettings:
+    """The settings of `python -m evaluate.report`; conf/report.yaml explains them."""
+
+    run: Any = None
+    study: str | None = None
+    seeds: bool = True
+    folder: str | None = None
+    games: int | None = bounded(None, 2, MAX_DEALS)
+    seed: int = bounded(11, 0, MAX_SEED)
+    tricks: int = bounded(6, 1, _MOST_TRICKS)
+    measure: bool = True
+    runs: str = "runs"
+
+    def __post_init__(self) -> None:
+        check_numbers("", self)
+        if (self.run is None) == (self.study is None):
+            known = ", ".join(f"study={name}" for name in known_studies())
+            raise SettingsError("run", f"the folder of a run, as in runs/tressette/default, or instead of one {known}")
+        if self.study is not None and self.study not in known_studies():
+            raise SettingsError("study", f"one of {', '.join(known_studies())}, not {self.study!r}")
+        if self.run is not None and not runs_of(self.run):
+            raise SettingsError("run", "the folder of a run, not an empty list")
+
+    @property
+    def target(self) -> Path:
+        """The folder to write."""
+        if self.folder is not None:
+            return Path(self.folder)
+        return Path(self.runs) / self.study / "report" if self.study else Path(runs_of(self.run)[0]) / "report"
+
+
+def known_studies() -> list[str]:
+    """The modules of `evaluate.report.studies`."""
+    return sorted(path.stem for path in Path(studies.__path__[0]).glob("[!_]*.py"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    settings = settings_of(ReportSettings, "report", with_runs(arguments), EXAMPLE, " RUN")
+    if settings is None:
+        return 0
+    written = _of_study(settings) if settings.study else _of_run(settings)
+    print(written)
+    return 0
+
+
+def _of_run(settings: ReportSettings) -> Path:
+    import torch  # for which --help and --cfg do not wait
+
+    from evaluate.report import page
+    from evaluate.report.of_run import Wanted, report_of
+
+    run, seeds = _runs(settings)
+    torch.set_num_threads(1)  # small forward passes: more threads would wait for each other
+    wanted = Wanted(settings.games or _GAMES, settings.tricks, settings.seed, settings.measure)
+    with telling("report") as say:
+        report = report_of(run, seeds, wanted, say)
+    return page.write(report, settings.target)
+
+
+def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
+    """The run, and those that differ from it in their seed alone. Raises SettingsError where others are named."""
+    from evaluate.report.runs import load_run, same_but_for_the_seed, seeds_beside
+
+    run, *others = (load_run(path) for path in runs_of(settings.run))
+    for number, other in enumerate(others):
+        if not same_but_for_the_seed(run, other):
+            raise SettingsError(
+                "run",
+                f"{other.folder} differs from {run.folder} in more than its seed",
+                f"python -m evaluate.compare {run.folder} {other.folder} shows both",
+            )
+        twin = next((each for each in (run, *others[:number]) if each.settings.seed == other.settings.seed), None)
+        if twin is not None:
+            seed = other.settings.seed
+            raise SettingsError("run", f"{other.folder} has the seed of {twin.folder}, {seed}", "leave one out")
+    return run, others or (seeds_beside(run) if settings.seeds else [])
+
+
+def _of_study(settings: ReportSettings) -> Path:
+    from cards.tabular.tables import PolicyFileError
+    from evaluate.report import page
+
+    study = importlib.import_module(f"evaluate.report.studies.{settings.study}")
+    settings.target.mkdir(parents=True, exist_ok=True)
+    try:
+        report = study.report(Path(settings.runs), settings.target, settings.games or _GAMES_OF_STUDY, settings.seed)
+    except PolicyFileError as error:
+        raise SettingsError("runs", error) from None
+    return page.write(report, settings.target)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""What the commands that report on runs share: runs without `run=` on the command line, and lines meanwhile."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from command.settings.as_hydra import with_values
+from command.settings.checks import SettingsError
+from command.terminal.console import plain_console
+
+
+def with_runs(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the runs among them as `run=`; a run has no `=`, or a `/` before it.
+
+    Raises SettingsError where runs stand in both ways.
+    """
+    arguments = with_values(arguments)
+    runs = [each for each in arguments if not each.startswith("-") and _is_run(each)]
+    others = [each for each in arguments if each not in runs]
+    if not runs:
+        return others
+    if any(each.startswith("run=") for each in others):
+        raise SettingsError("run", f"given as run= and by itself ({runs[0]})", "say it in one way")
+    return [f"run={_listed(runs)}", *others]
+
+
+def _is_run(argument: str) -> bool:
+    key, equals, _ = argument.partition("=")
+    return not equals or "/" in key
+
+
+def _listed(runs: Sequence[str]) -> str:
+    """As Hydra reads it: names with `=` or blanks in them need quotes."""
+    return f"[{','.join(json.dumps(run) for run in runs)}]"
+
+
+def runs_of(setting: object) -> list[str]:
+    """The runs that the setting `run` names. Raises SettingsError for what is no name."""
+    found: list[Any] = list(setting) if isinstance(setting, list) else [] if setting is None else [setting]
+    for each in found:
+        if not isinstance(each, str) or not each.strip():
+            raise SettingsError("run", f"the folder of a run, or a list of them, not {each!r}")
+    return found
+
+
+@contextmanager
+def telling(what: str) -> Iterator[Callable[[str], None]]:
+    """Somewhere to say what is being done: one line that changes on a terminal, a line each elsewhere."""
+    console = plain_console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: print(f"{what}: {text}", file=sys.stderr, flush=True)
+        return
+    with console.status(what) as status:
+        yield lambda text: status.update(f"{what}: {text}")

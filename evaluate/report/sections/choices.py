@@ -1,0 +1,85 @@
+"""What an agent may do and does, by the stages of the game."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from evaluate.report.content import Block, Figure, Table
+from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
+from evaluate.report.sections.observing import Watched
+from evaluate.report.sections.stages import stage_names, stages_of
+
+_FEW = 12  # actions that have a column each
+
+
+def by_action(watched: Watched) -> list[Block]:
+    """Shares of each action by stage as a table, and decisions without a choice; for a game of few actions."""
+    game = watched.agent.game
+    if game.actions > _FEW:
+        return []
+    stages, names = stages_of(watched), stage_names(watched)
+    counts = np.zeros((len(names), game.actions), np.int64)
+    np.add.at(counts, (stages, watched.action), 1)
+    may = np.zeros_like(counts)
+    np.add.at(may, stages, watched.legal.astype(np.int64))
+    rows = []
+    for number, name in enumerate(names):
+        total = counts[number].sum()
+        if total:
+            shares = [
+                "" if not may[number, action] else f"{counts[number, action] / may[number, action]:.1%}"
+                for action in range(game.actions)
+            ]
+            rows.append([name, f"{total:,}", f"{watched.choices[stages == number].mean():.2f}", *shares])
+    columns = ("stage", "decisions", "legal actions", *(game.action_text(action) for action in range(game.actions)))
+    caption = (
+        "Of the decisions in which an action was legal, the share in which it was taken; legal actions on average."
+    )
+    used = [k for k in range(len(columns)) if any(row[k] for row in rows)]
+    table = Table([columns[k] for k in used], [[row[k] for k in used] for row in rows], caption)
+    if len(rows) < 2:
+        return [table]
+    return [_figure(watched, counts), table]
+
+
+def _figure(watched: Watched, counts: NDArray[np.int64]) -> Figure:
+    game, names = watched.agent.game, stage_names(watched)
+    seen = [number for number in range(len(names)) if counts[number].sum()]
+    shares = counts[seen] / counts[seen].sum(axis=1, keepdims=True)
+    labels = [game.action_text(action) for action in range(game.actions)]
+    svg = stacked("choices", {"": ([names[number] for number in seen], shares)}, labels)
+    return Figure("choices", svg, "Shares of the actions taken in each stage of the game.", "Actions taken, by stage.")
+
+
+def stacked(name: str, panels: Mapping[str, tuple[Sequence[str], Numbers]], labels: Sequence[str]) -> str:
+    """Bars from 0 to 1 that are made of shares, `{title: (rows, shares [rows, labels])}`, as SVG."""
+    with style():
+        most = max(len(rows) for rows, _ in panels.values())
+        figure, axes = new_figure(0.9 + 0.24 * most, 1, len(panels))
+        for axis, (title, (rows, shares)) in zip(axes[0], panels.items(), strict=True):
+            left = np.zeros(len(rows))
+            for number in range(len(labels)):
+                axis.barh(range(len(rows)), shares[:, number], left=left, height=0.75, **_fill(number))
+                left += shares[:, number]
+            axis.set_yticks(range(len(rows)), rows)
+            axis.set_ylim(len(rows) - 0.45, -0.55)
+            axis.set_xlim(0, 1)
+            axis.set_title(title)
+            axis.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+            axis.grid(visible=False, axis="y")
+        seen = [
+            number for number in range(len(labels)) if any(shares[:, number].any() for _, shares in panels.values())
+        ]
+        patches = [Patch(**_fill(number)) for number in seen]
+        columns = 5 if max(len(labels[number]) for number in seen) < 22 else 3
+        figure.legend(patches, [labels[number] for number in seen], loc="outside lower left", ncols=columns)
+        return to_svg(figure, name)
+
+
+def _fill(number: int) -> dict[str, Any]:
+    return {"color": COLOURS[number % len(COLOURS)], "alpha": 1.0 if number < len(COLOURS) else 0.45}

@@ -1,0 +1,125 @@
+"""The last tricks of Tressette against the exact solver: how often a best card is played, and what others cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.matches.duplicate import Estimate, estimate
+from evaluate.report.content import Figure, Section, Table, Text
+from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
+from evaluate.report.sections.observing import Watched, rules_choose
+from evaluate.report.sections.solver import Solver
+from tressette.cards import CARDS
+from tressette.rules import SEATS
+
+_ANYBODY = "a card at random"
+
+
+@dataclass(frozen=True)
+class Endgame:
+    """Decisions of the last tricks in which the card matters, by who would decide.
+
+    `regret` are points lost, `right` is whether a best card is played; of a card at random the expected ones.
+    """
+
+    tricks_left: NDArray[np.int64]  # [decisions], the one that is being played counts
+    game: NDArray[np.int64]
+    regret: Mapping[str, Numbers]  # [decisions] each
+    right: Mapping[str, Numbers]
+    decisions: NDArray[np.int64]  # [tricks], all with a choice, by tricks left less 1
+    games: int
+
+    def per_hand(self, name: str) -> Estimate:
+        """Points lost in these tricks of a hand by all seats that the agent had, mean over hands."""
+        return estimate(np.bincount(self.game, self.regret[name], self.games).astype(np.float64))
+
+
+def solve_endgame(watched: Watched, tricks: int, seed: int, solver: Solver) -> Endgame:
+    """Solve every decision with a choice in the last `tricks`, all hands open; the exact value of each legal card."""
+    left = (CARDS - watched.states["plays"].astype(np.int64) + SEATS - 1) // SEATS
+    rows = np.flatnonzero((left <= tricks) & (watched.choices > 1))
+    values = solver.values(watched.states[rows])
+    legal = watched.legal[rows]
+    best = np.where(legal, values, -np.inf).max(axis=1)
+    matters = best > np.where(legal, values, np.inf).min(axis=1)
+    kept, number = rows[matters], np.arange(int(matters.sum()))
+    values, legal, best = values[matters], legal[matters], best[matters]
+    chosen = {"the agent": watched.action[kept], "greedy": rules_choose(watched, kept, "greedy", seed)}
+    regret = {name: best - values[number, cards] for name, cards in chosen.items()}
+    right = {name: (lost == 0).astype(np.float64) for name, lost in regret.items()}
+    count = legal.sum(axis=1)
+    regret[_ANYBODY] = best - np.where(legal, values, 0).sum(axis=1) / count
+    right[_ANYBODY] = (legal & (values == best[:, None])).sum(axis=1) / count
+    counts = np.bincount(left[rows] - 1, minlength=tricks)
+    return Endgame(left[kept], watched.game[kept], regret, right, counts, watched.games)
+
+
+def section(watched: Watched, tricks: int, seed: int, solver: Solver) -> Section | None:
+    """The section on the last tricks; None where no card of them mattered."""
+    found = solve_endgame(watched, tricks, seed, solver)
+    if not found.tricks_left.size:
+        return None
+    names = ("the agent", "greedy", _ANYBODY)
+    rows, drawn = [], {name: list[tuple[int, float]]() for name in names}
+    for left in range(tricks, 0, -1):
+        here = found.tricks_left == left
+        if not here.any():
+            continue
+        cells = [str(left), f"{found.decisions[left - 1]:,}", f"{here.sum():,}"]
+        cells += [f"{found.right[name][here].mean():.1%}" for name in names]
+        cells += [f"{found.regret[name][here].mean():.3f}" for name in names]
+        rows.append(cells)
+        for name in names:
+            drawn[name].append((left, float(found.regret[name][here].mean())))
+    cells = ["all", f"{found.decisions.sum():,}", f"{found.tricks_left.size:,}"]
+    cells += [f"{found.right[name].mean():.1%}" for name in names]
+    rows.append([*cells, *(f"{found.regret[name].mean():.3f}" for name in names)])
+    columns = ("tricks left", "with a choice", "that matter", *(f"best: {name}" for name in names))
+    loses = {name: found.per_hand(name) for name in names}
+    text = (
+        f"Every decision with a choice in the last {tricks} tricks of {watched.games:,} hands, held against the exact "
+        "result of each legal card with best play of all four seats and all hands open. A hand, the cards played there "
+        "lose "
+        + "; ".join(f"{value.mean:.2f} ± {value.half_width:.2f} points ({name})" for name, value in loses.items())
+        + ". Nobody who sees one hand alone can lose nothing: the measure compares players on the same positions."
+    )
+    return Section(
+        f"The last {tricks} tricks, solved",
+        [
+            Text(text),
+            Figure(
+                "endgame",
+                _draw(drawn),
+                "Points lost by tricks left: the agent, greedy, and a card at random.",
+                "Points lost by a decision that matters, the mean, by tricks left.",
+            ),
+            Table(
+                (*columns, *(f"lost: {name}" for name in names)),
+                rows,
+                "That matter: the legal cards do not all lead to the same points. Best: share in which a best card is "
+                "played. Lost: mean points by which the card is worse than a best one. `greedy` and the card at random "
+                "are asked in the positions that the agent came to.",
+                left=(),
+            ),
+        ],
+    )
+
+
+def _draw(drawn: Mapping[str, list[tuple[int, float]]]) -> str:
+    with style():
+        figure, axes = new_figure(2.5)
+        axis = axes[0, 0]
+        for name, colour in zip(drawn, (COLOURS[0], COLOURS[1], COLOURS[4]), strict=True):
+            left, lost = zip(*drawn[name], strict=True)
+            axis.plot(left, lost, marker="o", markersize=4, color=colour, label=name)
+        axis.invert_xaxis()
+        axis.set_ylim(bottom=0)
+        axis.set_xticks(sorted({left for line in drawn.values() for left, _ in line}))
+        axis.set_xlabel("tricks left")
+        axis.set_ylabel("points lost")
+        figure.legend(loc="outside lower left", ncols=len(drawn))
+        return to_svg(figure, "endgame")

@@ -1,0 +1,187 @@
+"""Games of an agent with every decision written down: what was legal, what it did, its values, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cards.compiled.splitmix import stream
+from cards.game import Game, States
+from cards.matches.duplicate import seatings
+from cards.play import Actions, Decisions, Player, named_player, play
+from evaluate.players.load import load_player
+from evaluate.report.drawing import Numbers
+from evaluate.report.runs import Run
+from train.dqn.players.load import load_learned, player_of
+from train.settings.dqn import TrainSettings
+
+_CPU = torch.device("cpu")
+_STREAM = "report"  # of the deals: none that a run has seen
+_OTHER = 1  # index of the player that is not the agent, where there is one
+
+
+class Valued(Protocol):
+    """A network, or several as one."""
+
+    def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Values `[rows, actions]` of packed observations."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Who plays: `network` is None for a table, whose values nobody can ask for by an observation."""
+
+    game: Game
+    player: Player
+    network: Valued | None
+    reward: str
+    gamma: float
+    opponent: Player | None = None  # whom it learned against, where that was one fixed player
+    opponent_name: str = ""
+
+
+def load_agent(run: Run) -> Agent:
+    """The best network of a run, or its table. Raises CheckpointError and SettingsError as `load_player` does."""
+    settings = run.settings
+    game = settings.load_game()
+    reward = settings.reward_name(game)
+    if not isinstance(settings, TrainSettings):
+        return Agent(game, load_player(game, str(run.folder), _CPU), None, reward, 1.0)
+    _, network, _ = load_learned(game, str(run.folder), _CPU, "run")
+    opponent = None if settings.opponent is None else player_of(game, settings.opponent, _CPU, "opponent")
+    return Agent(game, network, network, reward, settings.learner.gamma, opponent, settings.opponent or "")
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Decisions of the agent in the order in which they were taken, a row each.
+
+    `values` are NaN where there are none, and for illegal actions. `outcome` is what its seat earned by the run's
+    reward from there to the end of the game, discounted as the run does: what the value of the action estimates.
+    """
+
+    agent: Agent
+    games: int
+    game: NDArray[np.int64]  # [decisions], the number of the game
+    seat: NDArray[np.int64]
+    states: States  # as they were when the decision was taken
+    legal: NDArray[np.bool_]  # [decisions, actions]
+    action: NDArray[np.int64]
+    values: NDArray[np.float32]  # [decisions, actions]
+    outcome: Numbers
+    results: NDArray[np.float32]  # [games, seats], in the unit of the game
+
+    @property
+    def chosen(self) -> Numbers:
+        """The value of what it did, `[decisions]`."""
+        return np.take_along_axis(self.values, self.action[:, None], axis=1)[:, 0].astype(np.float64)
+
+    @property
+    def choices(self) -> NDArray[np.int64]:
+        """How many actions were legal, `[decisions]`."""
+        count: NDArray[np.int64] = self.legal.sum(axis=1)
+        return count
+
+
+class _ByValue:
+    """Plays the legal action of greatest value, as the network's own player does, and keeps the values it asked for."""
+
+    def __init__(self, agent: Agent) -> None:
+        assert agent.network is not None
+        self._network, self._actions = agent.network, agent.game.actions
+        self.values = np.empty((0, self._actions), np.float32)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `Player`."""
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `Player`."""
+        allowed = unpacked(decisions.legal, self._actions)
+        self.values = np.where(allowed, self._network.values(decisions.observation), np.nan).astype(np.float32)
+        return np.where(allowed, self.values, -np.inf).argmax(axis=1).astype(np.uint8)
+
+
+def unpacked(masks: NDArray[np.uint64], actions: int) -> NDArray[np.bool_]:
+    """Bit masks `[rows]` as `[rows, actions]`."""
+    return (masks[:, None] >> np.arange(actions, dtype=np.uint64)) & np.uint64(1) != 0
+
+
+def watch_games(agent: Agent, games: int, seed: int) -> Watched:
+    """Play so many games, the agent in all seats, or against the player that it learned against."""
+    game, by_value = agent.game, _ByValue(agent) if agent.network is not None else None
+    players: list[Player] = [by_value or agent.player]
+    seats = np.zeros((games, game.seats), np.uint8)
+    if agent.opponent is not None:
+        players.append(agent.opponent)
+        rows = seatings(game)
+        seats = rows[np.arange(games) % len(rows)]
+    kept = _Kept(game, seats, by_value)
+    states, totals = play(
+        game,
+        stream(seed, _STREAM, 0, games),
+        players,
+        seats,
+        reward=game.rewards[agent.reward],
+        watch=kept.watch,
+    )
+    return kept.watched(agent, games, totals, game.returns(states))
+
+
+class _Kept:
+    """What is written down in each round of decisions."""
+
+    def __init__(self, game: Game, seats: NDArray[np.uint8], by_value: _ByValue | None) -> None:
+        self._game, self._seats, self._by_value = game, seats, by_value
+        self._rounds: list[tuple[NDArray[np.int64], NDArray[np.int64], States, NDArray[np.uint64], Actions]] = []
+        self._values: list[NDArray[np.float32]] = []
+        self._earned: list[NDArray[np.float32]] = []
+
+    def watch(self, decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
+        """See `cards.play.play`."""
+        mine = self._seats[decisions.games, decisions.seats] != _OTHER
+        games, seats = decisions.games[mine], decisions.seats[mine].astype(np.int64)
+        if not games.size:
+            return
+        self._rounds.append((games, seats, decisions.states[games].copy(), decisions.legal[mine], actions[mine]))
+        self._earned.append(totals[games, seats].copy())
+        none = np.full((games.size, self._game.actions), np.nan, np.float32)
+        self._values.append(none if self._by_value is None else self._by_value.values)
+
+    def watched(self, agent: Agent, games: int, totals: NDArray[np.float32], results: NDArray[np.float32]) -> Watched:
+        """All of it, once the games are over."""
+        number, seat, states, masks, actions = (np.concatenate(column) for column in zip(*self._rounds, strict=True))
+        return Watched(
+            agent,
+            games,
+            number,
+            seat,
+            states,
+            unpacked(masks, self._game.actions),
+            actions.astype(np.int64),
+            np.concatenate(self._values),
+            self._outcomes(agent.gamma, totals),
+            results,
+        )
+
+    def _outcomes(self, gamma: float, totals: NDArray[np.float32]) -> Numbers:
+        """From the last round to the first: what a seat earns until its next decision, and what then follows."""
+        following = np.zeros(totals.shape)
+        earned_then = totals.astype(np.float64)
+        outcomes: list[Numbers] = []
+        for (games, seats, *_), earned in zip(reversed(self._rounds), reversed(self._earned), strict=True):
+            here = earned_then[games, seats] - earned + gamma * following[games, seats]
+            following[games, seats], earned_then[games, seats] = here, earned
+            outcomes.append(here)
+        return np.concatenate(outcomes[::-1])
+
+
+def rules_choose(watched: Watched, rows: NDArray[np.int64], name: str, seed: int) -> NDArray[np.int64]:
+    """What a player of the game by name would have done in these decisions, `[rows]`."""
+    player = named_player(watched.agent.game, name)
+    player.begin(stream(seed, _STREAM, 1, rows.size))
+    decisions = Decisions(watched.agent.game, watched.states[rows], np.arange(rows.size))
+    return player.act(decisions).astype(np.int64)

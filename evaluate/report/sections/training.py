@@ -1,0 +1,247 @@
+"""How a run was trained: its settings, program and machine, its speed and what limited it, and its curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cards.matches.duplicate import decimals, share_text
+from command.settings.checks import SettingsError
+from evaluate.markdown import code
+from evaluate.report.content import Block, Figure, Section, Table, Text
+from evaluate.report.drawing import Line, Panel, draw_panels
+from evaluate.report.runs import SPEED, STEPS, UPDATE_SPEED, Run, as_text, defaults_of, differences, shapes_learning
+from evaluate.report.seeds import BAND, Axis, band, by_decisions, by_minutes
+from train.doctor import measure as stages
+from train.run.launches import this_hardware
+from train.run.metrics.metrics import evaluation_scalar
+from train.settings.dqn import TrainSettings
+
+_MEASURE_SECONDS = 0.25  # for each stage
+_GIB = 1 << 30
+# Of runs without evaluations, and beside them: (name, title, form).
+_LEARNING = (
+    ("train/loss", "loss", "log"),
+    ("train/td_error", "TD error", "plain"),
+    ("error/greatest", "greatest error", "log"),
+    ("error/mean", "mean error", "log"),
+    ("policy/optimal_share", "states with the optimal action", "percent"),
+    ("policy/loss", "loss of reward per game", "plain"),
+    ("table/unvisited", "states never visited", "plain"),
+    ("table/changed", "states whose action changed", "plain"),
+)
+
+
+def facts(run: Run, seeds: int) -> dict[str, str]:
+    """The few facts that a reader looks for first."""
+    found = {"game": run.settings.game_name, "algorithm": run.settings.algo}
+    found["seeds"] = str(run.settings.seed) if seeds == 1 else f"{seeds}, of which {run.settings.seed}"
+    steps = run.counters.get(STEPS) or max((max(curve[0]) for curve in run.curves.values()), default=0)
+    found["decisions"] = f"{int(steps):,}"
+    if seconds := _seconds(run):
+        found["training time"] = in_words(seconds)
+        found["decisions a second"] = f"{steps / seconds:,.0f}"
+    if not run.results:
+        found["state"] = "not finished"
+    return found
+
+
+def _seconds(run: Run) -> float:
+    return float(run.counters.get("seconds", 0.0))
+
+
+def in_words(seconds: float) -> str:
+    """`76 min`, `2.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def settings_section(run: Run) -> Section:
+    """What differs from the defaults: what shapes learning first, then how long, where and how often."""
+    plain = defaults_of(run.settings)
+    if plain is None:
+        return Section(
+            "Settings", [Text("The defaults of this game are not found here; `config.yaml` has all settings.")]
+        )
+    found = differences(plain, run.settings)
+    ordered = sorted(found, key=lambda key: not shapes_learning(key))
+    rows = [(f"`{key}`", as_text(found[key][1]), as_text(found[key][0]), _kind(key)) for key in ordered]
+    text = (
+        f"`python -m train game={run.settings.game_name}` has the defaults; `config.yaml` of the run has all settings."
+    )
+    if not rows:
+        return Section("Settings", [Text(f"No setting differs from the defaults. {text}")])
+    return Section("Settings", [Text(text), Table(("setting", "here", "default", ""), rows, left=(0, 1, 2, 3))])
+
+
+def _kind(key: str) -> str:
+    return "" if shapes_learning(key) else "length or machine"
+
+
+def origin_section(run: Run) -> Section:
+    """With which program, on what machine."""
+    if not run.starts:
+        text = "The run was made by a version that did not write down its commit and hardware."
+        if said := _first_line_of_log(run):
+            text += f" Its log says: {code(said)}."
+        return Section("Program and machine", [Text(text)])
+    rows = [(*_of_start(start), str(start.get("learner", ""))) for start in _distinct(run.starts)]
+    columns = ("started", "busso", "commit", "CPU", "CPUs", "memory", "GPUs", "what learns")
+    caption = f"Starts: {len(run.starts)}; of several on the same machine with the same program the first."
+    return Section("Program and machine", [Table(columns, rows, caption, left=tuple(range(len(columns))))])
+
+
+def _distinct(starts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    seen: dict[str, dict[str, Any]] = {}
+    for start in starts:
+        seen.setdefault(str([start.get(key) for key in ("version", "commit", "changed", "machine", "learner")]), start)
+    return list(seen.values())
+
+
+def _of_start(start: dict[str, Any]) -> tuple[str, ...]:
+    machine = start.get("machine") or {}
+    commit = str(start.get("commit") or "")[:10] or "no clone"
+    gpus = ", ".join(machine.get("gpus") or []) or "none"
+    memory = f"{machine.get('memory', 0) / _GIB:.0f} GiB"
+    when = str(start.get("time", ""))[:16].replace("T", " ")
+    changed = " and changes" if start.get("changed") and start.get("commit") else ""
+    version = f"{start.get('version', '')}, torch {start.get('torch', '')}"
+    return when, version, commit + changed, str(machine.get("cpu", "")), str(machine.get("cpus", "")), memory, gpus
+
+
+def _first_line_of_log(run: Run) -> str:
+    try:
+        with (run.folder / "train.log").open(errors="replace") as file:
+            return file.readline().strip().replace("`", "'")
+    except OSError:
+        return ""
+
+
+def throughput_section(run: Run, measure: bool) -> Section | None:
+    """How fast it went, and what limits it; None for a run without curves."""
+    speed = run.curve(SPEED)
+    if speed is None:
+        return None
+    rows = [_speed_row("decisions a second", speed[1])]
+    if (updates := run.curve(UPDATE_SPEED)) is not None and updates[1].any():
+        rows.append(_speed_row("updates a second", updates[1]))
+    blocks: list[Block] = [
+        Table(("", "median", "slowest tenth below", "fastest tenth above"), rows, "Over the rows of `metrics.csv`.")
+    ]
+    line = band([run], SPEED, by_minutes)
+    if line is not None and len(line.x) > 2:
+        panel = Panel("", {"": line}, "decisions a second")
+        svg = draw_panels("speed", [panel], "minutes of training", columns=1)
+        blocks.append(Figure("speed", svg, "Decisions a second over the time of training."))
+    if measure and isinstance(run.settings, TrainSettings):
+        blocks += _limits(run, run.settings)
+    return Section("Throughput", blocks)
+
+
+def _speed_row(name: str, values: Any) -> list[str]:
+    low, middle, high = np.quantile(values, (0.1, 0.5, 0.9))
+    return [name, *(f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in (middle, low, high))]
+
+
+def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
+    """What each stage of the run can do on this machine, measured now, and which one limits it."""
+    try:
+        measured = stages.measure(settings, _MEASURE_SECONDS)
+    except (SettingsError, RuntimeError, MemoryError) as error:
+        yield Text(f"What limits it could not be measured here: {code(error)}")
+        return
+    found, each = measured.predict(), measured.stages()
+    here = this_hardware()
+    where = f"`{here['cpu']}`, {here['cpus']} CPUs" + "".join(f", {gpu}" for gpu in here["gpus"])
+    same = bool(run.starts) and run.starts[-1].get("machine") == here
+    other = "" if same else ", which may be another than the one of the run"
+    line = stages.limited_by(found, each, measured)
+    yield Text(f"{line[0].upper()}{line[1:]}. So the stages say that were measured for this report on {where}{other}.")
+    rows = [
+        (
+            stage.name,
+            "-" if stage.capacity == float("inf") else f"{stage.capacity:,.0f}",
+            f"{found.busy[stage.name]:.0%}",
+        )
+        for stage in each
+    ]
+    caption = "What each stage could do by itself; `python -m train doctor` measures the same for longer."
+    yield Table(("stage", "decisions a second", "busy"), rows, caption)
+
+
+def curves_section(runs: Sequence[Run]) -> Section | None:
+    """Evaluations and learning curves over decisions and over time; runs differ in their seed alone."""
+    games = [
+        Panel("games won", _evaluations(runs, "win_rate", axis), "", "percent") for axis in (by_decisions, by_minutes)
+    ]
+    blocks: list[Block] = []
+    if games[0].lines:
+        figures = (("won-by-decisions", games[0], "decisions"), ("won-by-time", games[1], "minutes of training"))
+        for name, panel, label in figures:
+            if any(len(line.x) > 1 for line in panel.lines.values()):
+                svg = draw_panels(name, [panel], label, columns=1)
+                says = f"Games won in evaluation over {label}."
+                blocks.append(Figure(name, svg, says, says + (f" {BAND}" if len(runs) > 1 else "")))
+    learning = list(_learning(runs))
+    if learning:
+        svg = draw_panels("learning", learning, "decisions")
+        blocks.append(Figure("learning", svg, "Learning curves over decisions.", "Learning, over decisions."))
+    return Section("Curves", blocks) if blocks else None
+
+
+def _evaluations(runs: Sequence[Run], what: str, axis: Axis) -> dict[str, Line]:
+    found = {}
+    for opponent in runs[0].opponents:
+        line = band(runs, evaluation_scalar(what, opponent), axis)
+        if line is not None:
+            found[f"against {opponent}"] = line
+    return found
+
+
+def _learning(runs: Sequence[Run]) -> Iterator[Panel]:
+    for name, title, form in _LEARNING:
+        line = band(runs, name)
+        if line is not None:
+            yield Panel(title, {"": line}, "", form)
+
+
+def results_section(runs: Sequence[Run]) -> Section | None:
+    """What the finished runs did against each opponent, a row each; None where none has results of games."""
+    unit = runs[0].settings.load_game().unit
+    runs = [run for run in runs if run.against("win_rate")]
+    opponents = list(dict.fromkeys(name for run in runs for name in run.against("win_rate")))
+    if not opponents:
+        return None
+    won = [(_named(run, runs), *(_share(run, opponent) for opponent in opponents)) for run in runs]
+    more = [(_named(run, runs), *(_margin(run, unit, opponent) for opponent in opponents)) for run in runs]
+    heads = [f"`{opponent}`" for opponent in opponents]
+    deals = sorted({int(run.results[name]["deals"]) for run in runs for name in opponents if name in run.results})
+    played = f"{deals[0]:,}" if len(deals) == 1 else f"{deals[0]:,} to {deals[-1]:,}"
+    caption = f"on {played} duplicate deals against each, with 95% intervals over deals."
+    return Section(
+        "Results",
+        [
+            Table(("games won", *heads), won, f"Share of games won {caption}"),
+            Table((f"{unit} more", *heads), more, f"What a side wins more than the other in a game, {caption}"),
+        ],
+    )
+
+
+def _named(run: Run, runs: Sequence[Run]) -> str:
+    return f"`{run.name}`" + (f" (seed {run.settings.seed})" if len(runs) > 1 else "")
+
+
+def _share(run: Run, opponent: str) -> str:
+    found = run.against("win_rate").get(opponent)
+    return "" if found is None else share_text(found.mean, found.low, found.high)
+
+
+def _margin(run: Run, unit: str, opponent: str) -> str:
+    found = run.against(unit).get(opponent)
+    if found is None:
+        return ""
+    places = decimals(found.half_width)
+    return f"{found.mean:+.{places}f} ± {found.half_width:.{places}f}"

@@ -1,1 +1,0 @@
-"""Search with a network at the table: `search(RUN)` in tournaments."""

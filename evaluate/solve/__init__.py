@@ -1,0 +1,1 @@
+"""Exact solutions of small games, and players compared with them."""

@@ -1,0 +1,138 @@
+"""`python -m evaluate.solve game=sette_mezzo player=2 opponent=6 limit=5`: exact optimal play of a small game."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cards.tabular.mdp import HandEndedError, Model
+from command.game import with_game_options
+from command.settings.checks import SettingsError
+from command.settings.compose import as_yaml, compose
+from command.settings.line import parse, run_command
+from command.terminal.progress import Progress
+from evaluate.solve.solution import Solved, advice, game_text, hands_text, solve, write_states
+
+EXAMPLE = "python -m evaluate.solve game=blackjack decks=1 player=[9,7] opponent=10"
+_DEFAULT_GAME = "sette_mezzo"
+
+
+@dataclass
+class SolveSettings:
+    """The settings of `python -m evaluate.solve`; conf/solve.yaml explains them."""
+
+    game: dict[str, Any]
+    player: Any = None
+    opponent: Any = None
+    interactive: bool = False
+    table: str | None = None
+    folder: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.player is None) != (self.opponent is None):
+            missing = "opponent" if self.opponent is None else "player"
+            raise SettingsError(missing, "missing", "give both player and opponent, or neither")
+
+    @property
+    def player_cards(self) -> list[str]:
+        """The player's cards; a single one may be given without a list."""
+        return [str(card) for card in self.player] if isinstance(self.player, list) else [str(self.player)]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    return run_command(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = parse("python -m evaluate.solve", "solve", arguments, EXAMPLE)
+    settings = compose(SolveSettings, "solve", with_game_options(options.overrides, _DEFAULT_GAME, SolveSettings))
+    if options.print_config:
+        print(as_yaml(settings), end="")
+    else:
+        run(settings)
+    return 0
+
+
+def run(settings: SolveSettings) -> None:
+    """Answer what the settings ask: talk, compare a table, list the hands of a start, or solve the whole game."""
+    with Progress("solving", None, "rounds") as progress:
+        solved = solve(settings.game, progress.update)
+    if settings.interactive:
+        converse(solved, settings)
+    elif settings.table is not None:
+        from evaluate.solve.compare import compare  # with PyTorch, which reads what was learned
+
+        compare(solved, Path(settings.table), settings.folder)
+    elif settings.player is not None:
+        state = _located(solved.model, settings.player_cards, str(settings.opponent))
+        print("\n".join(hands_text(solved, state)))
+    else:
+        print("\n".join(game_text(solved)))
+        from evaluate.solve.plots import draw, make_folder
+
+        folder = make_folder(settings.folder or f"runs/{solved.game.name}/exact")
+        write_states(solved, folder / "states.csv")
+        for layout in solved.model.layouts:
+            draw(solved, layout, solved.solution.values, solved.solution.policy, folder, "optimal")
+        print(f"written to {folder}", file=sys.stderr)
+
+
+def _located(model: Model, player: Sequence[str], opponent: str) -> int:
+    try:
+        return model.locate(player, opponent)
+    except (HandEndedError, ValueError) as error:
+        raise SettingsError("player, opponent", error) from None
+
+
+def converse(solved: Solved, settings: SolveSettings) -> None:
+    """Ask for the cards, and say what to do after each, until the hand ends or the input does."""
+    try:
+        _converse(solved, settings)
+    except EOFError:
+        print()
+
+
+def _converse(solved: Solved, settings: SolveSettings) -> None:
+    model = solved.model
+    if settings.player is not None:
+        player, opponent = settings.player_cards, str(settings.opponent)
+        _located(model, player, opponent)
+    else:
+        which = ["your card"] if model.first_cards == 1 else [f"your card {k + 1}" for k in range(model.first_cards)]
+        player = [_ask_card(model, text) for text in which]
+        opponent = _ask_card(model, "the opponent's card")
+    while True:
+        try:
+            state = model.locate(player, opponent)
+        except HandEndedError as end:
+            print(end)
+            return
+        except ValueError as error:
+            print(f"{error}; again, please")
+            player[-1] = _ask_card(model, "the card drawn")
+            continue
+        print(advice(solved, state))
+        if solved.ends(state):
+            return
+        player.append(_ask_card(model, "the card drawn"))
+
+
+def _ask_card(model: Model, which: str) -> str:
+    while True:
+        text = input(f"{which}: ").strip()
+        try:
+            model.parse_card(text)
+        except ValueError as error:
+            print(f"{error}; again, please")
+        else:
+            return text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,208 @@
+"""What a table or a network has learned of a small game beside the exact values: errors in numbers and pictures."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cards.tabular.mdp import END, Mdp, legal
+from command.settings.checks import SettingsError
+from evaluate.solve.plots import draw, learning_curves, make_folder
+from evaluate.solve.solution import Solved, title
+from train.dqn.players.load import holds_table, load_network
+from train.run.checkpoint import checkpoint
+from train.run.metrics.metrics import evaluation_scalar
+from train.settings.run import RunSettings
+from train.tabular.errors import Errors, Exact, learned_policy
+from train.tabular.trainer import Table, error_lines, exact_for, table_of
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What was learned beside what is exact, by the states of the model; policies are None where one was given."""
+
+    title: str
+    lines: list[str]  # errors, as a person reads them
+    values: Numbers
+    exact_values: Numbers
+    policy: NDArray[np.int64] | None
+    exact_policy: NDArray[np.int64] | None
+    columns: tuple[str, ...]  # of metrics.csv, that show how it was learned
+
+
+def compare(solved: Solved, source: Path, folder: str | None) -> None:
+    """Say how far what was learned is from the exact values, and draw both and the learning curves.
+
+    `source` is a run folder or checkpoint of tabular learning or of a network. Raises as `beside_exact` does.
+    """
+    found = beside_exact(solved, source)
+    print("\n".join((found.title, *found.lines)))
+    target = make_folder(folder or (source if source.is_dir() else source.parent) / "pictures")
+    for layout in solved.model.layouts:
+        draw(solved, layout, found.values, found.policy, target, "learned")
+        draw(solved, layout, found.exact_values, found.exact_policy, target, "exact")
+        draw(solved, layout, np.abs(found.values - found.exact_values), None, target, "error")
+    _draw_curves(source, found.columns, found.title.partition(", ")[0], target)
+    print(f"written to {target}", file=sys.stderr)
+
+
+def beside_exact(solved: Solved, source: Path) -> Beside:
+    """Hold a run folder or checkpoint of tabular learning, or of a network, against the exact values.
+
+    Raises SettingsError for one of another game, CheckpointError for a file that holds neither.
+    """
+    path, state = checkpoint.load_named(source)
+    if holds_table(state):
+        return _table_beside(solved, source, table_of(path, state))
+    return _network_beside(solved, source, path, state)
+
+
+def _check_same(solved: Solved, learned: RunSettings, source: Path) -> None:
+    same = learned.game_name == solved.game.name and learned.load_game().options == solved.game.options
+    if not same or learned.reward_name(solved.game) != solved.reward:
+        raise SettingsError("table", f"{source} was learned with {learned.game}", "give the same game and options")
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def _table_beside(solved: Solved, source: Path, table: Table) -> Beside:
+    learned = table.settings
+    _check_same(solved, learned, source)
+    exact = exact_for(learned, solved.model)
+    values, policy = table.values[:, 0], None
+    if learned.policy is None:
+        policy = exact.learned_policy(table.values)
+        values = np.take_along_axis(table.values, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
+    errors = exact.errors(table.values, table.visits, learned.min_visits)
+    return Beside(
+        f"{source}: {learned.algo} of {learned.policy or 'the optimal policy'}, {title(solved)}",
+        [*error_lines(errors, learned.min_visits), _expected(exact)],
+        values,
+        exact.values,
+        policy,
+        None if policy is None else exact.policy,
+        ("error/greatest", "error/mean", "policy/optimal_share", "policy/loss"),
+    )
+
+
+def _expected(exact: Exact) -> str:
+    return f"exact expected result over all deals: {exact.reward:+.6f}"
+
+
+# ---------------------------------------------------------------------- networks
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a network makes of the decisions of a game, by observations as `cards.tabular.mdp.Observed` numbers them."""
+
+    values: Numbers  # [observed states, actions]
+    policy: NDArray[np.int64]  # [observed states]
+    errors: Errors  # of the values at `gamma`; share and loss of the policy at the discount of the game
+    decisions: float  # share of the decisions in its own games in which it takes an optimal action
+    mean_in_games: float  # error of the values over these decisions
+    met: int  # observed states that can come up
+
+
+def measure(solved: Solved, values: Numbers, gamma: float) -> Learned:
+    """Hold the action values of a network, which discounts by `gamma`, against the exact ones.
+
+    What its greedy policy loses is at the discount of the game, as with tables; its values are compared with the exact
+    ones at `gamma`, which is what they should be.
+    """
+    mdp = solved.model.observed().mdp
+    exact = Exact(replace(solved.model, mdp=mdp))
+    met = exact.met[:, None].astype(np.int64)
+    of_policy = exact.errors(values, met, 1)
+    right = Exact(replace(solved.model, mdp=mdp._replace(discount=gamma)))
+    of_values = right.errors(values, met, 1)
+    errors = Errors(of_values.states, of_values.greatest, of_values.mean, of_policy.optimal_share, of_policy.loss)
+    policy = learned_policy(mdp, values)
+    often = visits(mdp, np.eye(values.shape[1])[np.maximum(policy, 0)])
+    often /= often.sum()
+    distance = np.abs(np.where(legal(mdp), values, -np.inf).max(axis=1)[exact.met] - right.values[exact.met])
+    share, mean = float(often[exact.optimal(policy)].sum()), float(often[exact.met] @ distance)
+    return Learned(values, policy, errors, share, mean, int(exact.met.sum()))
+
+
+def visits(mdp: Mdp, chances: Numbers) -> Numbers:
+    """How often each state comes up in a game, `[states]`, when actions are taken with `chances[states, actions]`."""
+    here: Numbers = mdp.start
+    total = here
+    flow = mdp.probability * chances[:, :, None]
+    inner = (mdp.successor != END) & (flow > 0)
+    successor = mdp.successor[inner]
+    while here.any():
+        moved = (flow * here[:, None, None])[inner]
+        here = np.bincount(successor, moved, mdp.start.size).astype(np.float64)
+        total = total + here
+    return total
+
+
+def _network_beside(solved: Solved, source: Path, path: Path, state: dict[str, Any]) -> Beside:
+    player, settings = load_network(solved.game, path, state, torch.device("cpu"), key="table")
+    _check_same(solved, settings, source)
+    observed, gamma = solved.model.observed(), settings.learner.gamma
+    learned = measure(solved, player.values(solved.game.observe(observed.records)).astype(np.float64), gamma)
+    decisions = state.get("env_steps", state.get("counters", {}).get("env_steps", 0))  # of `best`, of any other
+    exact = Exact(solved.model)
+    shown, policy = _by_state(solved, learned)
+    return Beside(
+        f"{source}: network of {settings.algo} after {decisions:,} decisions, {title(solved)}",
+        [*_network_lines(learned, solved.model.mdp.discount, gamma), _expected(exact)],
+        shown,
+        Exact(replace(solved.model, mdp=solved.model.mdp._replace(discount=gamma))).values,
+        policy,
+        exact.policy,
+        ("train/loss", *(evaluation_scalar("points", name) for name in settings.evaluation.opponents)),
+    )
+
+
+def _network_lines(learned: Learned, discount: float, gamma: float) -> list[str]:
+    errors = learned.errors
+    which = "" if gamma == discount else f", at learner.gamma {gamma:g} instead of the game's discount {discount:g}"
+    return [
+        f"observations in which there is something to decide: {learned.met:,}",
+        f"with the optimal action: {errors.optimal_share:.2%}; of the decisions in its games: {learned.decisions:.2%}",
+        f"loss of expected reward per game: {errors.loss:.6f}",
+        f"errors of its values against the exact ones{which}",
+        f"greatest error: {errors.greatest:.5f}",
+        f"mean error: {errors.mean:.5f}; over the decisions in its games: {learned.mean_in_games:.5f}",
+    ]
+
+
+def _by_state(solved: Solved, learned: Learned) -> tuple[Numbers, NDArray[np.int64]]:
+    """Values and actions by the states of the model: means and majorities over the observations of each.
+
+    An observation weighs as often as it comes up in games of random actions, so that all that can come up count.
+    """
+    observed, states = solved.model.observed(), solved.model.states
+    allowed = legal(observed.mdp)
+    weight = visits(observed.mdp, allowed / np.maximum(allowed.sum(axis=1, keepdims=True), 1))
+    chosen = np.maximum(learned.policy, 0)
+    best = np.take_along_axis(learned.values, chosen[:, None], axis=1)[:, 0]
+    total = np.bincount(observed.state, weight, states)
+    values = np.bincount(observed.state, weight * best, states) / np.where(total > 0, total, 1)
+    votes = [np.bincount(observed.state, weight * (chosen == action), states) for action in range(solved.game.actions)]
+    return values, np.argmax(votes, axis=0)
+
+
+# ---------------------------------------------------------------------- pictures
+
+
+def _draw_curves(source: Path, columns: tuple[str, ...], name: str, folder: Path) -> None:
+    if not (source / "metrics.csv").is_file():
+        return
+    try:
+        learning_curves(source, columns, name, folder / "learning_curves.png")
+    except ValueError as error:
+        print(f"no learning curves: {error}", file=sys.stderr)

@@ -1,0 +1,155 @@
+"""A small game solved exactly, and the solution as text.
+
+What solves it is imported when it is asked to: Numba takes a while, for which no --help waits.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.game import Game
+from cards.tabular.mdp import END, NOWHERE, Layout, Model, reachable
+from command.game import load_configured_game
+from command.settings.checks import SettingsError
+
+if TYPE_CHECKING:
+    from train.tabular.algorithms import Solution
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A game with its exact process, its optimal play, and the probabilities `[states, outcomes]` under that."""
+
+    game: Game
+    reward: str
+    model: Model
+    solution: Solution
+    outcomes: NDArray[np.float64]
+
+    def action(self, state: int) -> str:
+        """What is best to do."""
+        return self.game.action_text(int(self.solution.policy[state]))
+
+    @property
+    def expected(self) -> float:
+        """What a hand is worth by optimal play, over all deals."""
+        from train.tabular.algorithms import expected_reward
+
+        return expected_reward(self.model.mdp, self.solution.values)
+
+    def ends(self, state: int) -> bool:
+        """Whether nothing is left to decide after the best action."""
+        branches = (state, self.solution.policy[state])
+        possible = self.model.mdp.probability[branches] > 0
+        return bool((self.model.mdp.successor[branches][possible] == END).all())
+
+
+def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds: None) -> Solved:
+    """Policy iteration on the game of these settings. Raises SettingsError when it has no exact process.
+
+    `watch` is told the number of each round.
+    """
+    from train.tabular.algorithms import outcome_probabilities, policy_iteration
+
+    game = load_configured_game(settings)
+    reward = str(settings.get("reward", next(iter(game.rewards))))
+    if game.model is None:
+        raise SettingsError("game", f"the states of {game.name} cannot be enumerated, so it cannot be solved exactly")
+    model = game.model(game.options, reward)
+    solution = policy_iteration(model.mdp, watch=watch)
+    return Solved(game, reward, model, solution, outcome_probabilities(model, solution.policy))
+
+
+def hands_text(solved: Solved, start: int) -> list[str]:
+    """What to do with every hand that can come of a start, and what then comes of it."""
+    model, policy = solved.model, solved.solution.policy
+    first = np.array([start])
+    by_play = reachable(model.mdp, first, policy)
+    rows = [["hand", "decision", *model.outcomes, "expected", "optimal play"]]
+    rows += [
+        [model.state_text(state), *_numbers(solved, state), "gets here" if by_play[state] else "never gets here"]
+        for state in np.flatnonzero(reachable(model.mdp, first)).tolist()
+    ]
+    return [title(solved), "", *aligned(rows), "", f"{model.state_text(start)}: {advice(solved, start)}"]
+
+
+def advice(solved: Solved, state: int) -> str:
+    """What to do, and what then comes of it: `hit: win 0.51, ..., expected +0.12`."""
+    decision, *numbers = _numbers(solved, state)
+    names = [*solved.model.outcomes, "expected"]
+    return f"{decision}: " + ", ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True))
+
+
+def _numbers(solved: Solved, state: int) -> list[str]:
+    chances = [f"{chance:.6f}" for chance in solved.outcomes[state]]
+    return [solved.action(state), *chances, f"{solved.solution.values[state]:+.6f}"]
+
+
+def game_text(solved: Solved) -> list[str]:
+    """The optimal play in tables, what it is worth, and what fixed policies are worth."""
+    from train.tabular.algorithms import evaluate_policy, expected_reward
+
+    model, solution = solved.model, solved.solution
+    lines = [title(solved)]
+    for layout in model.layouts:
+        lines += ["", f"{layout.title}: decision ({layout.row_label} down, {layout.column_label} across)", ""]
+        lines += layout_text(layout, lambda state: solved.action(state)[0].upper())
+        lines += ["", f"{layout.title}: expected result", ""]
+        lines += layout_text(layout, lambda state: f"{solution.values[state]:+.3f}")
+    chances = model.mdp.start @ solved.outcomes + model.decided
+    summary = ", ".join(f"{name} {chance:.6f}" for name, chance in zip(model.outcomes, chances, strict=True))
+    lines += [
+        "",
+        f"optimal play over all deals: {summary}, expected {solved.expected:+.6f}",
+    ]
+    lines += ["", "fixed policies over all deals", ""]
+    rows = [["policy", "expected"]]
+    for name, policy in model.policies.items():
+        values = evaluate_policy(model.mdp, np.where(solution.policy < 0, solution.policy, policy))
+        rows.append([name, f"{expected_reward(model.mdp, values):+.6f}"])
+    return lines + aligned(rows)
+
+
+def title(solved: Solved) -> str:
+    """The game with its options and reward."""
+    options = ", ".join(f"{f.name} {getattr(solved.game.options, f.name)}" for f in fields(solved.game.options))
+    return f"{solved.game.name}: {options}, reward {solved.reward}"
+
+
+def layout_text(layout: Layout, text: Callable[[int], str]) -> list[str]:
+    """A layout as lines, each of its states as `text` has it."""
+    rows = [["", *layout.columns]]
+    for name, states in zip(layout.rows, layout.states.tolist(), strict=True):
+        rows.append([name, *("" if state == NOWHERE else text(state) for state in states)])
+    return aligned(rows)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines; the first column is flush left, the others right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if k == 0 else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def write_states(solved: Solved, path: Path) -> None:
+    """Every state that can be met, with the decision and what comes of it."""
+    model = solved.model
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["state", "decision", *model.outcomes, "expected"])
+        for state in np.flatnonzero(reachable(model.mdp, np.flatnonzero(model.mdp.start))).tolist():
+            chances = [float(chance) for chance in solved.outcomes[state]]
+            row = [model.state_text(state), solved.action(state), *chances, float(solved.solution.values[state])]
+            writer.writerow(row)

@@ -1,0 +1,116 @@
+"""The settings of a table as rows: a name and what is chosen, changed with the arrows, Enter or a click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from command.settings.checks import SettingsError
+from play.app.menu.chooser import ChooserScreen
+from play.language import Language
+
+if TYPE_CHECKING:
+    from play.table.choices import Choices, Row
+
+_NAMES_WIDTH = 20
+
+
+class Form(OptionList):
+    """The rows of `Choices`, one a line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "turn(-1)", show=False),
+        Binding("right", "turn(1)", show=False),
+    ]
+
+    class Refused(Message):
+        """What was chosen cannot be; `why` is empty when what was chosen next can."""
+
+        def __init__(self, why: str) -> None:
+            super().__init__()
+            self.why = why
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(id="form")
+        self._language = language
+        self._choices: Choices | None = None
+        self._rows: list[Row] = []
+
+    def show(self, choices: Choices) -> None:
+        """The rows of this game."""
+        same = choices is self._choices
+        self._choices, self._rows = choices, choices.rows()
+        place = min(self.highlighted or 0, len(self._rows) - 1) if same else 0
+        self.clear_options()
+        self.add_options(Option(self._line(row), id=row.key) for row in self._rows)
+        self.highlighted = place
+
+    def about(self) -> str:
+        """What is to be said of the row that one is at."""
+        if self.highlighted is None or not self._rows:
+            return ""
+        return self._language.texts.get(f"menu.says.{_name(self._rows[self.highlighted].key)}", "")
+
+    def action_turn(self, step: int) -> None:
+        """The next or the previous of what is offered."""
+        if self.highlighted is None:
+            return
+        row = self._rows[self.highlighted]
+        place = row.offered.index(row.value) + step if row.value in row.offered else 0
+        self._choose(row.key, row.offered[place % len(row.offered)])
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """A choice of two is made at once; of others there is a list."""
+        event.stop()
+        row = self._rows[event.option_index]
+        if len(row.offered) == 2 and not row.free:
+            self.action_turn(1)
+            return
+        offered = [(value, self._text(row, value)) for value in row.offered]
+        typed = None if not row.free else row.value if row.value not in row.offered else ""
+        chooser = ChooserScreen(self._language, self._label(row), offered, row.value, typed, self.about())
+        _push(self.app, chooser, lambda text: self._choose(row.key, text))
+
+    def _choose(self, key: str, text: str | None) -> None:
+        if text is None or self._choices is None:
+            return
+        why = ""
+        try:
+            self._choices.choose(key, text)
+        except SettingsError as error:
+            why = str(error)
+        self.post_message(self.Refused(why))
+        self.show(self._choices)
+
+    def _line(self, row: Row) -> Content:
+        name = Content(f"{self._label(row):<{_NAMES_WIDTH}}")
+        return name + Content.styled(self._text(row, row.value), "bold")
+
+    def _label(self, row: Row) -> str:
+        name = _name(row.key)
+        if name == "seat_of":
+            return self._language.say("menu.row.seat_of", seat=row.key.removeprefix("seat."))
+        return self._language.texts.get(f"menu.row.{name}", name)
+
+    def _text(self, row: Row, value: str) -> str:
+        """A value as the language calls it."""
+        name, texts = _name(row.key), self._language.texts
+        if value in ("", "null"):
+            return texts.get(f"menu.empty.{name}", "-")
+        return texts.get(f"menu.value.{value}", value)
+
+
+def _name(key: str) -> str:
+    """What the texts call a row."""
+    return "seat_of" if key.startswith("seat.") else key.removeprefix("game.")
+
+
+def _push(app: App[object], chooser: ChooserScreen, then: Callable[[str | None], None]) -> None:
+    app.push_screen(chooser, then)

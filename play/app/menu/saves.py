@@ -1,0 +1,47 @@
+"""The saved tables as a list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from command.terminal.visible import visible
+from play.language import Language
+from play.table.players import HUMAN
+
+if TYPE_CHECKING:
+    from play.table.saved import SavedTable
+
+
+class SavesList(OptionList):
+    """What was saved, the newest first, a few lines each; the id of an option is its place in `tables`."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(id="saves")
+        self._language = language
+        self.tables: list[SavedTable] = []
+
+    def show(self, tables: list[SavedTable]) -> None:
+        """Show these."""
+        place, self.tables = self.highlighted or 0, tables
+        self.clear_options()
+        if not tables:
+            self.add_option(Option(Content(self._language.say("menu.no_saved")), disabled=True))
+            return
+        self.add_options(Option(Content("\n".join(map(visible, self._described(table))))) for table in tables)
+        self.highlighted = min(place, len(tables) - 1)
+
+    def _described(self, table: SavedTable) -> list[str]:
+        say, when = self._language.say, f"{table.written:%Y-%m-%d %H:%M}"
+        if table.broken:
+            return [say("menu.saved_broken", file=table.path), say("menu.saved_broken_when", when=when)]
+        seats = tuple(say("app.you") if name == HUMAN else name for name in table.seats)
+        stands = [] if table.match is None else [say("menu.saved_match", score=table.match)]
+        stands.append(say("menu.saved_place", hands=table.hands, moves=table.moves))
+        if table.games:
+            stands.append(say("menu.saved_score", games=table.games, wins=table.wins))
+        game = self._language.texts.get(f"game.{table.game}", table.game)
+        return [f"{game} · {', '.join(seats)}", " · ".join(stands), f"{when} · {table.path}"]

@@ -1,0 +1,1 @@
+"""The table as a screen, and what is common to all games."""

@@ -1,0 +1,118 @@
+"""A hand looked at again: each decision with what it cost, and the position in which it was taken."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from cards.hand import Hand
+from evaluate.review.grading import Judged
+from play.app.keys import Key, KeyBar
+from play.plain.positions import position
+from play.table.speech import Speech
+
+_BAR = 6  # cells of the dearest decision
+
+
+class ReviewScreen(ModalScreen[None]):
+    """The decisions of a hand as a list; what they were worth, and the position, of the one that is pointed at."""
+
+    CSS_PATH = "review.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,escape,v", "back", show=False),
+        Binding("s", "sort", show=False),
+        Binding("tab", "other_half", show=False),
+    ]
+    KEYS: ClassVar[tuple[Key, ...]] = (
+        Key("s", "sort", "sort"),
+        Key("Tab", "other_half", "review_screen.scroll"),
+        Key("q", "back", "back"),
+    )
+
+    def __init__(self, speech: Speech, hand: Hand, judged: list[Judged]) -> None:
+        super().__init__()
+        self._speech, self._hand, self._judged = speech, hand, judged
+        self._say = speech.language.say
+        self._worst_first = False
+        self._dearest = max((each.cost or 0.0 for each in judged), default=0.0)
+
+    def compose(self) -> ComposeResult:
+        """List and values, the position below."""
+        yield Static(id="review-title", markup=False)
+        with Horizontal(id="review-decisions"):
+            yield OptionList(id="review-list", markup=False)
+            with VerticalScroll(id="review-values", can_focus=False):
+                yield Static(id="review-worths", markup=False)
+        with VerticalScroll(id="review-position"):
+            yield Static(id="review-lines", markup=False)
+        yield KeyBar(self.KEYS, self._speech.language)
+
+    def on_mount(self) -> None:
+        """The list, as played."""
+        self._list(0)
+
+    def _list(self, highlighted: int) -> None:
+        order = sorted(self._judged, key=lambda each: -(each.cost or 0.0)) if self._worst_first else self._judged
+        found = self.query_one("#review-list", OptionList)
+        found.clear_options()
+        found.add_options(Option(self._line(each), id=str(each.number)) for each in order)
+        if order:
+            found.highlighted = next((k for k, each in enumerate(order) if each.number == highlighted), 0)
+        sorting = self._say("review_screen.worst" if self._worst_first else "review_screen.played")
+        total = self._speech.review_total(self._judged)
+        title = " · ".join((self._say("review_screen.title"), total, *([sorting] if order else [])))
+        self.query_one("#review-title", Static).update(title)
+
+    def _line(self, judged: Judged) -> Content:
+        speech = self._speech
+        seat = f"{judged.seat} " if len({each.seat for each in self._judged}) > 1 else ""
+        head = f"{judged.number:>3} {seat}{speech.action(judged.action)} "
+        if judged.cost == 0:
+            return Content.assemble("✓", head, (self._say("review_screen.all_best"), "dim"))
+        cost = "?" if judged.cost is None else f"-{judged.cost:.2f}"
+        best = self._say("review_screen.best", best=speech.action(judged.best.action))
+        cells = round(_BAR * (judged.cost or 0.0) / self._dearest) if self._dearest else 0
+        mark = "!" if judged.cost == self._dearest else "·"
+        return Content.assemble(mark, head, (cost, "bold"), (f" {'■' * cells:<{_BAR}}", "$text-error"), f" {best}")
+
+    @on(OptionList.OptionHighlighted)
+    def _pointed_at(self, event: OptionList.OptionHighlighted) -> None:
+        judged = next(each for each in self._judged if str(each.number) == event.option_id)
+        self.query_one("#review-worths", Static).update("\n".join(self._worths(judged)))
+        before = self._say("review_screen.before", number=judged.number, seat=judged.seat)
+        lines = position(self._speech.language, self._hand, judged.number, judged.seat)
+        self.query_one("#review-lines", Static).update("\n".join((before, *lines)))
+
+    def _worths(self, judged: Judged) -> list[str]:
+        speech = self._speech
+        lines = [self._say("review_screen.worth", unit=speech.value_unit(), player=speech.adviser_name)]
+        for worth in judged.worths:
+            best = "★" if worth.value == judged.best.value else " "
+            played = f"  ← {self._say('review_screen.this_one')}" if worth.action == judged.action else ""
+            lines.append(f"{best} {speech.worth(worth)}{played}")
+        return lines
+
+    def action_sort(self) -> None:
+        """The worst first, or as played again; what is pointed at stays so."""
+        found = self.query_one("#review-list", OptionList)
+        if self._judged and found.highlighted is not None:
+            self._worst_first = not self._worst_first
+            number = int(found.get_option_at_index(found.highlighted).id or 0)
+            self._list(0 if self._worst_first else number)
+
+    def action_other_half(self) -> None:
+        """The arrows move through the decisions, or the position where it is longer than its place."""
+        found, position = self.query_one("#review-list"), self.query_one("#review-position")
+        (position if found.has_focus else found).focus()
+
+    def action_back(self) -> None:
+        """Back to the table."""
+        self.dismiss(None)

@@ -1,0 +1,48 @@
+"""A place at the Tressette table: who sits there, and the card before them."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+from textual.widgets import Static
+
+from play.app.widgets.cards import card_box, empty_box
+from play.views.trick import Place
+
+
+class SeatPlace(Container):
+    """One of the four places: a label of a few lines, and a card or its empty place."""
+
+    def compose(self) -> ComposeResult:
+        """Label and card, beside or above one another by the style sheet."""
+        yield Static(classes="who")
+        yield Static(classes="card")
+
+    def show(self, place: Place, label: Content, large: bool, sign: str) -> None:
+        """Show a place; `sign` is what lies where a card is awaited."""
+        lies = empty_box(large, sign) if place.card is None else card_box(place.card, large, chosen=place.highest)
+        self.query_one(".who", Static).update(label)
+        self.query_one(".card", Static).update(lies)
+
+
+class HandCard(Static):
+    """A card of the own hand, to be clicked; without a card it is not there."""
+
+    class Clicked(Message):
+        """This card was clicked."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number  # from 0, in the row
+
+    def __init__(self, number: int) -> None:
+        super().__init__(id=f"card-{number + 1}", classes="card")
+        self.number = number
+
+    def on_click(self, event: Click) -> None:
+        """Tell the table."""
+        event.stop()
+        self.post_message(self.Clicked(self.number))

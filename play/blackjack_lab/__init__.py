@@ -1,0 +1,1 @@
+"""Tabular learning at the Blackjack table, step by step."""

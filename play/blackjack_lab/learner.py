@@ -1,0 +1,132 @@
+"""A learning process in a thread of its own, that can be started and paused while somebody looks on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from play.blackjack_lab.learning import LearningProcess, Progress
+
+_STEP_SECONDS = 0.004  # what a step takes at most: so long does a change have to wait
+_MOST = 1 << 17  # episodes in a step
+_PUBLISH_SECONDS = 0.25  # from one progress to the next ...
+_PUBLISH_SHARE = 10  # ... or so many times what it takes, if that is longer
+_NAP, _GAP = 0.02, 0.0002
+FULL = 0  # speed: as many episodes as there can be
+
+
+class Learner:
+    """Runs the process that `make` builds when it is first wanted. `speed()`, episodes a second, is asked all the time.
+
+    The thread alone steps and looks; others read `progress`, which is never changed once it is there. Learners that
+    share a `turn` take turns, so that together they keep one core busy and another is left for whoever looks on.
+    """
+
+    def __init__(self, make: Callable[[], LearningProcess], speed: Callable[[], int], turn: threading.Lock) -> None:
+        self._make, self._speed = make, speed
+        self._wanted, self._closed = threading.Event(), False
+        self._turn = turn  # held while it computes
+        self._process: LearningProcess | None = None
+        self._thread: threading.Thread | None = None
+        self.progress: Progress | None = None  # as of a moment ago
+        self.per_second = 0.0  # decisions, lately
+        self.failure: Exception | None = None  # what ended the thread
+
+    @property
+    def running(self) -> bool:
+        """Whether it learns, or will as soon as the rules are compiled."""
+        return self._wanted.is_set() and not self._closed
+
+    @property
+    def preparing(self) -> bool:
+        """Whether it is to learn and has learned nothing yet: the rules are being compiled."""
+        return self.running and self.progress is None
+
+    def start(self) -> None:
+        """Learn, or go on learning; after a failure, begin anew."""
+        self._wanted.set()
+        if self._thread is None or self.failure is not None:
+            self.failure = self.progress = self._process = None
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+
+    def pause(self) -> None:
+        """Stop after the step that is being done; the table stays."""
+        self._wanted.clear()
+
+    def change(self, job: Callable[[LearningProcess], None]) -> None:
+        """Do something to the process between two steps, if it has been built."""
+        if self._process is not None:
+            with self._turn:
+                job(self._process)
+
+    def close(self) -> None:
+        """End the thread after the step that is being done."""
+        self._closed = True
+        self._wanted.set()
+
+    def join(self) -> None:
+        """Wait until a closed thread has ended."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            process = self._make()
+            process.step(0)  # compiles
+            self._process = process
+            while not self._closed:
+                self._learn(process)
+                self._wanted.wait()
+        except Exception as error:  # for whoever looks on: nobody waits for this thread
+            self._wanted.clear()
+            self.failure = error
+
+    def _learn(self, process: LearningProcess) -> None:
+        """Until it is paused or closed; there is a progress now and then, and one at the end."""
+        budget, most, due = _Budget(), 256, 0.0
+        self._mark = (time.perf_counter(), process.decisions)
+        while self._wanted.is_set() and not self._closed:
+            episodes = budget.take(self._speed(), most)
+            if episodes == 0:
+                time.sleep(_NAP)
+            else:
+                with self._turn:
+                    started = time.perf_counter()
+                    process.step(episodes)
+                    took = time.perf_counter() - started
+                most = max(1, min(int(episodes * _STEP_SECONDS / took), 2 * most, _MOST))
+                time.sleep(_GAP)  # or it would have the next turn, too
+            if process.episodes and time.perf_counter() >= due:
+                due = self._publish(process)
+        if process.episodes:
+            self._publish(process)
+
+    def _publish(self, process: LearningProcess) -> float:
+        """Show the table as it is now; returns when to do so again."""
+        with self._turn:
+            started = time.perf_counter()
+            self.progress = process.look()
+        ended = time.perf_counter()
+        since, decisions = self._mark
+        self.per_second = (process.decisions - decisions) / max(started - since, 1e-6)
+        self._mark = (started, process.decisions)
+        return ended + max(_PUBLISH_SECONDS, _PUBLISH_SHARE * (ended - started))
+
+
+class _Budget:
+    """How many episodes a speed allows; what was not taken for a while is not made up for."""
+
+    def __init__(self) -> None:
+        self._last, self._owed = time.perf_counter(), 0.0
+
+    def take(self, speed: int, most: int) -> int:
+        now = time.perf_counter()
+        self._owed = min(self._owed + speed * (now - self._last), float(max(speed, 1)))
+        self._last = now
+        if speed == FULL:
+            return most
+        taken = min(int(self._owed), most)
+        self._owed -= taken
+        return taken

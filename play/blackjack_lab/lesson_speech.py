@@ -1,0 +1,118 @@
+"""How far MC, TD and QL have come, and how their tables are to be read, in words."""
+
+from __future__ import annotations
+
+import math
+
+from play.blackjack_lab.learner import FULL, Learner
+from play.blackjack_lab.learning import METHODS
+from play.blackjack_lab.lessons import Lessons
+from play.language import Language
+
+RUNS, PAUSED, PREPARES = "●", "○", "…"
+
+
+def mark(learner: Learner) -> str:
+    """A sign for whether it learns."""
+    return PREPARES if learner.preparing else RUNS if learner.running else PAUSED
+
+
+def stats(language: Language, lessons: Lessons) -> str:
+    """A line for each method, 40 columns wide, under what the columns are."""
+    say = language.say
+    heads = (
+        ("    ", say("blackjack_screen.games"), 6),
+        ("", say("blackjack_screen.rate"), 6),
+        ("", say("blackjack_screen.mean"), 6),
+        ("", say("blackjack_screen.greatest"), 6),
+        ("", say("blackjack_screen.right"), 6),
+        ("", say("blackjack_screen.loss"), 7),
+    )
+    return "\n".join(["".join(f"{left}{text:>{width}}" for left, text, width in heads), *_lines(lessons)])
+
+
+def legend(language: Language, policy: str) -> str:
+    """What the signs and the columns mean."""
+    say = language.say
+    keys = (
+        say("blackjack_screen.legend_marks"),
+        say("blackjack_screen.legend_errors"),
+        say("blackjack_screen.legend_right"),
+        say("blackjack_screen.legend_policy", policy=policy),
+    )
+    return "\n".join(keys)
+
+
+def quantity_text(language: Language, quantity: str) -> str:
+    """What is shown in the cells, in a word."""
+    say = language.say
+    return {
+        "value": say("blackjack_screen.value"),
+        "best": say("blackjack_screen.best"),
+        "visits": say("blackjack_screen.visits"),
+        "error": say("blackjack_screen.error"),
+    }[quantity]
+
+
+def caption_text(language: Language, quantity: str) -> str:
+    """How the cells are to be read."""
+    say = language.say
+    return {
+        "value": say("blackjack_screen.caption_value"),
+        "best": say("blackjack_screen.caption_best"),
+        "visits": say("blackjack_screen.caption_visits"),
+        "error": say("blackjack_screen.caption_error"),
+    }[quantity]
+
+
+def outcome_text(language: Language, outcome: str) -> str:
+    """How the game ended."""
+    say = language.say
+    return {"win": say("result.win"), "tie": say("result.tie"), "lose": say("result.lose")}[outcome]
+
+
+def speed_text(language: Language, speed: int) -> str:
+    """How many games a second are played to learn from."""
+    return (
+        language.say("blackjack_screen.full")
+        if speed == FULL
+        else f"{speed // 1000}k/s"
+        if speed >= 1000
+        else f"{speed}/s"
+    )
+
+
+def _lines(lessons: Lessons) -> list[str]:
+    found = []
+    for name in METHODS:
+        learner = lessons[name]
+        line = f"{name.upper()} {mark(learner)}"
+        if learner.progress is not None:
+            progress, errors = learner.progress, learner.progress.errors
+            rate = figure(learner.per_second) if learner.running else "–"
+            line += f"{figure(progress.episodes):>6}{rate:>6}{_small(errors.mean):>6}{_small(errors.greatest):>6}"
+            line += f"{_share(errors.optimal_share):>6}{_small(errors.loss, 5):>7}"
+        found.append(line)
+    return found
+
+
+def figure(number: float) -> str:
+    """A count in at most five characters: 9500, 12.3k, 400k, 3.14M."""
+    if number < 10_000:
+        return f"{number:.0f}"
+    unit, size = next((u, s) for u, s in (("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)) if number < 999.5 * s)
+    scaled = number / size
+    return f"{scaled:.{2 if scaled < 9.995 else 1 if scaled < 99.95 else 0}f}{unit}"
+
+
+def _small(number: float, places: int = 4) -> str:
+    """A distance without the zero before its point; rounding is no reason for a sign."""
+    if math.isnan(number):
+        return "–"
+    text = f"{abs(number) if abs(number) < 1e-9 else number:.{places}f}"
+    return text[1:] if text.startswith("0.") else text[: places + 1]
+
+
+def _share(share: float) -> str:
+    """Rounded down: 100% are all."""
+    return "–" if math.isnan(share) else f"{math.floor(100 * share + 1e-9)}%"

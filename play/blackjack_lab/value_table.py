@@ -1,0 +1,157 @@
+"""A learned table of Blackjack as a person reads it: hard and soft sums apart, the dealer's cards across.
+
+Where a shoe makes the player's cards count, a cell holds all hands of that sum, weighed by how often each was met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blackjack.cards import HAND_SOFT, HAND_SUM, KIND_TEXT, KINDS, MAX_SUM, TEN
+from blackjack.model import SUMS
+from blackjack.rules import HIT
+from play.blackjack_lab.learning import Progress
+
+QUANTITIES = ("value", "best", "visits", "error")
+COLUMNS = KIND_TEXT
+LOWEST = {"hard": 4, "soft": 12}  # two cards make at least 4, and 12 with an ace as 11
+_MOST = 99  # two digits
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a cell, in three characters, and how strong its colour is: -1 to 1, 0 for none."""
+
+    text: str
+    shade: float
+
+
+@dataclass(frozen=True)
+class Block:
+    """The cells of the hard or of the soft sums, `cells[row][column]`, from the greatest sum down."""
+
+    sums: tuple[int, ...]
+    cells: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Summed:
+    """Of a cell: visits, the mean value and error, the share of hits and of right actions, all `[soft, sum, card]`."""
+
+    visits: Numbers
+    value: Numbers
+    error: Numbers
+    hits: Numbers
+    right: Numbers
+
+
+def rows_of(name: str) -> tuple[int, ...]:
+    """The sums of a block, the greatest first; 21 stands by itself."""
+    return tuple(range(MAX_SUM - 1, LOWEST[name] - 1, -1))
+
+
+def place_of(sum_: int, soft: bool, open_rank: int) -> tuple[str, int, int]:
+    """Block, row and column in which a decision stands."""
+    return ("soft" if soft else "hard"), MAX_SUM - 1 - sum_, min(open_rank, TEN)
+
+
+def summed(progress: Progress) -> Summed:
+    """The states of a table, cell by cell; NaN in cells that were never met."""
+    states = np.arange(progress.values.size)
+    hand, kind = np.divmod(states, KINDS)
+    if progress.values.size == 2 * SUMS * KINDS:  # infinitely many decks: a hand is its sum, hard or soft
+        total, soft = hand % SUMS, hand >= SUMS
+    else:
+        total, soft = HAND_SUM[hand], HAND_SOFT[hand]
+    cell = (soft * SUMS + total) * KINDS + kind
+    weight = progress.visits.astype(np.float64)
+    visits: Numbers = np.bincount(cell, weight, 2 * SUMS * KINDS).astype(np.float64)
+
+    def mean(numbers: Numbers) -> Numbers:
+        with np.errstate(invalid="ignore"):
+            found: Numbers = np.bincount(cell, weight * np.where(weight > 0, numbers, 0.0), visits.size) / visits
+        return found.reshape(2, SUMS, KINDS)
+
+    return Summed(
+        visits=visits.reshape(2, SUMS, KINDS),
+        value=mean(progress.values),
+        error=mean(progress.values - progress.exact),
+        hits=mean((progress.policy == HIT).astype(np.float64)),
+        right=mean(progress.right.astype(np.float64)),
+    )
+
+
+def block(cells: Summed | None, name: str, quantity: str, letters: tuple[str, str]) -> Block:
+    """The block `hard` or `soft`; `letters` are those of stand and hit. All empty where nothing was learned."""
+    rows = rows_of(name)
+    if cells is None:
+        empty = (Cell("  ·", 0.0),) * KINDS
+        return Block(rows, (empty,) * len(rows))
+    draw = _DRAW[quantity]
+    soft = int(name == "soft")
+    most = float(cells.visits.max())
+    return Block(
+        rows,
+        tuple(
+            tuple(
+                draw(cells, (soft, total, kind), letters, most) if cells.visits[soft, total, kind] else Cell("  ·", 0.0)
+                for kind in range(KINDS)
+            )
+            for total in rows
+        ),
+    )
+
+
+def _value(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
+    value = float(cells.value[at])
+    return Cell(_signed(100 * value), value)
+
+
+def _error(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
+    error = float(cells.error[at])
+    return Cell(_signed(1000 * error), float(np.clip(10 * error, -1, 1)))
+
+
+def _best(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
+    hits = float(cells.hits[at])
+    letter = letters[hits >= 0.5]
+    mixed = 0.0 < hits < 1.0
+    wrong = "!" if cells.right[at] < 0.5 else " "
+    return Cell(f" {letter.lower() if mixed else letter}{wrong}", 0.6 if hits >= 0.5 else -0.6)
+
+
+def _visits(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
+    visits = float(cells.visits[at])
+    return Cell(f"{short(visits):>3}", float(np.log1p(visits) / np.log1p(most)))
+
+
+_DRAW: dict[str, Callable[[Summed, tuple[int, int, int], tuple[str, str], float], Cell]] = {
+    "value": _value,
+    "best": _best,
+    "visits": _visits,
+    "error": _error,
+}
+
+
+def _signed(number: float) -> str:
+    """A sign and two digits; what is greater is shown as 99."""
+    rounded = int(np.clip(round(number), -_MOST, _MOST))
+    return f"{rounded:+3d}" if rounded else "  0"
+
+
+def short(number: float) -> str:
+    """A number, not negative, in three characters: 950, 12k, .4M, 31M, 2G."""
+    for unit in ("", "k", "M", "G", "T"):
+        if number < (999.5 if not unit else 99.5):
+            return f"{number:.0f}{unit}"
+        if number < 999.5:
+            following = {"k": "M", "M": "G", "G": "T", "T": "P"}[unit]
+            return f".{max(1, int(number / 100)):d}{following}"
+        number /= 1000
+    return "999"

@@ -1,0 +1,1 @@
+"""Advice to a person: hints and the review of a hand."""

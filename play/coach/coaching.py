@@ -1,0 +1,59 @@
+"""A coach that looks at every decision of a person, and says what a bad one cost."""
+
+from __future__ import annotations
+
+from cards.hand import Hand, Move
+from evaluate.review.grading import Judged
+from play.coach.hints import Coach
+from play.coach.review import judge
+
+LEAST = 0.0005  # a cost below this is shown as 0.000, and is none
+
+
+class Coaching:
+    """What a coach found of the decisions of the people at a table, over all its games.
+
+    What was taken back is forgotten, and judged again when it is decided again.
+    """
+
+    def __init__(self, coach: Coach) -> None:
+        self._coach = coach
+        self._found: dict[tuple[int, int], Judged] = {}
+
+    def look(self, hand: Hand, number: int, move: Move) -> Judged | None:
+        """What move `number`, from 0, of a hand cost; None where there was no choice or nobody knows.
+
+        Changes nothing, and asks the hand for its seeds alone: it may be called in a thread.
+        """
+        return judge(self._coach, hand, number, move)
+
+    def add(self, game: int, judged: Judged) -> None:
+        """Count a decision of the game of that number at the table."""
+        self._found[game, judged.number] = judged
+
+    def take_back(self, game: int, moves: int) -> bool:
+        """Forget the decisions of a game after its first `moves` moves; whether there were any."""
+        taken = [place for place in self._found if place[0] == game and place[1] > moves]
+        for place in taken:
+            del self._found[place]
+        return bool(taken)
+
+    @property
+    def decisions(self) -> int:
+        """How many were judged."""
+        return len(self._found)
+
+    @property
+    def mistakes(self) -> int:
+        """How many of them were not the best."""
+        return sum(map(is_mistake, self._found.values()))
+
+    @property
+    def cost(self) -> float:
+        """What they cost together."""
+        return sum(judged.cost for judged in self._found.values() if judged.cost is not None and is_mistake(judged))
+
+
+def is_mistake(judged: Judged) -> bool:
+    """Whether another action was worth more, by so much that it shows."""
+    return judged.cost is not None and judged.cost >= LEAST

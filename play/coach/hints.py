@@ -1,0 +1,89 @@
+"""What each action is worth, for somebody who asks: from what the seat may know alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from cards.compiled.splitmix import derive
+from cards.game import Game, States
+from cards.hand import Hand, Move
+from cards.play import Player
+from command.settings.checks import SettingsError
+from evaluate.review.advisers import THE_ONE, Adviser, Exact, Worth, adviser_of, worths_by
+from play.table.players import seated_player
+
+_ODDS = 0x6F646473 << 16  # salt, by the number of the move
+_SAMPLES_OF_ODDS = 2000
+DEFAULTS = {"tressette": "monte_carlo:samples=400", "spike": "monte_carlo:samples=1000"}
+EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Odds:
+    """How likely each of the named outcomes is; for one action, or from here on when `action` is None."""
+
+    action: int | None
+    chances: dict[str, float]
+
+
+class Coach:
+    """Hints, odds and the cost of decisions in one game; `spec` is the player that is asked, None for the default."""
+
+    def __init__(
+        self,
+        game: Game,
+        settings: dict[str, Any],
+        spec: str | None,
+        player_of: Callable[[Game, str], Player] = seated_player,
+    ) -> None:
+        self.game, self.chosen = game, spec is not None
+        self.name = spec or (EXACT if game.model is not None else DEFAULTS.get(game.name))
+        self._settings, self._player_of = settings, player_of
+        if spec is not None:
+            _ = self.adviser  # what is wrong with it is found here
+
+    @cached_property
+    def adviser(self) -> Adviser | None:
+        """Who knows what actions are worth, None if nobody does. Raises SettingsError for a player that gives none."""
+        if self.name is None:
+            return None
+        if self.name == EXACT:
+            if self.game.model is None:
+                raise SettingsError(
+                    "hint", f"{self.game.name} has no exact solution", "name a player such as monte_carlo"
+                )
+            return Exact(self._settings)
+        found = adviser_of(self.game, self._player_of(self.game, self.name))
+        if found is not None:
+            return found
+        known = "exact" if self.game.model is not None else "monte_carlo:samples=400 or search(RUN)"
+        raise SettingsError("hint", f"{self.name} gives no values", f"name one that does, as {known}")
+
+    def hint(self, hand: Hand) -> list[Worth]:
+        """What each legal action is worth now, the best first; none where nobody knows, or the hand is over."""
+        return [] if hand.over else self._worths(hand, len(hand.moves), hand.state, hand.legal)
+
+    def judged(self, hand: Hand, number: int, move: Move) -> list[Worth]:
+        """What each action was worth at move `number`, from 0, of a hand: what `hint` would have said there."""
+        mask = int(self.game.legal(move.before)[0])
+        return self._worths(hand, number, move.before, [a for a in range(self.game.actions) if mask >> a & 1])
+
+    def _worths(self, hand: Hand, number: int, state: States, legal: list[int]) -> list[Worth]:
+        return [] if self.adviser is None else worths_by(self.adviser, hand, number, state, legal)
+
+    def odds(self, hand: Hand) -> list[Odds]:
+        """How likely the hand is to be won from here; empty where the game has no such question."""
+        if hand.over:
+            return []
+        if isinstance(self.adviser, Exact):
+            return [Odds(action, chances) for action, chances in self.adviser.odds(hand.state)]
+        if self.game.name == "spike":
+            from spike.search import showdown_odds
+
+            generator = derive(hand.seeds, _ODDS + len(hand.moves))
+            chance = float(showdown_odds(hand.state, THE_ONE, _SAMPLES_OF_ODDS, generator)[0])
+            return [Odds(None, {"showdown": chance})]
+        return []

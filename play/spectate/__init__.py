@@ -1,0 +1,1 @@
+"""Games to watch: live, recorded or saved, with commentary."""

@@ -1,0 +1,167 @@
+"""Where the games come from that one looks on at: agents who play them, or a file of records."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.game import Game, States
+from cards.hand import Hand
+from cards.play import Decisions
+from command.game import game_defaults
+from evaluate.recorded import Recorded
+from evaluate.review.advisers import Adviser, adviser_of
+from play.coach.hints import Coach
+from play.language import Message, message
+from play.table.table import Score, Setup, Table
+
+_THE_ONE = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A hand to look on at, and what it is called.
+
+    `before` and `after` are the score of a match, by team; `score` is that of the games before, and with this one once
+    it is over. The hand of a source that plays grows; `after` is None until it is over, and for single games.
+    """
+
+    hand: Hand
+    setup: Setup
+    title: Message
+    score: Score
+    before: list[int] | None = None
+    after: list[int] | None = None
+
+
+class Source(Protocol):
+    """Where the hands come from."""
+
+    def scene(self, number: int) -> Scene | None:
+        """Hand number `number`, from 0, as far as it was played; None if there are no more. May take its time."""
+
+    def more(self) -> bool:
+        """One more move in the newest hand, which is not over; False where nobody plays on."""
+
+    def stop(self) -> None:
+        """No more moves are wanted: `scene` comes back soon, with None."""
+
+    def adviser(self, scene: Scene, seat: int) -> Adviser | None:
+        """Who knows what the actions of the seat are worth: itself, else the coach of the game."""
+
+
+class Agents:
+    """Players in all seats of a table. The next hand is dealt when the one before is over, so it is played out then."""
+
+    def __init__(self, table: Table, coach: Coach) -> None:
+        self._table, self._coach = table, coach
+        self._before = table.match_score
+        self._scenes = [self._scene()]
+        self._own: dict[str, Adviser | None] = {}
+        self._stopped = False
+
+    def _scene(self) -> Scene:
+        table = self._table
+        title = message("watch.game", number=table.number + 1)
+        if table.setup.match is not None:
+            title = message("watch.match_hand", number=table.number + 1, hand=len(table.hands))
+        after = table.match_score if table.hand.over else None
+        score = copy.deepcopy(table.score if table.hand.over else table.score_before)
+        return Scene(table.hand, table.setup, title, score, self._before, after)
+
+    def scene(self, number: int) -> Scene | None:
+        """See `Source`."""
+        while len(self._scenes) <= number:
+            while not self._table.hand.over:
+                if self._stopped:
+                    return None
+                self.more()
+            self._table.deal()
+            self._before = self._table.match_score
+            self._scenes.append(self._scene())
+        return self._scenes[number]
+
+    def more(self) -> bool:
+        """See `Source`."""
+        self._table.reply()
+        if self._table.hand.over:
+            self._scenes[-1] = self._scene()
+        return True
+
+    def stop(self) -> None:
+        """See `Source`."""
+        self._stopped = True
+
+    def adviser(self, scene: Scene, seat: int) -> Adviser | None:
+        """See `Source`."""
+        name = scene.setup.seats[seat]
+        if name not in self._own:
+            player = self._table.player(name)
+            self._own[name] = adviser_of(scene.hand.game, player) or _network_of(player)
+        return self._own[name] or self._coach.adviser
+
+
+class Film:
+    """Hands of a file. Nobody knows who played them, so values are those of the coach."""
+
+    def __init__(self, path: Path, hands: list[Recorded], hint: str | None) -> None:
+        self._path, self._hands, self._hint = path, hands, hint
+        self._coaches: dict[tuple[str, str], Coach] = {}
+
+    def scene(self, number: int) -> Scene | None:
+        """See `Source`."""
+        if number >= len(self._hands):
+            return None
+        found = self._hands[number]
+        title = message("watch.line", file=self._path.name, line=found.line)
+        if found.parts > 1:
+            title = message("watch.part", file=self._path.name, line=found.line, part=found.part, parts=found.parts)
+        setup = Setup(found.hand.game, ("",) * found.hand.game.seats, found.line, found.to)
+        before, after = (list(score) or None for score in (found.before, found.after))
+        game = found.hand.game
+        nothing = Score(wins=[0] * len(game.teams), totals=[0.0] * game.seats)  # nobody knows who played the others
+        return Scene(found.hand, setup, title, nothing, before, after)
+
+    def more(self) -> bool:
+        """See `Source`."""
+        return False
+
+    def stop(self) -> None:
+        """See `Source`; nothing takes time here."""
+
+    def adviser(self, scene: Scene, seat: int) -> Adviser | None:
+        """See `Source`."""
+        game = scene.hand.game
+        key = (game.name, repr(game.options))
+        if key not in self._coaches:
+            self._coaches[key] = Coach(game, settings_of(game), self._hint)
+        return self._coaches[key].adviser
+
+
+def settings_of(game: Game) -> dict[str, Any]:
+    """The group `game` of the settings that means this game."""
+    return game_defaults(game.name) | asdict(game.options)
+
+
+class _Network:
+    """The values that a network itself gives its actions."""
+
+    unit = "network"
+
+    def __init__(self, player: Any) -> None:
+        self._player = player
+
+    def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """See `Adviser`."""
+        decisions = Decisions(game, state, _THE_ONE)
+        found: NDArray[np.float64] = self._player.values(decisions.observation)[0].astype(np.float64)
+        return found
+
+
+def _network_of(player: Any) -> Adviser | None:
+    return _Network(player) if hasattr(player, "values") else None

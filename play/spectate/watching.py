@@ -1,0 +1,185 @@
+"""Games that one looks on at: agents play them, or they were recorded; forwards, backwards, hand by hand."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cards.game import Game
+from cards.hand import Hand, Move
+from command.game import load_configured_game
+from command.settings.checks import SettingsError
+from evaluate.review.advisers import Worth, worths_by
+from play.coach.hints import Coach
+from play.spectate.recorded import read_hands
+from play.spectate.sources import Agents, Film, Source, settings_of
+from play.table.settings import AGENTS, PlaySettings, check_match, watched_seats
+from play.table.table import Score, Setup, Table
+
+# What a file of records says itself, or what nothing is made of while one looks on.
+_NOT_OF_FILES = ("game", "opponents", "partner", "match", "seed", "games")
+_NOT_WATCHED = ("save", "record")
+
+
+def board_of(game: Game) -> tuple[str, int, Any]:
+    """What a board is made for: another game, or the same with other options, wants another."""
+    return game.name, game.seats, game.options
+
+
+@dataclass
+class Stage:
+    """What is seen of a table, by the names that `play.table.table.Table` has, so that its screen can draw it."""
+
+    setup: Setup
+    hand: Hand
+    score: Score
+    number: int = 0
+    match_score: list[int] | None = None
+    people: tuple[int, ...] = ()  # nobody who could be asked
+    person_to_move: bool = False
+
+    @property
+    def game(self) -> Game:
+        """What is played."""
+        return self.setup.game
+
+    @property
+    def hands(self) -> list[Hand]:
+        """The hand that is seen."""
+        return [self.hand]
+
+    @property
+    def turn(self) -> int | None:
+        """The seat to move."""
+        return self.hand.turn
+
+    @property
+    def game_over(self) -> bool:
+        """Whether the hand is over."""
+        return self.hand.over
+
+
+class Watch:
+    """A place in the games of a source: a hand, and how many of its moves were seen. `table` is what is seen there.
+
+    It also knows how one looks on, from board to board: whether it goes on by itself, at what pace, what is shown.
+    """
+
+    def __init__(self, source: Source, coach: Coach, viewer: int = 0, pace: float = 0.0) -> None:
+        self._source, self.coach = source, coach
+        self.viewer, self.pace, self.playing = viewer, pace, True
+        self.shows_hands, self.shows_values = True, True
+        self.left = False  # by whom it was looked at
+        self.number, self.at = 0, 0
+        scene = source.scene(0)
+        assert scene is not None
+        self.scene = scene
+        self.table = Stage(scene.setup, scene.hand.until(0), scene.score)
+        self._show(0)
+
+    def _show(self, at: int) -> None:
+        scene, self.at = self.scene, at
+        hand = scene.hand.until(at)
+        score = scene.after if hand.over and scene.after is not None else scene.before
+        self.table.setup, self.table.number, self.table.match_score = scene.setup, self.number, score
+        self.table.hand, self.table.score = hand, scene.score
+
+    @property
+    def following(self) -> Move | None:
+        """The next move, where it is known."""
+        return self.scene.hand.moves[self.at] if self.at < len(self.scene.hand.moves) else None
+
+    def think(self) -> None:
+        """Let whoever is to move decide, where nobody did yet; this may take its time. Nothing else is seen for it."""
+        if self.following is None and not self.table.hand.over:
+            self._source.more()
+
+    def find(self, number: int) -> bool:
+        """Whether there is hand `number`, from 0; those before it are played for that, which may take its time."""
+        return number >= 0 and self._source.scene(number) is not None
+
+    def step(self) -> bool:
+        """Go on by a move, after `think`; False at the end of the hand."""
+        if self.following is None:
+            return False
+        self.scene = self._source.scene(self.number) or self.scene  # its score is known when it is over
+        self._show(self.at + 1)
+        return True
+
+    def back(self) -> bool:
+        """Go back by a move; False at the beginning of the hand."""
+        if self.at == 0:
+            return False
+        self._show(self.at - 1)
+        return True
+
+    def go(self, number: int) -> None:
+        """Go to the beginning of a hand that `find` has found."""
+        self.scene = self._source.scene(number) or self.scene
+        self.number = number
+        self._show(0)
+        if board_of(self.game) != board_of(self.coach.game):  # the next board asks its coach, and shows this seat
+            self.coach = Coach(self.game, self.settings, None)
+            self.viewer = self.viewer if self.viewer < self.game.seats else 0
+
+    def worths(self) -> tuple[str, list[Worth]]:
+        """What the legal actions of the seat to move are worth, the best first, and the key of their unit.
+
+        Empty where nobody knows, and when the hand is over.
+        """
+        hand = self.table.hand
+        adviser = None if hand.turn is None else self._source.adviser(self.scene, hand.turn)
+        if adviser is None:
+            return "", []
+        return adviser.unit, worths_by(adviser, hand, len(hand.moves), hand.state, hand.legal)
+
+    @property
+    def game(self) -> Game:
+        """What is played where one looks."""
+        return self.table.game
+
+    # What a table's screen asks of a session.
+    finished = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The group `game` of what is played where one looks."""
+        return settings_of(self.game)
+
+    def leave(self) -> bool:
+        """Nothing is saved."""
+        self.left = True
+        return False
+
+    def stop(self) -> None:
+        """Whoever plays a hand to its end in another thread stops after the next move."""
+        self._source.stop()
+
+
+def open_watch(settings: PlaySettings, given: set[str]) -> Watch:
+    """What the settings want to look on at. Raises SettingsError, CheckpointError, RecordError and OSError."""
+    assert settings.watch is not None
+    for key in _NOT_WATCHED:
+        if key in given:
+            raise SettingsError(key, "nothing is kept of games that you look on at", f"leave {key} out")
+    if settings.watch != AGENTS:
+        return _open_film(Path(settings.watch), settings, given)
+    game = load_configured_game(settings.game)
+    check_match(settings, game)
+    seed = settings.seed if settings.seed is not None else time.time_ns() % 1_000_000_000
+    table = Table(Setup(game, watched_seats(settings, game), seed, settings.match))
+    coach = Coach(game, settings.game, settings.hint)
+    return Watch(Agents(table, coach), coach, settings.seat, settings.pace)
+
+
+def _open_film(path: Path, settings: PlaySettings, given: set[str]) -> Watch:
+    for key in sorted(given):
+        if key.partition(".")[0] in _NOT_OF_FILES:
+            raise SettingsError(key, f"the games of {path} are as they were recorded", f"leave {key} out")
+    hands = read_hands(path)
+    game = hands[0].hand.game
+    coach = Coach(game, settings_of(game), None)
+    viewer = settings.seat if settings.seat < game.seats else 0
+    return Watch(Film(path, hands, settings.hint), coach, viewer, settings.pace)

@@ -1,0 +1,1 @@
+"""A table without a screen: who sits, the session, saved tables."""

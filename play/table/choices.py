@@ -1,0 +1,225 @@
+"""What can be chosen before one sits down: for each game its settings, and what is offered for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import yaml
+
+from cards import champions
+from cards.champions import CHAMPION
+from cards.game import Game, load_game
+from cards.player_specs import player_names
+from command.settings.checks import MAX_SEED, SettingsError
+from command.settings.quoting import in_quotes
+from play.table.players import HUMAN, default_opponent
+
+RUNS = Path("runs")
+APART = "apart"  # in place of an opponent: each seat has its own
+_SEARCHED = ("tressette",)  # games whose networks `search(RUN)` plays
+_NOTHING = "null"
+
+# Numbers that are offered; others may be typed.
+_NUMBERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "spike": {
+        "seats": (2, 3, 4, 5, 6, 7, 8),
+        "min_seats": (None, 2, 3, 4, 5, 6, 7),
+        "credits": (20, 50, 100, 200),
+        "ante": (0, 2, 4, 6),
+        "bet": (2, 4, 6, 10),
+        "hands": (1, 3, 5, 10, 20),
+        "raise_cap": (None, 1, 2, 3),
+    },
+    "blackjack": {"decks": ("infinite", 1, 2, 4, 6, 8), "discount": (0.9, 0.95, 0.99, 1.0)},
+    "sette_mezzo": {"limit": (3.0, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0)},
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A setting: its key, what is chosen, what is offered, and whether something else may be typed.
+
+    Values are as on a command line; "" is what follows by itself, as a seed from the clock. `seat.N` is who sits there
+    when each opponent is chosen apart.
+    """
+
+    key: str
+    value: str
+    offered: tuple[str, ...]
+    free: bool = True
+
+
+class Choices:
+    """The settings of a table of one game, as they are chosen one by one; `runs` is where trained agents lie.
+
+    Raises UnknownGameError for a game that there is not.
+    """
+
+    def __init__(self, name: str, runs: Path = RUNS) -> None:
+        self.name = name
+        self._game = load_game(name)
+        self._defaults = asdict(self._game.options)
+        self._options = dict(self._defaults)
+        self._kinds = get_type_hints(type(self._game.options))
+        self._players = offered_players(self._game, runs)
+        self._chosen: dict[str, str] = {}
+
+    @property
+    def game(self) -> Game:
+        """The game under the options that are chosen."""
+        return self._game
+
+    def rows(self) -> list[Row]:
+        """All settings, in the order in which they are shown."""
+        return [*self._who(), *self._what(), *self._option_rows(), *self._files()]
+
+    def row(self, key: str) -> Row:
+        """The setting of that key. Raises KeyError."""
+        return {row.key: row for row in self.rows()}[key]
+
+    def choose(self, key: str, text: str) -> None:
+        """Choose what was offered or typed. Raises SettingsError, one line; then nothing has changed."""
+        text = text.strip()
+        row = self.row(key)
+        if text not in row.offered:
+            self._check_typed(key, text)
+        if key.startswith("game."):
+            self._set_option(key.removeprefix("game."), text)
+        else:
+            self._chosen[key] = text
+        for seat_key in [k for k in self._chosen if k == "seat" or k.startswith("seat.")]:
+            number = self._chosen["seat"] if seat_key == "seat" else seat_key.removeprefix("seat.")
+            if number and int(number) >= self._game.seats:  # there are fewer seats now
+                del self._chosen[seat_key]
+
+    def overrides(self) -> list[str]:
+        """What one would write on the command line for this table."""
+        found = [f"game={self.name}"]
+        found += [f"game.{k}={_written(v)}" for k, v in self._options.items() if v != self._defaults[k]]
+        if self._apart:
+            found.append(f"opponents=[{','.join(in_quotes(self._sits(seat)) for seat in self._others)}]")
+        elif opponents := self._chosen.get("opponents"):
+            found.append(f"opponents={in_quotes(opponents)}")
+        found += [f"{key}={self._chosen[key]}" for key in ("seat", "match", "seed") if self._chosen.get(key)]
+        found += [f"{key}={in_quotes(self._chosen[key])}" for key in ("partner", "record") if self._chosen.get(key)]
+        return found
+
+    # --- the rows
+
+    def _who(self) -> Iterator[Row]:
+        if self._partners:
+            yield Row("partner", self._chosen.get("partner", ""), ("", *self._players))
+        if self._others:
+            apart = (APART,) if len(self._others) > 1 else ()
+            value = self._chosen.get("opponents", default_opponent(self._game))
+            yield Row("opponents", value, (*self._players, *apart))
+        if self._apart:
+            for seat in self._others:
+                yield Row(f"seat.{seat}", self._sits(seat), self._players)
+
+    def _what(self) -> Iterator[Row]:
+        if self._game.match is not None:
+            targets = tuple(str(target) for target in self._game.match.targets)
+            yield Row("match", self._chosen.get("match", ""), ("", *targets), free=False)
+        if self._game.seats > 1:
+            least = getattr(self._game.options, "min_seats", None) or self._game.seats
+            seats = tuple(str(seat) for seat in range(least))
+            yield Row("seat", self._chosen.get("seat", "0"), seats, free=False)
+
+    def _option_rows(self) -> Iterator[Row]:
+        for field in fields(self._game.options):
+            value = _written(self._options[field.name])
+            offered = [each for each in self._offered(field.name) if self._fits(field.name, each)]
+            free = self._kinds[field.name] is not bool and get_origin(self._kinds[field.name]) is not Literal
+            yield Row(f"game.{field.name}", value, tuple(map(_written, offered)), free)
+
+    def _files(self) -> Iterator[Row]:
+        yield Row("seed", self._chosen.get("seed", ""), ("",))
+        yield Row("record", self._chosen.get("record", ""), ("",))
+
+    # --- seats
+
+    @property
+    def _apart(self) -> bool:
+        return self._chosen.get("opponents") == APART and len(self._others) > 1
+
+    @property
+    def _seat(self) -> int:
+        return int(self._chosen.get("seat", "0"))
+
+    @property
+    def _partners(self) -> list[int]:
+        team = next(seats for seats in self._game.teams if self._seat in seats)
+        return [seat for seat in team if seat != self._seat]
+
+    @property
+    def _others(self) -> list[int]:
+        return [seat for seat in range(self._game.seats) if seat != self._seat and seat not in self._partners]
+
+    def _sits(self, seat: int) -> str:
+        return self._chosen.get(f"seat.{seat}", default_opponent(self._game))
+
+    # --- options of the game
+
+    def _offered(self, name: str) -> tuple[Any, ...]:
+        kind = self._kinds[name]
+        if kind is bool:
+            return (False, True)
+        if get_origin(kind) is Literal:
+            return get_args(kind)
+        return _NUMBERS.get(self.name, {}).get(name, (self._defaults[name],))
+
+    def _fits(self, name: str, value: Any) -> bool:
+        try:
+            self._game.configure(self._options | {name: value})
+        except ValueError:
+            return False
+        return True
+
+    def _set_option(self, name: str, text: str) -> None:
+        try:
+            options = self._options | {name: yaml.safe_load(text)}
+            self._game = self._game.configure(options)
+        except yaml.YAMLError:
+            raise SettingsError(f"game.{name}", f"a number or a word, not {text!r}") from None
+        except ValueError as error:
+            raise SettingsError.of(error, "game") from None
+        self._options = options
+
+    def _check_typed(self, key: str, text: str) -> None:
+        if key == "seed" and not (text.isascii() and text.isdecimal() and int(text) <= MAX_SEED):
+            raise SettingsError("seed", f"a whole number from 0 to {MAX_SEED}, not {text!r}")
+        if not text:
+            raise SettingsError(key.removeprefix("game."), "type something, or choose from the list")
+
+
+def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:
+    """Who may be played against, by name: rule players, players that search, trained agents, and a person.
+
+    The one called `champion` comes first, if there is one, also a run of this name; then the game's own rule player.
+    """
+    named, found = player_names(game), _runs(runs / game.name)
+    shipped = [CHAMPION] if champions.champion_file(game.name) is not None else []
+    first = shipped + [run for run in found if Path(run).name == CHAMPION]
+    searches = [f"search({run})" for run in [*shipped, *found] if game.name in _SEARCHED]
+    return tuple(dict.fromkeys([*first, default_opponent(game), *game.policies, *named, *found, *searches, HUMAN]))
+
+
+def _runs(folder: Path) -> list[str]:
+    """The run folders in it that hold something that can play."""
+    if not folder.is_dir():
+        return []
+    return [str(path) for path in sorted(folder.iterdir()) if (path / "checkpoints").is_dir() or _has_tables(path)]
+
+
+def _has_tables(path: Path) -> bool:
+    return any(path.glob("policies/*.npz"))
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return _NOTHING
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,90 @@
+"""Files that a table writes: whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
+from pathlib import Path
+
+from cards.base.files import write_atomic
+
+_SECONDS_FOR_LOCK = 5.0  # that another table may take to write
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Put a text in the place of a file's, by way of a file beside it. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, text)
+
+
+def append_lines(path: Path, lines: list[str]) -> None:
+    """Add lines to a file, all or none; one that ends in the middle of a line is given its end first. OSError.
+
+    Other tables may write to the same file: each locks it. A mount may have no locks; then lines that another table
+    has written behind these are left, and so are these.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _named(path), path.open("ab+", buffering=0) as file:
+        _lock(file)
+        end = file.seek(0, os.SEEK_END)
+        if end > 0:
+            file.seek(-1, os.SEEK_END)
+            lines = lines if file.read(1) == b"\n" else ["", *lines]
+        left, mine = "".join(f"{line}\n" for line in lines).encode(), 0
+        try:
+            while left:  # a disk that is nearly full takes a part of it
+                written = file.write(left)
+                left, mine = left[written:], mine + written
+            os.fsync(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                if file.seek(0, os.SEEK_END) == end + mine:
+                    file.truncate(end)
+            raise
+
+
+def _lock(file: FileIO) -> None:
+    """Lock a file until it is closed. Raises OSError where another process holds it for seconds."""
+    until = time.monotonic() + _SECONDS_FOR_LOCK
+    while True:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                return  # the mount has no locks
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """What goes wrong names the file, which the system leaves out when it is open already, or another beside it."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def free_path(folder: Path, name: str, suffix: str) -> Path:
+    """`folder/name.suffix`, or with a number after the name where there is such a file already.
+
+    The file is made, empty: tables that are saved at the same moment must not get the same one. Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path, number = folder / f"{name}{suffix}", 1
+    while True:
+        try:
+            path.open("x").close()
+        except FileExistsError:
+            number += 1
+            path = folder / f"{name}-{number}{suffix}"
+        else:
+            return path

@@ -1,0 +1,45 @@
+"""Finished games as records in a file, one JSON object a line, for `evaluate.replay`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cards.records import read_records
+from play.table.files import append_lines
+
+
+class Ledger:
+    """A file to which finished games are added. Raises OSError where it cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        append_lines(path, [])
+
+    def add(self, records: list[dict[str, Any]]) -> None:
+        """Add the newest of the records of a game, or the hands of a match so far that are not in the file yet.
+
+        A match of that name whose hands were others is left as it is, and this one gets another name.
+        """
+        if "match" in records[-1]:
+            name, known = self._place(records)
+            records = [record | {"match": name} for record in records[known:]]
+        else:
+            records = records[-1:]
+        append_lines(self.path, [json.dumps(record, separators=(",", ":")) for record in records])
+
+    def _place(self, records: list[dict[str, Any]]) -> tuple[str, int]:
+        """The name under which the match stands, or is to stand, in the file, and how many of its hands are there."""
+        there: dict[Any, list[dict[str, Any]]] = {}
+        for _, record in read_records(self.path):
+            if isinstance(record, dict) and isinstance(record.get("match"), str):
+                there.setdefault(record["match"], []).append(record)
+        first, number = str(records[0]["match"]), 1
+        name = first
+        while True:
+            known = there.get(name, [])
+            if known == [record | {"match": name} for record in records[: len(known)]]:
+                return name, len(known)
+            number += 1
+            name = f"{first}-{number}"

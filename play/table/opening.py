@@ -1,0 +1,55 @@
+"""A table is opened: a new one by the settings, or the one of a save."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from cards.hand import Hand
+from command.game import load_configured_game
+from play.coach.hints import Coach
+from play.table.ledger import Ledger
+from play.table.saves import game_of, read_save, restore
+from play.table.session import Session
+from play.table.settings import PlaySettings, check_match, check_same, seats_of
+from play.table.table import Setup, Table
+from play.views import events, result, view
+
+
+def open_session(settings: PlaySettings, given: set[str], welcome: Any = lambda game, seed: None) -> Session:
+    """The table of these settings, or that of the save, if there is one. `given`: keys of the command line.
+
+    `welcome(game, seed)` is called as soon as both are known. Raises SettingsError, SaveError, CheckpointError and
+    OSError.
+    """
+    path = Path(settings.save) if settings.save is not None else None
+    if path is not None and path.exists():
+        saved = read_save(path)
+        game = game_of(path, saved)
+        check_same(path, saved, settings, given, game)
+        welcome(game, saved["seed"])
+        coach = Coach(game, saved["game"], settings.hint)
+        ledger = Ledger(Path(settings.record)) if settings.record is not None else None
+        return Session(restore(path, saved), coach, saved["game"], ledger, path, restored=True)
+    game = load_configured_game(settings.game)
+    check_match(settings, game)
+    seed = settings.seed if settings.seed is not None else time.time_ns() % 1_000_000_000
+    setup = Setup(game, seats_of(settings, game), seed, settings.match)
+    welcome(game, seed)
+    coach = Coach(game, settings.game, settings.hint)
+    ledger = Ledger(Path(settings.record)) if settings.record is not None else None
+    return Session(Table(setup), coach, settings.game, ledger, path)
+
+
+def warm_up(session: Session) -> None:
+    """Play the newest deal of a table to its end, on copies: what is compiled only then is compiled now."""
+    for choice in (0, -1):  # the first legal action all the time, and the last
+        hand = Hand(session.table.game, session.table.hand.seeds, session.table.hand.start)
+        while not hand.over:
+            move = hand.play(hand.legal[choice])
+            view(hand, move.seat)
+            events(hand, move)
+        result(hand)
+        hand.returns()
+        hand.record()

@@ -1,0 +1,129 @@
+"""A table in a file, to go on later: who sits there, the seed, the score, and what was played since the game began."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cards.base.errors import InputError
+from cards.game import Game
+from cards.play import Player
+from command.errors import UserError
+from command.game import load_configured_game
+from command.settings.checks import MAX_SEED, SettingsError
+from play.table.files import write_whole
+from play.table.players import HUMAN, seated_player
+from play.table.table import Score, Setup, Table
+
+FORMAT = "busso table"
+VERSION = 1
+
+
+class SaveError(UserError):
+    """A save that cannot be used; the message names the file and the way out. The file stays as it is."""
+
+
+def write_save(path: Path, table: Table, settings: dict[str, Any]) -> None:
+    """Put the table into a file; `settings` are the group `game` that it is played under. Raises OSError."""
+    saved = {
+        "format": FORMAT,
+        "version": VERSION,
+        "game": settings,
+        "seats": list(table.setup.seats),
+        "seed": table.setup.seed,
+        "match": table.setup.match,
+        "number": table.number,
+        "score": asdict(table.score_before),  # this game is counted again when it is read
+        "hands": [hand.actions for hand in table.hands],
+    }
+    write_whole(path, json.dumps(saved, indent=1) + "\n")
+
+
+def read_save(path: Path) -> dict[str, Any]:
+    """What a save holds, its form checked. Raises SaveError, and OSError when it cannot be read."""
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise _broken(path, "it is not JSON") from None
+    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+        raise _broken(path, "it is no save of a table")
+    if saved.get("version") != VERSION:
+        raise _broken(path, f"its version is {saved.get('version')!r}, this busso reads {VERSION}")
+    for name, holds in _FORM.items():
+        if name not in saved or not holds(saved[name]):
+            raise _broken(path, f"{name}: missing or not what belongs there")
+    return saved
+
+
+def game_of(path: Path, saved: dict[str, Any]) -> Game:
+    """The game that is played in a save. Raises SaveError for one that there is not."""
+    try:
+        return load_configured_game(saved["game"])
+    except SettingsError as error:
+        raise _broken(path, error) from None
+
+
+def restore(path: Path, saved: dict[str, Any], player_of: Callable[[Game, str], Player] = seated_player) -> Table:
+    """The table as it was saved. Raises SaveError for what does not fit together, and as `player_of` does."""
+    game = game_of(path, saved)
+    setup = Setup(game, tuple(saved["seats"]), saved["seed"], saved["match"])
+    score = Score(**saved["score"])
+    if (len(score.wins), len(score.totals)) != (len(game.teams), game.seats):
+        raise _broken(path, "score: not that of such a table")
+    if len(setup.seats) != game.seats or HUMAN not in setup.seats:
+        raise _broken(path, f"seats: {len(setup.seats)}, of which one must be human, where {game.seats} belong")
+    if setup.match is not None and (game.match is None or setup.match not in game.match.targets):
+        raise _broken(path, f"match: {game.name} is not played to {setup.match}")
+    table = Table(setup, player_of)
+    table.resume(saved["number"], score)
+    try:
+        _replay(table, saved["hands"])
+    except ValueError as error:
+        raise _broken(path, error) from None
+    return table
+
+
+def _replay(table: Table, hands: list[list[int]]) -> None:
+    for number, actions in enumerate(hands, start=1):
+        if number > 1:
+            if table.game_over:
+                raise ValueError(f"hands: {len(hands)}, but the game was over after {number - 1}")
+            table.deal()
+        for action in actions:
+            table.play(action)
+
+
+def _broken(path: Path, why: object) -> SaveError:
+    hint = "nothing was changed: move it away, or give another save=FILE"
+    return SaveError("save", InputError(path, why), hint)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_score(value: Any) -> bool:
+    if not isinstance(value, dict) or set(value) != {"games", "ties", "wins", "totals"}:
+        return False
+    lists = isinstance(value["wins"], list) and isinstance(value["totals"], list)
+    numbers = lists and all(isinstance(total, int | float) and abs(total) < 1e15 for total in value["totals"])
+    return numbers and all(map(_is_whole, (value["games"], value["ties"], *value["wins"])))
+
+
+def _are_hands(value: Any) -> bool:
+    lists = isinstance(value, list) and value and all(isinstance(hand, list) for hand in value)
+    return bool(lists) and all(_is_whole(action) for hand in value for action in hand)
+
+
+_FORM: dict[str, Callable[[Any], bool]] = {
+    "game": lambda value: isinstance(value, dict) and isinstance(value.get("name"), str),
+    "seats": lambda value: isinstance(value, list) and all(isinstance(seat, str) for seat in value),
+    "seed": lambda value: _is_whole(value) and value <= MAX_SEED,
+    "match": lambda value: value is None or _is_whole(value),
+    "number": lambda value: _is_whole(value) and value <= MAX_SEED,
+    "score": _is_score,
+    "hands": _are_hands,
+}

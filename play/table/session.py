@@ -1,0 +1,149 @@
+"""A table with the files that are kept of it: records of what is finished, and a save to go on from."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cards.hand import Move
+from command.game import load_configured_game
+from play.coach.hints import Coach
+from play.table.files import free_path
+from play.table.ledger import Ledger
+from play.table.saves import write_save
+from play.table.table import Table
+
+SAVES = Path("saves")
+
+
+class Session:
+    """What a person does at a table, with everything finished written down at once.
+
+    `settings` is the group `game`; `save` the file to which the table is saved, None for one that is named when it is
+    first needed. With a file given, each decision of a person and each end of a hand is saved. `restored`: the table
+    comes from there, and what is over in it has been written down. Raises OSError where a file cannot be written; later
+    the game goes on all the same, `trouble` says so once, and records are tried again with the next and at the end.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        coach: Coach,
+        settings: dict[str, Any],
+        ledger: Ledger | None = None,
+        save: Path | None = None,
+        restored: bool = False,
+    ) -> None:
+        self.table, self.coach = table, coach
+        self.path = save
+        self._settings, self._ledger = settings, ledger
+        self._always = save is not None
+        self._owed: list[list[dict[str, Any]]] = []  # what the ledger was to add and could not yet
+        self.trouble: OSError | None = None  # why something could not be written down, until it was told
+        self._told = ""
+        self.finished = restored and table.game_over  # before, so that only the next game is to be played
+        if not restored:
+            self._write(by_person=True)
+
+    def play(self, action: int) -> Move:
+        """A person's action. Raises ValueError, one line, when it is not legal or not a person's turn."""
+        if not self.table.person_to_move:
+            raise ValueError("no person is to move")
+        move = self.table.play(action)
+        self._keep(by_person=True)
+        return move
+
+    def reply(self) -> Move:
+        """The player to move plays."""
+        move = self.table.reply()
+        self._keep(by_person=False)
+        return move
+
+    def undo(self) -> bool:
+        """See `Table.undo`."""
+        undone = self.table.undo()
+        if undone:
+            self._keep(by_person=True)
+        return undone
+
+    def deal(self) -> None:
+        """See `Table.deal`."""
+        self.table.deal()
+        self._keep(by_person=True)
+
+    def save(self) -> Path:
+        """Write the table down now; returns the file."""
+        name = f"{self.table.game.name}-{self.table.setup.seed}"
+        path = self.path or free_path(SAVES, name, ".json")
+        try:
+            write_save(path, self.table, self._settings)
+        except OSError:
+            if self.path is None:
+                path.unlink(missing_ok=True)  # it is empty
+            raise
+        self.path = path
+        return path
+
+    def leave(self) -> bool:
+        """Save what is not over, or what has a file of its own; whether there was anything to save. Raises OSError."""
+        wanted = self.path is not None or not self.table.game_over
+        try:
+            self._pay()
+        finally:
+            if wanted:
+                self.save()
+        return wanted
+
+    def take_trouble(self) -> OSError | None:
+        """What is in `trouble`, once."""
+        trouble, self.trouble = self.trouble, None
+        return trouble
+
+    def under(self, settings: dict[str, Any]) -> Session:
+        """A new table of the same people, seed and records under other options of the game, without a save so far.
+
+        Raises SettingsError for a bad option.
+        """
+        game = load_configured_game(settings)
+        table = Table(replace(self.table.setup, game=game))
+        return Session(table, Coach(game, settings, self._hint()), settings, self._ledger)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The group `game` of the table."""
+        return dict(self._settings)
+
+    def command(self, lang: str) -> str:
+        """The command line that goes on with the saved table in this language."""
+        given = {"save": self.path, "record": self._ledger.path if self._ledger else None, "hint": self._hint()}
+        given |= {"lang": lang if lang != "en" else None}
+        words = [shlex.quote(f"{key}={value}") for key, value in given.items() if value is not None]
+        return " ".join(("python -m play", *words))
+
+    def _hint(self) -> str | None:
+        return self.coach.name if self.coach.chosen else None
+
+    def _keep(self, by_person: bool) -> None:
+        try:
+            self._write(by_person)
+            self._told = ""
+        except OSError as error:
+            if str(error) != self._told:
+                self._told, self.trouble = str(error), error
+
+    def _write(self, by_person: bool) -> None:
+        over = self.table.hand.over
+        try:
+            if over and self._ledger is not None:
+                self._owed.append([*self.table.records])
+                self._pay()
+        finally:
+            if self._always and (by_person or over):
+                self.save()
+
+    def _pay(self) -> None:
+        while self._owed and self._ledger is not None:
+            self._ledger.add(self._owed[0])
+            del self._owed[0]

@@ -1,0 +1,139 @@
+"""The settings of `python -m play`, and who sits where by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cards.base.bounds import bounded
+from cards.game import Game
+from cards.player_specs import same_spelling
+from command.settings.checks import (
+    MAX_SEATS,
+    MAX_SEED,
+    MAX_TARGET,
+    SettingsError,
+    check_numbers,
+    check_one_of,
+    check_range,
+    require,
+)
+from play.language import LANGUAGES
+from play.table.players import HUMAN, default_opponent
+
+PLAIN, APP, AUTO = "plain", "app", "auto"
+AGENTS = "agents"
+MOST_GAMES = 1_000_000
+
+
+@dataclass
+class PlaySettings:
+    """The settings of `python -m play`; conf/play.yaml explains them."""
+
+    game: dict[str, Any]
+    opponents: Any = None
+    partner: str | None = None
+    seat: int = bounded(0, 0, MAX_SEATS - 1)
+    match: int | None = bounded(None, 1, MAX_TARGET)
+    games: int = bounded(1, 1, MOST_GAMES)
+    seed: int | None = bounded(None, 0, MAX_SEED)
+    hint: str | None = None
+    record: str | None = None
+    save: str | None = None
+    lang: str = "en"
+    ui: str = AUTO
+    pace: float = bounded(0.4, 0.0, 60.0)
+    watch: str | None = None
+    serve: bool = False
+    port: int = bounded(8000, 0, 65_535)
+
+    def __post_init__(self) -> None:
+        check_numbers("", self)
+        check_one_of("ui", self.ui, AUTO, APP, PLAIN)
+        check_one_of("lang", self.lang, *LANGUAGES)
+        for key in ("record", "save"):
+            require(getattr(self, key) != "", key, "a file", "")
+        if self.serve and self.ui == PLAIN:
+            raise SettingsError("ui", "lines of text are not served", "leave ui out, or serve")
+        require(self.watch != "", "watch", f"{AGENTS}, or a file of records", "")
+        many = isinstance(self.opponents, list) and self.opponents and all(isinstance(o, str) for o in self.opponents)
+        if self.opponents is not None and not isinstance(self.opponents, str) and not many:
+            raise SettingsError("opponents", f"a player, or a list with one for each, not {self.opponents!r}")
+
+
+def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
+    """Who sits in each seat: `human`, or the player's name. Raises SettingsError."""
+    least = getattr(game.options, "min_seats", None) or game.seats
+    check_range("seat", settings.seat, 0, least - 1)
+    team = next(seats for seats in game.teams if settings.seat in seats)
+    partners = [seat for seat in team if seat != settings.seat]
+    others = [seat for seat in range(game.seats) if seat not in team]
+    if not others and settings.opponents is not None:
+        raise SettingsError("opponents", f"{game.name} has one seat, and the dealer plays by a rule", "leave this out")
+    if not partners and settings.partner is not None:
+        raise SettingsError("partner", f"in {game.name} everybody plays alone", "leave this out")
+    names = _opponents(settings, game, len(others))
+    seats = {settings.seat: HUMAN, **dict(zip(others, names, strict=True))}
+    players = [name for name in names if name != HUMAN] or [default_opponent(game)]
+    partner = settings.partner if settings.partner is not None else players[0]
+    return tuple(same_spelling(seats.get(seat, partner)) for seat in range(game.seats))
+
+
+def watched_seats(settings: PlaySettings, game: Game) -> tuple[str, ...]:
+    """Who sits in each seat while one looks on: in the own one `partner`, or else the first opponent. SettingsError."""
+    check_range("seat", settings.seat, 0, game.seats - 1)
+    team = next(seats for seats in game.teams if settings.seat in seats)
+    others = [seat for seat in range(game.seats) if seat not in team]
+    names = _opponents(settings, game, len(others) or 1)
+    for name in (*names, settings.partner):
+        require(name != HUMAN, "watch", "players in all seats", HUMAN)
+    mine = settings.partner if settings.partner is not None else names[0]
+    seats = dict(zip(others, names, strict=False))
+    return tuple(same_spelling(seats.get(seat, mine)) for seat in range(game.seats))
+
+
+def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:
+    if not isinstance(settings.opponents, list):
+        return [settings.opponents or default_opponent(game)] * number
+    if len(settings.opponents) != number:
+        raise SettingsError(
+            "opponents", f"{len(settings.opponents)}, but there are {number}", f"give one for all, or {number}"
+        )
+    return settings.opponents
+
+
+def check_match(settings: PlaySettings, game: Game) -> None:
+    """Raise SettingsError when the game is not played in matches to that score."""
+    if settings.match is not None:
+        from cards.matches.match import match_rules  # with Numba, for which no menu waits
+
+        try:
+            match_rules(game, settings.match)
+        except ValueError as error:
+            raise SettingsError("match", error) from None
+
+
+def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given: Iterable[str], game: Game) -> None:
+    """Raise SettingsError when the command line asks, by the keys `given`, for another table than the saved one."""
+    for key in given:
+        if key == "game":
+            _same(path, key, settings.game["name"], saved["game"]["name"])
+        elif key.startswith("game."):
+            option = key.removeprefix("game.")
+            _same(path, key, settings.game.get(option), saved["game"].get(option))
+        elif key in ("seed", "match"):
+            _same(path, key, getattr(settings, key), saved[key])
+        elif key == "seat":
+            people = [seat for seat, name in enumerate(saved["seats"]) if name == HUMAN]
+            _same(path, key, settings.seat, settings.seat if settings.seat in people else people[0])
+        elif key in ("opponents", "partner"):
+            _same(path, key, list(seats_of(settings, game)), saved["seats"])
+
+
+def _same(path: Path, key: str, wanted: Any, saved: Any) -> None:
+    if wanted != saved:
+        raise SettingsError(
+            key, f"{wanted}, but {path} was saved with {saved}", f"leave {key} out, or give another save"
+        )

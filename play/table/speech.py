@@ -1,0 +1,110 @@
+"""What is said at a table, as lines of text in its language: the same in the line mode and on the screens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluate.review.advisers import Worth
+from evaluate.review.grading import Judged
+from play.coach.hints import Coach, Odds
+from play.coach.review import total_cost
+from play.language import Language, Message
+from play.table.table import Table
+
+
+class Speech:
+    """Puts what happens at a table, and what its coach finds, into words."""
+
+    def __init__(self, language: Language, table: Table, coach: Coach) -> None:
+        self.language = language
+        self._table, self._coach = table, coach
+        self._name = table.game.name
+
+    def action(self, action: int) -> str:
+        """An action as this language calls it."""
+        return self.language.action(self._name, self._table.game.action_text(action))
+
+    def line(self, told: Message) -> str:
+        """A message; an action in it is called as in the language of the table."""
+        if "action" not in told.values:
+            return self.language.render(told)
+        named = self.language.action(self._name, str(told.values["action"]))
+        return self.language.say(told.key, **{**told.values, "action": named})
+
+    def lines(self, told: Sequence[Message]) -> list[str]:
+        """Messages, one a line."""
+        return [self.line(each) for each in told]
+
+    def unit(self) -> str:
+        """What the results of the game are counted in."""
+        unit = self._table.game.unit
+        return self.language.texts.get(f"unit.{unit}", unit)
+
+    def value_unit(self) -> str:
+        """What the coach's values are counted in; empty where nobody gives any."""
+        adviser = self._coach.adviser
+        return "" if adviser is None else self.language.texts[f"unit.{adviser.unit}"]
+
+    @property
+    def adviser_name(self) -> str:
+        """Who says what actions are worth; empty where nobody does."""
+        return self._coach.name or ""
+
+    def value(self, value: float | None) -> str:
+        """A value of the coach; `?` where it is not known."""
+        adviser = self._coach.adviser
+        if value is None or adviser is None:
+            return "?"
+        return f"{value:.2f}" if adviser.unit == "points" else f"{value:+.3f}"
+
+    def worth(self, worth: Worth) -> str:
+        """An action with what it is worth."""
+        return f"{self.action(worth.action)} {self.value(worth.value)}"
+
+    def hint(self, worths: Sequence[Worth]) -> str:
+        """What each action is worth, on one line."""
+        if not worths:
+            return self.language.say("plain.no_hint")
+        told = tuple(map(self.worth, worths))
+        return self.language.say("plain.hint", unit=self.value_unit(), player=self._coach.name, worths=told)
+
+    def odds(self, found: Sequence[Odds]) -> list[str]:
+        """How likely one is to win, a line for each action that was asked about."""
+        return [self._odds(odds) for odds in found] or [self.language.say("plain.no_odds")]
+
+    def _odds(self, odds: Odds) -> str:
+        say = self.language.say
+        chances = tuple(say(f"odds.{name}", chance=f"{100 * chance:.1f}%") for name, chance in odds.chances.items())
+        if odds.action is None:
+            return say("plain.odds", chances=chances)
+        return say("plain.odds_of", action=self.action(odds.action), chances=chances)
+
+    def judged(self, judged: Judged) -> str:
+        """A decision of a review."""
+        place = {"number": judged.number, "seat": judged.seat, "action": self.action(judged.action)}
+        if judged.cost is None:
+            return self.language.say("plain.judged_unknown", **place, best=self.worth(judged.best))
+        if judged.cost == 0:
+            return self.language.say("plain.judged_best", **place)
+        best = self.worth(judged.best)
+        return self.language.say("plain.judged", **place, cost=f"{judged.cost:.2f}", best=best)
+
+    def review_total(self, judged: list[Judged]) -> str:
+        """What the decisions of a review cost together."""
+        if self._coach.adviser is None or not judged:
+            return self.language.say("plain.no_review")
+        cost = f"{total_cost(judged):.2f}"
+        return self.language.say("plain.review_total", number=len(judged), cost=cost, unit=self.value_unit())
+
+    def score(self) -> list[str]:
+        """How the match stands, and, when a game is over, how many of them were won."""
+        table, score, say = self._table, self._table.score, self.language.say
+        found = []
+        if table.match_score is not None:
+            found.append(say("plain.match_score", score=tuple(table.match_score), to=table.setup.match))
+        if table.game_over:
+            key = "plain.score" if len(score.wins) > 1 else "plain.score_alone"
+            found.append(say(key, games=score.games, wins=tuple(score.wins), ties=score.ties))
+            totals = tuple(f"{total:g}" for total in score.totals)
+            found.append(say("plain.totals", totals=totals, unit=self.unit()))
+        return found

@@ -1,0 +1,183 @@
+"""A table: one game after another, single or in matches, with people and players in its seats.
+
+All of it follows from the setup and from what the people play. A player is given a new generator for every decision,
+which follows from the deal and the number of the move: so the same line of play gets the same replies, also after
+`undo` and after a save.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cards.compiled.splitmix import derive, stream
+from cards.game import Game
+from cards.hand import Hand, Move
+from cards.matches.match import Matches, match_rules
+from cards.matches.records import in_match
+from cards.play import Player
+from play.language import Message
+from play.table.players import HUMAN, seated_player
+from play.views.reasons import why_not
+
+_REPLIES = 0x7265706C79 << 16  # salts of the replies, by the number of the move
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is played by whom: the game, who sits in each seat (`human` or a player), the seed, the score of a match."""
+
+    game: Game
+    seats: tuple[str, ...]
+    seed: int
+    match: int | None = None
+
+
+@dataclass
+class Score:
+    """Of the games, or matches, that were finished: how many, which team won how many, what each seat has in all."""
+
+    games: int = 0
+    ties: int = 0
+    wins: list[int] = field(default_factory=list)
+    totals: list[float] = field(default_factory=list)
+
+    def add(self, results: list[float], teams: tuple[tuple[int, ...], ...]) -> None:
+        """Count a game by the result of each seat. Where one seat plays alone, more than 0 is a win."""
+        self.games += 1
+        self.totals = [total + result for total, result in zip(self.totals, results, strict=True)]
+        best = max(results)
+        winners = [k for k, seats in enumerate(teams) if results[seats[0]] == best]
+        if len(teams) == 1:
+            winners = [0] if best > 0 else [] if best < 0 else [0, 0]
+        if len(winners) > 1:
+            self.ties += 1
+        elif winners:
+            self.wins[winners[0]] += 1
+
+
+class Table:
+    """People and players at one game; a new table has the first hand dealt.
+
+    `player_of(game, spec)` makes the players. Raises ValueError for a bad setup, and as `player_of` does.
+    """
+
+    def __init__(self, setup: Setup, player_of: Callable[[Game, str], Player] = seated_player) -> None:
+        if len(setup.seats) != setup.game.seats:
+            raise ValueError(f"{setup.game.name} has {setup.game.seats} seats, not {len(setup.seats)}")
+        if setup.match is not None:
+            match_rules(setup.game, setup.match)
+        self.setup, self.game = setup, setup.game
+        names = dict.fromkeys(name for name in setup.seats if name != HUMAN)
+        self._players = {name: player_of(setup.game, name) for name in names}
+        self.score = Score(wins=[0] * len(self.game.teams), totals=[0.0] * self.game.seats)
+        self.number = 0  # games or matches finished or begun, less 1
+        self.begin(0)
+
+    def begin(self, number: int) -> None:
+        """Deal the first hand of a game or match; all chance follows from its number, from 0, and the seed."""
+        self.number = number
+        self.score_before = copy.deepcopy(self.score)  # without this game
+        seeds = stream(self.setup.seed, "play", number, 1)
+        self.matches = Matches(self.game, seeds, self.setup.match) if self.setup.match is not None else None
+        self.hands: list[Hand] = []  # of this game or match
+        self.records: list[dict[str, Any]] = []  # of those that are over
+        self._deal()
+
+    def resume(self, number: int, score: Score) -> None:
+        """Begin that game or match with such a score of those before it."""
+        self.score = score
+        self.begin(number)
+
+    def _deal(self) -> None:
+        if self.matches is not None:
+            seeds, states = self.matches.deal()
+        else:
+            seeds = stream(self.setup.seed, "play", self.number, 1)
+            states = self.game.deal(seeds)
+        self.hand = Hand(self.game, seeds, states)
+        self.hands.append(self.hand)
+        if self.hand.over:
+            self._count()
+
+    @property
+    def game_over(self) -> bool:
+        """Whether the game, or the match, is over."""
+        return self.hand.over and (self.matches is None or not self.matches.running.size)
+
+    @property
+    def people(self) -> list[int]:
+        """The seats in which people sit."""
+        return [seat for seat, name in enumerate(self.setup.seats) if name == HUMAN]
+
+    @property
+    def turn(self) -> int | None:
+        """The seat to move; None between hands."""
+        return self.hand.turn
+
+    @property
+    def person_to_move(self) -> bool:
+        """Whether it is a person's turn."""
+        return self.turn is not None and self.setup.seats[self.turn] == HUMAN
+
+    @property
+    def match_score(self) -> list[int] | None:
+        """By team, the hands of the match that are over; None for single games."""
+        return None if self.matches is None else self.matches.scores[0].tolist()
+
+    def deal(self) -> None:
+        """The next hand: of the match, or else of a new game. Raises ValueError while one is being played."""
+        if not self.hand.over:
+            raise ValueError("the hand is not over")
+        if self.game_over:
+            self.begin(self.number + 1)
+        else:
+            self._deal()
+
+    def why_not(self, action: int) -> Message | None:
+        """The reason that the seat to move may not do this, in the game's words; None if it may."""
+        return why_not(self.hand, action)
+
+    def play(self, action: int) -> Move:
+        """Play for the seat to move. Raises ValueError, one line, for what is not legal."""
+        move = self.hand.play(action)
+        if self.hand.over:
+            self._count()
+        return move
+
+    def reply(self) -> Move:
+        """Let the player to move play. Raises ValueError when it is nobody's turn but a person's."""
+        if self.turn is None or self.person_to_move:
+            raise ValueError("no player is to move")
+        player = self._players[self.setup.seats[self.turn]]
+        player.begin(derive(self.hand.seeds, _REPLIES + len(self.hand.moves)))
+        return self.play(int(player.act(self.hand.decisions())[0]))
+
+    def player(self, name: str) -> Player:
+        """Who sits here by that name."""
+        return self._players[name]
+
+    def undo(self) -> bool:
+        """Go back to the newest decision of a person in this hand; False if there is none, or the hand is over."""
+        mine = [k for k, move in enumerate(self.hand.moves) if self.setup.seats[move.seat] == HUMAN]
+        if self.hand.over or not mine:
+            return False
+        self.hand.back_to(mine[-1])
+        return True
+
+    def _count(self) -> None:
+        record = self.hand.record()
+        if self.matches is None:
+            self.records.append(record)
+            self.score.add(self.hand.returns(), self.game.teams)
+            return
+        name = f"{self.setup.seed}-{self.number + 1}"
+        place = (self.matches.number + 1, self.matches.scores[0].tolist())
+        self.records.append(in_match(record, name, self.setup.match or 0, *place))
+        self.matches.add(self.hand.state)
+        if self.game_over:
+            self.score.add(np.asarray(self.matches.results()[0], np.float64).tolist(), self.game.teams)

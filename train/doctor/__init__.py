@@ -1,0 +1,1 @@
+"""`python -m train doctor`: what a run would get on this machine, and its memory."""

@@ -1,0 +1,213 @@
+"""`python -m train doctor [key=value ...]`: what a run with these settings would get here, and what would limit it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from rich.table import Table
+from rich.text import Text
+
+from command.errors import UserError
+from command.lock.trial import try_locks
+from command.settings.checks import SettingsError
+from train.doctor import measure as stages
+from train.doctor.gpu_memory import buffer_bytes, check_gpu_memory
+from train.doctor.job_memory import CHECKPOINT_SHARE, check_job_memory
+from train.run.device import choose_device
+from train.run.folder import RunFolder
+from train.run.gpu_failures import missing_gpu
+from train.run.metrics import resources
+from train.settings.dqn import TrainSettings
+
+GIB = 1 << 30
+WORKER_BYTES = 520 * resources.MIB  # a Ray worker with PyTorch and compiled games: `make bench`, worker_memory
+RAY_BYTES = 450 * resources.MIB  # Ray's own processes on a node, idle
+_PACKAGES = ("torch", "ray", "numba", "numpy", "hydra-core")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, what was found, and whether a run would fail because of it."""
+
+    what: str
+    says: str
+    verdict: str = "ok"  # ok, warning, error
+
+
+def examine(settings: TrainSettings) -> list[Finding]:
+    """Everything but the speeds. No finding with verdict "error": a run would start."""
+    findings = [_versions(), *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
+    findings += _locks(settings)
+    if _speaks_to_ray(settings):
+        findings += _ray(settings)
+    return findings
+
+
+def _speaks_to_ray(settings: TrainSettings) -> bool:
+    """Whether the run has Ray workers: all that play, or those of the other nodes."""
+    return settings.rollout.kind == "ray" or _has_other_nodes(settings)
+
+
+def _has_other_nodes(settings: TrainSettings) -> bool:
+    return settings.rollout.kind == "threads" and settings.rollout.nodes > 1
+
+
+def _versions() -> Finding:
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES if _installed(name)]
+    return Finding("versions", f"Python {platform.python_version()}, " + ", ".join(versions))
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _gpus(settings: TrainSettings) -> Iterator[Finding]:
+    drivers = _nvidia_smi()
+    cuda = torch.version.cuda
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        driver = f", driver {drivers[0]}" if drivers else ""
+        says = f"{properties.name}, {properties.total_memory / GIB:.0f} GiB, CUDA {cuda}{driver}"
+        yield Finding(f"cuda:{index}", says)
+    if not torch.cuda.device_count():
+        yield _no_gpu(drivers, cuda)
+    if missing := missing_gpu(settings.device, settings.folder):
+        yield Finding("device", f"{missing}; device=cpu trains on the CPU", "error")
+        return
+    try:
+        device = choose_device(settings.device)
+        if device.type == "cuda":
+            check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{device.index or 0}")
+        yield Finding("device", f"the learner computes on {device} (device={settings.device})")
+    except SettingsError as error:
+        yield Finding("device", str(error), "error")
+
+
+def _no_gpu(drivers: list[str], cuda: str | None) -> Finding:
+    if drivers and cuda is None:
+        says = "this PyTorch is built without CUDA; install one with CUDA, or say device=cpu"
+        return Finding("GPU", f"driver {drivers[0]} is there, but {says}", "warning")
+    if drivers:
+        return Finding("GPU", f"driver {drivers[0]} does not serve this PyTorch, which wants CUDA {cuda}", "warning")
+    if os.environ.get("CUDA_VISIBLE_DEVICES"):
+        return Finding("GPU", "the job has one, but nvidia-smi and PyTorch see none", "warning")
+    return Finding("GPU", "none")
+
+
+def _nvidia_smi() -> list[str]:
+    """The driver's version, once for every GPU that it sees."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return found.stdout.split()
+
+
+def _cpus(settings: TrainSettings) -> Finding:
+    there, mine = os.cpu_count() or 0, resources.cpus()
+    says = f"{mine} of the machine's {there}"
+    if settings.rollout.kind == "ray":
+        says += f"; {stages.workers_here(settings)} rollout workers on this node"
+        if stages.counts_this_node_alone(settings):
+            says += "; of the cluster at RAY_ADDRESS only this node is counted: say rollout.workers=N"
+    elif _has_other_nodes(settings):
+        says += "; Ray's workers of the other nodes are not counted, neither here nor in memory and speeds"
+    too_many = (settings.rollout.workers or 0) > mine and not os.environ.get("RAY_ADDRESS")
+    return Finding("CPUs", says, "warning" if too_many else "ok")
+
+
+def _replay_bytes(settings: TrainSettings) -> float:
+    return settings.replay.capacity * buffer_bytes(settings.load_game(), settings)
+
+
+def _memory(settings: TrainSettings) -> Finding:
+    workers, limit = stages.workers_here(settings), resources.memory()
+    on_gpu = settings.device != "cpu" and torch.cuda.is_available()
+    ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if _speaks_to_ray(settings) else 0
+    if not on_gpu:
+        try:
+            check_job_memory(settings, limit)
+        except SettingsError as error:
+            return Finding("memory", str(error), "error")
+    # A buffer on a GPU takes here what a checkpoint takes besides it.
+    wanted = ray + GIB + _replay_bytes(settings) * (CHECKPOINT_SHARE + (0 if on_gpu else 1))
+    says = f"{limit / GIB:.1f} GiB for this job, about {wanted / GIB:.1f} GiB wanted"
+    return Finding("memory", says, "ok" if wanted <= limit else "warning")
+
+
+def _folder(settings: TrainSettings) -> Finding:
+    folder, there = settings.folder, _nearest(settings.folder)
+    try:
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(b"x")
+    except OSError as error:
+        return Finding("run folder", f"{folder}: {error.strerror}; choose another with runs=...", "error")
+    free = shutil.disk_usage(there).free
+    wanted = (_replay_bytes(settings) + 64 * resources.MIB) * (settings.checkpoint.keep + 1)
+    try:
+        newest = RunFolder(settings).newest()
+    except UserError as error:
+        return Finding("run folder", str(error), "error")
+    start = f"goes on from {newest.name}" if newest else "starts anew"
+    says = f"{folder} {start}; {free / GIB:.1f} GiB free, at most {wanted / GIB:.1f} GiB wanted"
+    return Finding("run folder", says, "ok" if wanted <= free else "warning")
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest above it that is there."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+
+
+def _locks(settings: TrainSettings) -> Iterator[Finding]:
+    """Nothing where nothing can be written: that is said of the folder."""
+    try:
+        says, fine = try_locks(_nearest(settings.folder))
+    except OSError:
+        return
+    if not fine:
+        says += "; between nodes the file of the owner alone keeps two trainers of a run apart"
+    yield Finding("locks", says, "ok" if fine else "warning")
+
+
+def _ray(settings: TrainSettings) -> list[Finding]:
+    from train.dqn.rollout.ray.backend import nodes_of_cluster
+
+    started = time.perf_counter()
+    try:
+        nodes = nodes_of_cluster(settings)
+    except UserError as error:
+        return [Finding("Ray", str(error), "error")]
+    where = os.environ.get("RAY_ADDRESS", "a cluster of its own")
+    up = Finding("Ray", f"{where}, started in {time.perf_counter() - started:.1f} s")
+    return [up, *(Finding("Ray node", node) for node in nodes)]
+
+
+def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterator[Table | str]:
+    """What was found as a table; then, if anything was measured, the stages and which one limits the run."""
+    table = Table("", "found", "", title="what a run would get")
+    colours = {"ok": "green", "warning": "yellow", "error": "red"}
+    for finding in findings:
+        table.add_row(finding.what, finding.says, Text(finding.verdict, colours[finding.verdict]))
+    yield table
+    if measured:
+        yield from stages.screen(measured)
+
+
+def would_start(findings: list[Finding]) -> bool:
+    """Whether a run would start."""
+    return all(finding.verdict != "error" for finding in findings)

@@ -1,0 +1,56 @@
+"""Divergence: numbers that are not finite end a run with one line, and are never written."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from command.settings.checks import SettingsError
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.background_writer import BackgroundWriter
+from train.run.checkpoint.finite import not_finite
+
+_HELPS = "a smaller learner.lr or learner.grad_clip, smaller rewards (game.reward) or learner.precision=float32"
+
+
+class DivergedError(SettingsError):
+    """Loss, gradient, weights or returns are not finite; the message names the last good checkpoint and what helps."""
+
+
+class Watch:
+    """Looks at what is logged, evaluated and saved, and at nothing in between: an update waits for no device."""
+
+    def __init__(self, checkpoints: Path, writer: BackgroundWriter) -> None:
+        self._checkpoints = checkpoints
+        self._writer = writer
+        self._error: DivergedError | None = None
+
+    def means(self, scalars: dict[str, float]) -> dict[str, float]:
+        """The learner's means, unchanged. Raises DivergedError when one of them is not finite."""
+        bad = [f"{name} is {value}" for name, value in scalars.items() if not math.isfinite(value)]
+        self._check(bad[0] if bad else None)
+        return scalars
+
+    def state(self, state: dict[str, Any]) -> dict[str, Any]:
+        """What will be written or played, unchanged. Raises DivergedError when a tensor in it is not finite.
+
+        Waits for the device.
+        """
+        path = not_finite(state)
+        self._check(f"{path} is not finite" if path else None)
+        return state
+
+    def _check(self, problem: str | None) -> None:
+        """Diverged once is diverged for good: the checkpoint that any end of a run writes is refused, too."""
+        if problem and not self._error:
+            self._writer.wait()
+            good = checkpoint.listed(self._checkpoints)[:1]
+            last = f"the last good checkpoint is {good[0]}" if good else "no checkpoint was written before"
+            self._error = DivergedError(
+                self._checkpoints.parent,
+                f"the run diverged ({problem}); {last}",
+                f"what usually helps, in a run with another name=...: {_HELPS}",
+            )
+        if self._error:
+            raise self._error

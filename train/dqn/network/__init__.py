@@ -1,0 +1,1 @@
+"""Q-networks, their layers and how they are evaluated."""

@@ -1,0 +1,55 @@
+"""Networks by the settings of their run: new ones, and those to play with."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cards.game import Game
+from train.dqn.network import first_layer
+from train.dqn.network.precision import player_format
+from train.dqn.network.q_network import QNetwork
+from train.dqn.network.symmetric_network import SymmetricNetwork
+from train.run.checkpoint.checkpoint import CheckpointError
+from train.settings.dqn import TrainSettings
+
+
+def build_network(game: Game, settings: TrainSettings) -> QNetwork:
+    """A Q-network for the game with the run's shape; its initial weights follow from the run's seed."""
+    shape = settings.network
+    bits = shape.inputs or game.bits
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        if shape.symmetric and game.symmetry is not None:
+            return SymmetricNetwork(game.symmetry.first(bits), game.actions, shape.hidden, shape.dueling)
+        return QNetwork(bits, game.actions, shape.hidden, shape.dueling)
+
+
+def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
+    """Raise CheckpointError where the settings of a file mean a network that its weights are too few for.
+
+    Before it is built: two layers of 65,536 take 17 GB, however small the file.
+    """
+    hidden = settings.network.hidden
+    least = hidden[0] + hidden[-1] + sum(before * after for before, after in pairwise(hidden))
+    tensors = [each for each in weights.values() if isinstance(each, torch.Tensor)]
+    pieces = {each.untyped_storage().data_ptr(): each for each in tensors}  # several may be the same one
+    held = sum(each.untyped_storage().nbytes() // each.element_size() for each in pieces.values())
+    if least > held or len(hidden) > len(tensors):
+        problem = f"its settings mean a network of {least:,} weights and more, it holds {held:,}"
+        raise CheckpointError(path, problem)
+
+
+def acting_network(game: Game, settings: TrainSettings, device: torch.device, measured: bool = False) -> QNetwork:
+    """A network to play with, in the fastest number format of this device.
+
+    `measured`: where `network.first_layer` does not name a kernel, the one that is faster now, else always the same.
+    """
+    network, dtype = build_network(game, settings).to(device), player_format(device)
+    gathers = first_layer.named(settings.network.first_layer, device)
+    if gathers is None:
+        gathers = not measured or first_layer.for_playing(game, network, dtype).gathers
+    return network.to_format(dtype, gathers).eval()

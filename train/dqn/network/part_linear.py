@@ -1,0 +1,167 @@
+"""The first layer of a network whose game has parts that are alike: the same weights for each of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cards.compiled.bits import WORD, lowest
+from cards.compiled.jit import njit
+from cards.symmetry import Symmetry
+from train.dqn.network.bits import unpack_tensor
+from train.dqn.network.matmul import linear, multiply_into
+from train.dqn.network.packed_linear import (
+    PackedLinear,
+    add_row,
+    as_numpy,
+    packed,
+    relu,
+    relu_in_bfloat16,
+    seen_word,
+    sum_row,
+)
+
+
+class PartLinear(PackedLinear):
+    """A linear layer with ReLU on what an observation says of each part.
+
+    Packed observations, int64 `[batch, words]` -> `[batch * parts, width]`. The rows of the weight are those of a
+    part's bits by place, then those of the bits that speak of no part.
+    """
+
+    def __init__(self, symmetry: Symmetry, width: int) -> None:
+        super().__init__(symmetry.places + symmetry.common, width)
+        self.parts = symmetry.parts
+        self._seen = symmetry.part.size
+        self._part = symmetry.part
+        self._row = np.where(symmetry.part < 0, symmetry.places, 0) + symmetry.place
+        # Which bit of an observation each row of the weight looks at, for each part.
+        bit_of = np.empty((self.parts, self.bits), np.int64)
+        for part in range(self.parts):
+            mine = np.flatnonzero((symmetry.part == part) | (symmetry.part < 0))
+            bit_of[part, self._row[mine]] = mine
+        self.register_buffer("_bit_of", torch.from_numpy(bit_of.ravel()), persistent=False)
+
+    @property
+    def bit_of(self) -> NDArray[np.int64]:
+        """Which bit of an observation each row of the weight looks at, for each part: `[parts, bits]`."""
+        found: NDArray[np.int64] = self._bit_of.cpu().numpy().reshape(self.parts, self.bits)  # type: ignore[operator]
+        return found
+
+    def trace(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """See `PackedLinear`; where bits are unpacked, they are `[batch * parts, bits]`."""
+        rows = len(words) * self.parts
+        if self._gathers and words.device.type == "cpu":
+            out = torch.empty(rows, self.bias.numel(), dtype=self._format)
+            sums = _sums_in_bfloat16 if out.dtype == torch.bfloat16 else _sums
+            weight, bias = self.weight.numpy(), self.bias.numpy()
+            sums(packed(words), self._part, self._row, self.parts, weight, bias, as_numpy(out))
+            return words, out
+        unpacked = unpack_tensor(words, self._seen, self._format)
+        views = unpacked.index_select(1, self._bit_of).view(rows, self.bits)  # type: ignore[arg-type]
+        return views, linear(views, self.weight.t(), self.bias, relu=True)
+
+    def gradient(self, seen: Tensor, of_sum: Tensor, of_weight: Tensor) -> None:
+        """See `PackedLinear`."""
+        if seen.dtype == torch.int64:
+            _add(packed(seen), self._part, self._row, self.parts, of_sum.float().numpy(), of_weight.zero_().numpy())
+        else:
+            multiply_into(of_weight, seen.t(), of_sum)
+
+
+@njit
+def _find(
+    words: NDArray[np.uint64],
+    part: NDArray[np.int64],
+    row: NDArray[np.int64],
+    found: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Write the rows of the weight at the set bits, `found[p]` those of part `p` and the last those of none."""
+    for k in range(counts.size):
+        counts[k] = 0
+    none = counts.size - 1
+    for k in range((part.size + WORD - 1) // WORD):
+        word = seen_word(words, k, part.size)
+        while word != np.uint64(0):
+            bit = WORD * k + lowest(word)
+            word &= word - np.uint64(1)
+            p = part[bit] if part[bit] >= 0 else none
+            found[p, counts[p]] = row[bit]
+            counts[p] += 1
+
+
+@njit(nogil=True)
+def _sums(
+    words: NDArray[np.uint64],
+    part: NDArray[np.int64],
+    row: NDArray[np.int64],
+    parts: int,
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    found, counts = np.empty((parts + 1, part.size), np.int64), np.empty(parts + 1, np.int64)
+    common = np.empty(bias.size, np.float32)
+    for k in range(words.shape[0]):
+        _find(words[k], part, row, found, counts)
+        sum_row(found[parts], counts[parts], weight, bias, common)
+        for p in range(parts):
+            sum_row(found[p], counts[p], weight, common, out[parts * k + p])
+            relu(out[parts * k + p])
+
+
+@njit(nogil=True)
+def _sums_in_bfloat16(
+    words: NDArray[np.uint64],
+    part: NDArray[np.int64],
+    row: NDArray[np.int64],
+    parts: int,
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    out: NDArray[np.uint16],
+) -> None:
+    found, counts = np.empty((parts + 1, part.size), np.int64), np.empty(parts + 1, np.int64)
+    common, total = np.empty(bias.size, np.float32), np.empty(bias.size, np.float32)
+    for k in range(words.shape[0]):
+        _find(words[k], part, row, found, counts)
+        sum_row(found[parts], counts[parts], weight, bias, common)
+        for p in range(parts):
+            sum_row(found[p], counts[p], weight, common, total)
+            relu_in_bfloat16(total, out[parts * k + p])
+
+
+@njit
+def _add_parts(
+    found: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    own: NDArray[np.float32],
+    common: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    """Add `own`, a row for each part, to the rows of the weight of that part, and their sum to those of none."""
+    for column in range(common.size):
+        common[column] = np.float32(0)
+    for p in range(own.shape[0]):
+        add_row(found[p], counts[p], own[p], out)
+        for column in range(common.size):
+            common[column] += own[p, column]
+    add_row(found[own.shape[0]], counts[own.shape[0]], common, out)
+
+
+@njit(nogil=True)
+def _add(
+    words: NDArray[np.uint64],
+    part: NDArray[np.int64],
+    row: NDArray[np.int64],
+    parts: int,
+    gradient: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    found, counts = np.empty((parts + 1, part.size), np.int64), np.empty(parts + 1, np.int64)
+    common = np.empty(gradient.shape[1], np.float32)
+    for k in range(words.shape[0]):
+        _find(words[k], part, row, found, counts)
+        _add_parts(found, counts, gradient[parts * k : parts * (k + 1)], common, out)

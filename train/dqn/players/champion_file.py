@@ -1,0 +1,134 @@
+"""Networks that travel: one file, read without running code, with all that builds them again.
+
+A file in the format safetensors. Its metadata has, as JSON under `busso`: the version of busso, the settings that shape
+the networks, a checksum of the weights, and what is known of how they came about (`about`). The weights of network
+`k` are named `k.NAME`; there are several where the player is a mixture.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from cards.base.files import write_atomic
+from command import __version__
+from command.foreign import read_json
+from train.dqn.network.build import check_size
+from train.run.checkpoint.checkpoint import CheckpointError
+from train.run.checkpoint.finite import not_finite
+from train.settings.dqn import TrainSettings
+from train.settings.saved import settings_of_checkpoint
+
+SUFFIX = ".safetensors"
+FORMATS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_FORMAT = 1
+_KEY = "busso"
+# Settings of how a run learned, and where: none of them shapes its network, and some name files of another machine.
+_OF_THE_RUN = (
+    *("name", "seed", "runs", "device", "episodes", "minutes", "log_every_episodes", "log_min_seconds", "learner"),
+    *("replay", "exploration", "behaviour", "opponent", "league", "rollout", "evaluation", "checkpoint"),
+)
+_SELF_PLAY = [{"until": None, "mix": {"network": 1.0}}]
+
+Weights = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Champion:
+    """What a file holds: the weights of each network, the settings that build them, and what is known of them."""
+
+    settings: TrainSettings
+    networks: list[Weights]
+    about: dict[str, Any]
+    version: str
+
+
+def write(
+    path: Path, settings: TrainSettings, networks: Sequence[Weights], about: Mapping[str, Any], form: str = "float32"
+) -> None:
+    """Write the networks, whole or not at all, with weights in one of FORMATS; makes the folder."""
+    tensors = {f"{k}.{name}": value for k, weights in enumerate(networks) for name, value in weights.items()}
+    tensors = {name: value.to("cpu", FORMATS[form]).contiguous().clone() for name, value in tensors.items()}
+    header = {"format": _FORMAT, "version": __version__, "settings": shaping(settings), "about": dict(about)}
+    text = json.dumps(header | {"sha256": _digest(header, tensors)})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, save(tensors, {_KEY: text}))
+
+
+def shaping(settings: TrainSettings) -> dict[str, Any]:
+    """The settings that a file keeps: of the game and the network, and whatever else is not of the run alone."""
+    kept = {key: value for key, value in asdict(settings).items() if key not in _OF_THE_RUN}
+    return kept | {"network": kept["network"] | {"start": None}}
+
+
+def read(path: Path) -> Champion:
+    """What the file holds. Raises CheckpointError, one line, when it is missing, damaged or of something else."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = read_json((file.metadata() or {})[_KEY])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+        if header["format"] != _FORMAT:
+            problem = f"its format is {header['format']}, of a newer busso; this one reads {_FORMAT}"
+            raise CheckpointError(path, problem)
+        if header.pop("sha256") != _digest(header, tensors):
+            raise CheckpointError(path, "damaged (its checksum does not match)")
+        settings = settings_of_checkpoint(
+            TrainSettings, header["settings"] | {"behaviour": _SELF_PLAY, "device": "cpu"}
+        )
+        networks = _by_network(tensors)
+        _check_about(header)
+    except OSError as error:
+        raise CheckpointError(path, f"cannot be read ({error.strerror or error})") from None
+    except SafetensorError as error:
+        raise CheckpointError(path, f"damaged, or not in the format safetensors ({_line(error)})") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError(path, f"holds no network of busso ({_line(error)})") from None
+    bad = not_finite(networks)
+    if not networks or bad is not None:
+        raise CheckpointError(path, f"{bad} is not finite" if bad else "holds no weights")
+    for weights in networks:
+        check_size(settings, weights, path)
+    return Champion(settings, networks, header["about"], header["version"])
+
+
+def _check_about(header: Mapping[str, Any]) -> None:
+    """Raise ValueError unless what the file says of itself can be written into a card."""
+    about = header["about"]
+    numbers = [*(about.get("decisions") or []), about.get("hours") or 0]
+    texts = [header["version"], *(about.get(key) or "" for key in ("command", "commit", "limits", "reward"))]
+    plain = all(isinstance(text, str) for text in texts)
+    if not plain or not all(isinstance(number, int | float) for number in numbers):
+        raise ValueError("what it says of how it came about is none of that")
+
+
+def _by_network(tensors: Mapping[str, Tensor]) -> list[Weights]:
+    networks: dict[int, Weights] = {}
+    for name, tensor in tensors.items():
+        number, _, own = name.partition(".")
+        networks.setdefault(int(number), {})[own] = tensor.float()
+    return [networks[number] for number in sorted(networks)]
+
+
+def _digest(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """Of all that is in a file: the format itself has no checksum, and would play with a flipped bit."""
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(tensors):
+        value = tensors[name]
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,96 @@
+"""Choosing actions where their values lie, by tensors of any device: the same draws and choices as `network.choose`."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from cards.compiled import splitmix
+from train.dqn.network.q_network import legal_tensor
+
+
+def _signed(word: int) -> int:
+    """The int64 with these 64 bits: torch has few operations on uint64."""
+    return word - (1 << 64) if word >> 63 else word
+
+
+GAMMA = _signed(int(splitmix.GAMMA))
+_FIRST, _SECOND = (
+    _signed(0xBF58476D1CE4E5B9),
+    _signed(0x94D049BB133111EB),
+)  # cards/compiled/splitmix.py
+_UNIFORM_BITS = 53
+_LOWEST = torch.finfo(torch.float32).min
+
+
+class Choice(NamedTuple):
+    """One for each row of values."""
+
+    action: Tensor  # int64
+    explored: Tensor  # bool: another legal action has a greater value
+    generators: Tensor  # int64: to be drawn from next time
+
+
+def shifted(words: Tensor, by: int) -> Tensor:
+    """The bits of int64 `words` moved down by 1 to 63 places, with zeros above: `>>` alone would repeat the sign."""
+    return (words >> by) & ((1 << (64 - by)) - 1)
+
+
+def mix(words: Tensor) -> Tensor:
+    """`cards.compiled.splitmix.mix` of int64 words with the same bits; products wrap, as those of uint64 do."""
+    words = (words ^ shifted(words, 30)) * _FIRST
+    words = (words ^ shifted(words, 27)) * _SECOND
+    return words ^ shifted(words, 31)
+
+
+def below(bits: Tensor, count: Tensor) -> Tensor:
+    """`cards.compiled.splitmix.below`: integers in [0, count) from 64 random bits each."""
+    return (shifted(bits, 32) * count) >> 32
+
+
+def exploration_threshold(epsilon: float) -> int:
+    """How many of the 2 ** 53 values of `cards.compiled.splitmix.uniform` are below `epsilon`, exactly."""
+    return math.ceil(epsilon * 2**_UNIFORM_BITS)
+
+
+def nth_legal(legal: Tensor, n: Tensor) -> Tensor:
+    """Index of the n-th true entry of each row of `legal`, counted from 0; 0 where there are not so many."""
+    return (legal.cumsum(1) > n.unsqueeze(1)).byte().argmax(1)
+
+
+def best_legal(values: Tensor, legal: Tensor) -> Tensor:
+    """Index of the first of the greatest legal values of each row; 0 where nothing is legal.
+
+    Always a legal one, whatever the values are: what is not finite counts as the least there is.
+    """
+    finite = values.float().nan_to_num(nan=_LOWEST, posinf=math.inf, neginf=_LOWEST)
+    return finite.masked_fill(~legal, -math.inf).argmax(1)
+
+
+def choose(values: Tensor, masks: Tensor, generators: Tensor, threshold: int | Tensor) -> Choice:
+    """The legal action of the greatest value, or with probability epsilon any legal one, for each row of values.
+
+    `values` are `[rows, actions]`, `masks` bit masks of what is legal and `generators` the state of each row's draws,
+    both int64 `[rows]`; `threshold` is that of epsilon, also as a tensor. A row with one legal action draws nothing,
+    and nothing legal (a game that is over) is action 0. Nothing is read back from the device, and with a tensor for
+    `threshold` the operations do not depend on any value, so they may be captured in a CUDA graph.
+    """
+    legal = legal_tensor(masks, values.shape[1])
+    best = best_legal(values, legal)
+    if isinstance(threshold, int) and threshold == 0:
+        return Choice(best, torch.zeros_like(best, dtype=torch.bool), generators)
+    advanced = generators + GAMMA
+    bits = mix(advanced)
+    exploring = shifted(bits, 64 - _UNIFORM_BITS) < threshold
+    drawn = nth_legal(legal, below(mix(bits), legal.sum(1)))
+    action = torch.where(exploring, drawn, best)  # the same where only one is legal
+    explored = _of(values, action) < _of(values, best)
+    has_choice = (masks & (masks - 1)) != 0
+    return Choice(action, explored, torch.where(has_choice, advanced, generators))
+
+
+def _of(values: Tensor, action: Tensor) -> Tensor:
+    return values.gather(1, action.unsqueeze(1)).squeeze(1)

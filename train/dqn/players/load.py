@@ -1,0 +1,199 @@
+"""Players whose networks learn no more, by what a person calls them: runs, checkpoints, champions, policies in tables.
+
+Training and evaluation name players in the same way. A run folder means its best network, else its newest, or the
+newest of its tables; `champion` the network that travels with the game.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cards import champions
+from cards.base.errors import InputError
+from cards.champions import CHAMPION
+from cards.game import Game
+from cards.play import Player, named_player
+from cards.tabular.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
+from command.settings.checks import SettingsError
+from train.dqn.network.build import acting_network, check_size
+from train.dqn.network.q_network import NetworkPlayer
+from train.dqn.players import champion_file as champion
+from train.dqn.players.mixture import MixturePlayer
+from train.dqn.players.named import TABLES, file_in, file_of, fingerprint, needs_file
+from train.run.checkpoint import checkpoint
+from train.run.checkpoint.checkpoint import CheckpointError
+from train.settings.dqn import TrainSettings
+from train.settings.run import RunSettings
+from train.settings.saved import other_keys, settings_of_checkpoint
+
+log = logging.getLogger("evaluate")
+
+FrozenNetwork = NetworkPlayer | MixturePlayer
+OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # a player by a checkpoint of tabular learning
+
+
+def player_of(game: Game, text: str, device: torch.device, key: str) -> Player:
+    """The player of the game, or of a file, that is called so; `key` is the setting that names it.
+
+    Raises SettingsError for one that there is not, or of another game, CheckpointError for a file that is damaged.
+    """
+    if not needs_file(game, text):
+        try:
+            return named_player(game, text)
+        except ValueError as error:
+            raise SettingsError(key, error) from None
+    return load_frozen(game, text, device, key)
+
+
+def load_frozen(
+    game: Game, text: str, device: torch.device, key: str = "players", of_table: OfTable | None = None
+) -> Player:
+    """The player of a file; `of_table` makes one of a checkpoint of tabular learning. Raises as `player_of`."""
+    path = file_of(game, text)
+    if path is None:
+        raise _missing(game, text, key)
+    if path.suffix in TABLES:
+        return _table_player(game, path, key)
+    if path.suffix == champion.SUFFIX:
+        return load_champion(game, path, device, key)[0]
+    path, state = checkpoint.load_named(path)
+    if not holds_table(state):
+        return load_network(game, path, state, device, key)[0]
+    if of_table is None:
+        raise SettingsError(key, f"{path} holds a table of {game.name}, which plays in tournaments alone")
+    return of_table(game, path, state)
+
+
+def load_learned(
+    game: Game, text: str, device: torch.device, key: str = "players"
+) -> tuple[Path, FrozenNetwork, TrainSettings]:
+    """The network, or mixture of them, of a run, a checkpoint or a champion, its file and its settings."""
+    path = file_of(game, text)
+    if path is None and text == CHAMPION:
+        raise _missing(game, text, key)
+    path = path or Path(text)
+    if path.suffix == champion.SUFFIX:
+        return path, *load_champion(game, path, device, key)
+    path, state = checkpoint.load_named(path)
+    return path, *load_network(game, path, state, device, key)
+
+
+def load_network(
+    game: Game, path: Path, state: dict[str, Any], device: torch.device, key: str = "players"
+) -> tuple[NetworkPlayer, TrainSettings]:
+    """The player of a checkpoint's network, and the settings that it was trained under.
+
+    Raises CheckpointError when it holds none, SettingsError naming `key` when it is one for another game.
+    """
+    try:
+        settings = settings_of_checkpoint(TrainSettings, state["settings"] | {"device": "cpu"})
+        weights = state["acting"]
+        older, rows = "inputs" not in state["settings"]["network"], len(weights["input.weight"])
+    except (KeyError, TypeError, SettingsError) as error:
+        raise CheckpointError(path, f"holds no network that can play ({error})") from None
+    if keys := other_keys(TrainSettings, state["settings"]):
+        log.info("%s: %s", path, keys)
+    check_game(game, settings, path, key)
+    check_size(settings, weights, path)
+    if older:
+        settings.network.inputs = _inputs_of_older(game, settings, rows, path)
+    return _network_player(game, settings, weights, path, device), settings
+
+
+def _inputs_of_older(game: Game, settings: TrainSettings, rows: int, path: Path) -> int:
+    """Of a version that had no such setting: a row of the first layer for each bit, which is where it was then."""
+    if any(getattr(settings.load_game().options, name) for name in game.additions):
+        raise CheckpointError(path, "learned with other observations, by an older version of busso", "train it anew")
+    return min(game.bits, rows)
+
+
+def load_champion(
+    game: Game, path: Path, device: torch.device, key: str = "players"
+) -> tuple[FrozenNetwork, TrainSettings]:
+    """The same of a file that travels; a mixture where it holds several networks."""
+    found = champion.read(path)
+    check_game(game, found.settings, path, key)
+    members = [_network_player(game, found.settings, weights, path, device) for weights in found.networks]
+    return members[0] if len(members) == 1 else MixturePlayer(members), found.settings
+
+
+def _network_player(
+    game: Game, settings: TrainSettings, weights: Any, path: Path, device: torch.device
+) -> NetworkPlayer:
+    # Where it sits there may be more to see than where it has learned.
+    settings.network.inputs = settings.network.inputs or settings.load_game().bits
+    network = acting_network(game, settings, device)
+    try:
+        network.load_state_dict(weights)
+    except (RuntimeError, AttributeError, TypeError) as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise CheckpointError(path, f"its weights do not fit the network of its settings ({reason})") from None
+    return NetworkPlayer(network)
+
+
+def check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
+    """Raise SettingsError naming `key` when a run was for another game, or other options of it."""
+    if settings.game_name != game.name:
+        raise SettingsError(
+            key, f"{path} plays {settings.game_name}, not {game.name}", f"say game={settings.game_name}"
+        )
+    trained = settings.load_game().options
+    if not game.suits_players_of(trained):
+        raise SettingsError(key, f"{path} was trained with {trained}, not {game.options}", "give the same game options")
+
+
+def holds_table(state: Mapping[str, Any]) -> bool:
+    """Whether a checkpoint is one of tabular learning of a small game."""
+    return "visits" in state
+
+
+def _table_player(game: Game, path: Path, key: str) -> TablePlayer:
+    try:
+        return TablePlayer(numbering_of(game).number, load_policy(path, game))
+    except PolicyFileError as error:
+        raise CheckpointError.of(error, str(path)) from None
+    except ValueError as error:
+        raise SettingsError(key, InputError(path, error)) from None
+
+
+def _missing(game: Game, text: str, key: str) -> SettingsError:
+    if text == CHAMPION:
+        where = champions.champion_folder(game.name)
+        hint = f"python -m evaluate.champion run=RUN to={where} makes one of a run"
+        return SettingsError(key, f"{game.name} has no champion", hint)
+    hint = "train it first, or name a run folder or a checkpoint"
+    return SettingsError(key, f"{text or repr(text)} does not exist", hint)
+
+
+def files_of_training(settings: TrainSettings) -> dict[str, str]:
+    """The fingerprints of the players made of files that a network learns with, by what they are called."""
+    game = settings.load_game()
+    return {name: fingerprint(game, name) for name in settings.learns_with if needs_file(game, name)}
+
+
+def check_players(settings: TrainSettings) -> None:
+    """Load every player of a run that is made of a file, before anything starts.
+
+    Raises SettingsError, naming the key, for one that is missing, is for another game, is the run itself, or is named
+    twice; CheckpointError for one that is damaged.
+    """
+    game, cpu = settings.load_game(), torch.device("cpu")
+    for key, names in settings.players.items():
+        called: dict[Path, str] = {}
+        for name in names:
+            if not needs_file(game, name):
+                continue
+            load_frozen(game, name, cpu, key)
+            path = file_of(game, name)
+            assert path is not None
+            file = file_in(path).resolve()
+            if settings.folder.resolve() in file.parents:
+                raise SettingsError(key, f"{name} is the run itself", "a network learns against itself as `network`")
+            if file in called:
+                raise SettingsError(key, f"{called[file]} and {name} are the same player", "each once")
+            called[file] = name

@@ -1,0 +1,263 @@
+"""The replay buffer: a ring on the learner's device that holds packed observations."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cards.base.errors import InputError
+from train.dqn.replay.priorities import Priorities
+from train.dqn.replay.ring import RingColumns, RingGuard
+from train.dqn.replay.transitions import Transitions
+from train.run.checkpoint.columns import Columns, as_columns
+from train.run.checkpoint.files import NewerFormatError
+from train.run.checkpoint.segments import Segments, StoredSegments
+
+log = logging.getLogger("train")
+
+_PRIORITY_DECAY = 0.99  # of the greatest priority, with every update
+
+
+class TransitionTensors(NamedTuple):
+    """`Transitions` as tensors, packed words as int64 with the same bits."""
+
+    observation: Tensor
+    legal: Tensor
+    action: Tensor
+    n_step_return: Tensor
+    discount: Tensor
+    successor: Tensor
+
+
+class Batch(NamedTuple):
+    """A sample of transitions on the learner's device, each with what its successor saw and was allowed.
+
+    Packed words are int64. Where a row has no successor, `next_observation` and `next_legal` are zero.
+    """
+
+    observation: Tensor
+    action: Tensor
+    n_step_return: Tensor
+    discount: Tensor
+    next_observation: Tensor
+    next_legal: Tensor
+
+
+class Sample(NamedTuple):
+    """A batch with where its rows lie in the buffer and their importance weights (None when sampled uniformly)."""
+
+    batch: Batch
+    rows: Tensor
+    weight: Tensor | None
+
+
+class ReplayBuffer:
+    """The newest `capacity` transitions, sampled uniformly or in proportion to `priority ** alpha`.
+
+    Prioritised replay: Schaul et al. (2016), proportional variant; importance weights are divided by their greatest
+    in the batch. `beta` is the trainer's to raise (section 3.4). New rows get the greatest priority of late, which
+    falls by 1% with every update unless the batch has a greater one: an outlier is forgotten after some hundreds.
+
+    `sample` and `set_priorities` may be captured in a CUDA graph: what changes between two calls lies on the device.
+    The graph has to know the `generator`.
+    """
+
+    def __init__(
+        self, capacity: int, words: int, device: torch.device, seed: int, alpha: float = 0.0, beta: float = 0.4
+    ) -> None:
+        self.capacity = capacity
+        self.size = 0
+        self.inserted = 0
+        self.bootstraps = False
+        self.generator = torch.Generator(device).manual_seed(seed)
+        self._alpha = alpha
+        self._data = _allocate(capacity, words, device)
+        self._guard, self._segments = RingGuard(), Segments()
+        self._priorities = Priorities(capacity, device) if alpha > 0 else None
+        self._greatest = torch.ones((), device=device)
+        self._size = torch.zeros((), dtype=torch.int64, device=device)
+        self._beta = torch.zeros((), dtype=torch.float64, device=device)
+        self.beta = beta
+
+    @property
+    def beta(self) -> float:
+        """How far importance weights correct the bias of prioritised sampling, 0 to 1."""
+        return self._beta_here
+
+    @beta.setter
+    def beta(self, value: float) -> None:
+        self._beta_here = value
+        self._beta.fill_(value)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the buffer."""
+        return sum(t.nbytes for t in self._data) + (self._priorities.nbytes if self._priorities else 0)
+
+    def add(self, transitions: Transitions | TransitionTensors) -> None:
+        """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept.
+
+        Arrays or tensors, from whichever device. Successors lie in the same rows, and are younger: so they are kept if
+        their row is, and are overwritten after it. Waits for a checkpoint that has yet to get the rows that would be
+        overwritten, and for the device until one of its rows has a discount.
+        """
+        rows = len(transitions.action)
+        self._guard.wait(self.inserted + rows - self.capacity)
+        self.bootstraps = self.bootstraps or bool(transitions.discount.any())
+        start = self.inserted % self.capacity
+        kept = min(rows, self.capacity)
+        first = (start + rows - kept) % self.capacity
+        values: tuple[NDArray[Any] | Tensor, ...] = transitions
+        for column, new in zip(self._data, values, strict=True):
+            _write_ring(column, first, _as_tensor(new[rows - kept :]))
+        if self._priorities is not None:
+            end, weight = first + kept, self._greatest**self._alpha
+            self._priorities.fill(first, min(end, self.capacity), weight)
+            self._priorities.fill(0, max(0, end - self.capacity), weight)
+        self.inserted += rows
+        self._hold(min(self.size + rows, self.capacity))
+
+    def sample(self, rows: int) -> Sample:
+        """`rows` transitions, drawn with replacement. Raises ValueError when the buffer is empty."""
+        if self.size == 0:
+            raise ValueError("the replay buffer is empty")
+        draws = torch.rand(rows, generator=self.generator, device=self._greatest.device, dtype=torch.float64)
+        if self._priorities is None:
+            index = (draws * self._size).long()  # float64 has no number between the greatest product and the size
+            return Sample(self._rows(index), index, None)
+        index, probability = self._priorities.sample(draws, self._size)
+        weight = (self._size * probability).pow(-self._beta)
+        return Sample(self._rows(index), index, (weight / weight.max()).float())
+
+    def spread(self, rows: int) -> Batch:
+        """At most so many transitions, evenly over the buffer: a look that draws nothing."""
+        step = max(1, -(-self.size // rows))
+        return self._rows(torch.arange(0, self.size, step, device=self._greatest.device))
+
+    def set_priorities(self, index: Tensor, td_error: Tensor) -> None:
+        """After an update, remember how wrong the sampled rows were. No effect when sampling uniformly."""
+        if self._priorities is not None:
+            # An overflow in half precision must not make a row the only one that is ever sampled.
+            priority = td_error.abs().float().nan_to_num(nan=0.0, posinf=0.0) + 1e-6
+            self._greatest.copy_(torch.maximum(_PRIORITY_DECAY * self._greatest, priority.max()))
+            self._priorities.set(index, priority**self._alpha)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The rows held and everything that future samples depend on. Tensors and rows are views, not copies."""
+        return {
+            "capacity": self.capacity,
+            "inserted": self.inserted,
+            "bootstraps": self.bootstraps,
+            "columns": list(self._data._fields),
+            "generator": self.generator.get_state(),
+            "greatest": self._greatest,
+            "rows": RingColumns(self._data, self.inserted, self._guard, self._segments),
+            "priorities": self._priorities.state_dict(self.size) if self._priorities is not None else None,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore `state_dict`. Raises ValueError when capacity, shape or kind of sampling differ.
+
+        Raises OSError when rows cannot be read. Where they are lost, or have the columns of an older version, the
+        buffer stays empty, with a warning.
+        """
+        rows = as_columns(state["rows"])
+        priorities = state["priorities"] if "priorities" in state else state["tree"]  # as older versions had it
+        if state["capacity"] != self.capacity or (priorities is None) != (self._priorities is None):
+            raise InputError("replay", "the checkpoint was made with other replay settings")
+        if rows.kinds[0].shape != self._data.observation.shape[1:]:
+            raise InputError("replay", "the checkpoint holds observations of another size, of an older version")
+        self.bootstraps = state["bootstraps"]
+        self._restore_generator(state["generator"].cpu(), state["inserted"])
+        self._greatest.copy_(state["greatest"])
+        if reason := self._unusable(state, rows):
+            log.warning(
+                "%s: the replay buffer starts empty, and updates wait for learner.learning_starts transitions in it",
+                reason,
+            )
+            return
+        self._restore_rows(state["inserted"], rows)
+        if self._priorities is not None:
+            self._priorities.load_state_dict(priorities)
+
+    def _unusable(self, state: dict[str, Any], rows: Columns) -> str | None:
+        """Why the rows cannot be gone on with."""
+        if state.get("columns") != list(self._data._fields):
+            return "the checkpoint is of an older version, which stored transitions in another way"
+        try:
+            if isinstance(rows, StoredSegments):
+                rows.check()
+        except NewerFormatError:
+            raise
+        except ValueError as error:
+            return f"replay: {error}"
+        return None
+
+    def _restore_rows(self, inserted: int, rows: Columns) -> None:
+        for first, piece in rows.pieces():
+            for column, values in zip(self._data, piece, strict=True):
+                column[first : first + len(values)].copy_(values)
+        self.inserted = inserted
+        self._hold(rows.rows)
+        if isinstance(rows, StoredSegments):  # the next checkpoint needs them too
+            for segment in rows.segments:
+                self._segments.add(rows.folder, segment)
+
+    def _hold(self, size: int) -> None:
+        self.size = size
+        self._size.fill_(size)
+
+    def _restore_generator(self, state: Tensor, inserted: int) -> None:
+        if state.shape == self.generator.get_state().shape:
+            self.generator.set_state(state)
+        else:  # of another kind of device, whose draws cannot be gone on with
+            self.generator.manual_seed(self.generator.initial_seed() + inserted)
+
+    def _rows(self, index: Tensor) -> Batch:
+        data = self._data
+        distance = data.successor[index]
+        then, none = (index + distance) % self.capacity, distance == 0
+        return Batch(
+            data.observation[index],
+            data.action[index],
+            data.n_step_return[index],
+            data.discount[index],
+            data.observation[then].masked_fill_(none.unsqueeze(1), 0),
+            data.legal[then].masked_fill_(none, 0),
+        )
+
+
+def _allocate(capacity: int, words: int, device: torch.device) -> TransitionTensors:
+    """Raises MemoryError when the device has no room for it."""
+    try:
+        return TransitionTensors(
+            torch.zeros(capacity, words, dtype=torch.int64, device=device),
+            torch.zeros(capacity, dtype=torch.int64, device=device),
+            torch.zeros(capacity, dtype=torch.uint8, device=device),
+            torch.zeros(capacity, dtype=torch.float32, device=device),
+            torch.zeros(capacity, dtype=torch.float32, device=device),
+            torch.zeros(capacity, dtype=torch.int32, device=device),
+        )
+    except RuntimeError:
+        size = capacity * (8 * words + 21) / 1e9
+        raise MemoryError(f"replay.capacity: {capacity:,} transitions take {size:,.1f} GB on {device}") from None
+
+
+def _as_tensor(values: NDArray[Any] | Tensor) -> Tensor:
+    # torch has few operations on uint64: packed words travel as int64 with the same bits. What comes from Ray is
+    # read-only, which torch warns of; it is only read here.
+    if isinstance(values, Tensor):
+        return values.view(torch.int64) if values.dtype == torch.uint64 else values
+    values = np.require(values, requirements=["C", "W"])
+    return torch.from_numpy(values.view(np.int64) if values.dtype == np.uint64 else values)
+
+
+def _write_ring(column: Tensor, first: int, values: Tensor) -> None:
+    head = min(len(values), len(column) - first)
+    column[first : first + head].copy_(values[:head])
+    column[: len(values) - head].copy_(values[head:])

@@ -1,0 +1,169 @@
+"""From the decisions of a batch of games to transitions, each between two decisions of the SAME seat."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.compiled.jit import njit
+from cards.game import Game, Games
+from cards.play import Actions, Decisions
+
+
+class Transitions(NamedTuple):
+    """Struct of arrays, one row per decision of a seat, in the order in which the decisions were taken.
+
+    `n_step_return` sums up to n rewards of the seat; `discount` is gamma to the power of their number, or 0 when the
+    game ended with them. `successor` says how many rows further on the decision to bootstrap from lies, always in the
+    same struct; 0 where the game ended. Each observation, packed, is there once.
+    """
+
+    observation: NDArray[np.uint64]  # [rows, words]
+    legal: NDArray[np.uint64]  # [rows]
+    action: NDArray[np.uint8]  # [rows]
+    n_step_return: NDArray[np.float32]  # [rows]
+    discount: NDArray[np.float32]  # [rows]
+    successor: NDArray[np.int32]  # [rows]
+
+
+class Outcomes(NamedTuple):
+    """What was done and what came of it: the last columns of `Transitions`."""
+
+    action: NDArray[np.uint8]
+    n_step_return: NDArray[np.float32]
+    discount: NDArray[np.float32]
+    successor: NDArray[np.int32]
+
+
+@dataclass
+class _Round:
+    observation: NDArray[np.uint64]
+    legal: NDArray[np.uint64]
+    action: Actions
+    game: Games
+    seat: NDArray[np.uint8]
+    earned: NDArray[np.float32]
+    greedy: NDArray[np.bool_]
+
+
+class Recorder:
+    """Writes down every decision of a batch of games; pass `watch` to `cards.play.play`, and `observed=True`."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._rounds: list[_Round] = []
+
+    def watch(
+        self,
+        decisions: Decisions,
+        actions: Actions,
+        totals: NDArray[np.float32],
+        greedy: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Record the decisions and the `actions` that were chosen, and what the deciding seats had earned before them.
+
+        Forced moves are recorded too: their values are the easiest to learn, and others are learned from them. They
+        are `greedy` whoever made them; which others are is told (all, if not): sums of rewards end before the rest.
+        """
+        legal, games, seats = decisions.legal, decisions.games, decisions.seats
+        single = (legal & (legal - np.uint64(1))) == 0
+        greedy = np.ones_like(single) if greedy is None else greedy | single
+        earned = totals[games, seats]
+        self._rounds.append(_Round(decisions.observation, legal, actions, games, seats, earned, greedy))
+
+    def _no_round(self) -> _Round:
+        nothing, game = np.empty(0, np.uint8), np.empty(0, np.int64)
+        observation, legal = np.empty((0, self._game.words), np.uint64), np.empty(0, np.uint64)
+        return _Round(observation, legal, nothing, game, nothing, np.empty(0, np.float32), np.empty(0, np.bool_))
+
+    def transitions(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> Transitions:
+        """All transitions of the batch, given what every seat has earned in the end (`[games, seats]`).
+
+        None, where the deals alone decided all of the games.
+        """
+        observation, legal = self._columns("observation", "legal")
+        return Transitions(observation, legal, *self.outcomes(totals, gamma, n_step))
+
+    def _columns(self, *names: str) -> list[NDArray[Any]]:
+        rounds = self._rounds or [self._no_round()]
+        return [np.concatenate([getattr(each, name) for each in rounds]) for name in names]
+
+    def outcomes(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> Outcomes:
+        """All columns of `transitions` but what was seen."""
+        action, game, seat, earned, greedy = self._columns("action", "game", "seat", "earned", "greedy")
+        n_step_return = np.empty(action.size, np.float32)
+        discount = np.empty(action.size, np.float32)
+        successor = np.empty(action.size, np.int32)
+        following = next_decisions(game, seat, totals.shape)
+        final = totals[game, seat]
+        n_step_returns(following, greedy, earned, final, gamma, n_step, n_step_return, discount, successor)
+        return Outcomes(action, n_step_return, discount, successor)
+
+
+@njit(nogil=True)
+def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[np.int64]:
+    """For each decision, in the order they were taken, the index of the same seat's next one in that game, or -1."""
+    newest = np.full(shape, -1, np.int64)
+    out = np.empty(game.size, np.int64)
+    for k in range(game.size - 1, -1, -1):
+        out[k] = newest[game[k], seat[k]]
+        newest[game[k], seat[k]] = k
+    return out
+
+
+@njit(nogil=True)
+def n_step_sum(
+    k: int,
+    following: NDArray[Any],
+    greedy: NDArray[np.bool_],
+    earned: NDArray[np.float32],
+    final: np.float32,
+    gamma: float,
+    n_step: int,
+) -> tuple[float, float, int]:
+    """The return of decision `k`, its discount, and the decision to bootstrap from, or -1; see `n_step_returns`.
+
+    For a CPU and a GPU: products are exact, because a GPU rounds them once together with the sum and a CPU twice.
+    """
+    at, total, weight = k, 0.0, 1.0
+    for _ in range(n_step):
+        then = following[at]
+        after = final if then < 0 else earned[then]
+        total += np.float64(np.float32(weight)) * np.float64(after - earned[at])
+        weight *= gamma
+        at = then
+        if then < 0:
+            weight = 0.0
+            break
+        if not greedy[then]:
+            break
+    return total, weight, at
+
+
+@njit(nogil=True)
+def n_step_returns(
+    following: NDArray[np.int64],
+    greedy: NDArray[np.bool_],
+    earned: NDArray[np.float32],
+    final: NDArray[np.float32],
+    gamma: float,
+    n_step: int,
+    n_step_return: NDArray[np.float32],
+    discount: NDArray[np.float32],
+    successor: NDArray[np.int32],
+) -> None:
+    """Discounted sums of the next `n_step` rewards of each decision's seat, or of those before a decision not `greedy`.
+
+    `earned` is what the seat had earned before the decision and `final` what it has in the end, so that a reward is
+    the difference between two decisions of the same seat. The last three arguments are written: return, gamma to the
+    power of the number of rewards (0 past the end), and how many rows further on the decision to bootstrap from lies (0
+    past the end). Sutton and Barto (2018), equation 7.1; cut as in Watkins's Q(lambda) (Watkins, 1989; Sutton and
+    Barto, section 12.10): what follows an action that the greedy policy would not take is no sample of that policy's
+    return, so the best action's value takes over there. The first action is given, and one step needs no correction.
+    """
+    for k in range(following.size):
+        total, weight, at = n_step_sum(k, following, greedy, earned, final[k], gamma, n_step)
+        n_step_return[k] = total
+        discount[k] = weight
+        successor[k] = at - k if at >= 0 else 0

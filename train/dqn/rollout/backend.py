@@ -1,0 +1,148 @@
+"""Where rollouts and evaluations are played: what a trainer asks of a backend, and the one of its own process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Protocol
+
+import torch
+
+from cards.base.stopping import Stop, StoppedError
+from cards.matches.duplicate import Duel
+from command.errors import UserError
+from train.dqn.rollout.evaluator import Evaluator, Judge
+from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.run.signals import EXIT_REQUEUE
+from train.settings.dqn import TrainSettings
+
+
+class Worker(Protocol):
+    """Who plays requests: `RolloutWorker`, or one on a device."""
+
+    def load(self, version: int, weights: Weights) -> None:
+        """Play with these weights from now on."""
+
+    def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
+        """Play a request to the end; `member` has the weights of the member of the league that it names."""
+
+
+class BackendLostError(UserError):
+    """Nobody is there any more to play; the message says why, and the run goes on from its checkpoint."""
+
+    exit_code = EXIT_REQUEUE
+
+    def hopeless(self) -> BackendLostError:
+        """The same for a run whose starts get nowhere: a job script does not start it again."""
+        error = BackendLostError(self.key, self, "but this start got nowhere, nor would the next")
+        error.exit_code = 1
+        return error
+
+
+class RolloutBackend(Protocol):
+    """Where requests are played: in this process (`LocalBackend`) or by Ray workers (`train.dqn.rollout.ray`)."""
+
+    def wants_weights(self) -> bool:
+        """Whether newer weights may be published now."""
+
+    def publish(self, version: int, weights: Weights) -> None:
+        """Requests submitted from now on are played with these weights."""
+
+    def enrol(self, members: dict[int, Weights]) -> None:
+        """Requests submitted from now on name one of these members of the league, or none. Nobody may change them."""
+
+    def workers(self) -> int:
+        """How many play beside the learner."""
+
+    def games(self) -> int:
+        """How many games the next request should have."""
+
+    def free_slots(self) -> int:
+        """How many more requests may be submitted now."""
+
+    def submit(self, request: RolloutRequest) -> None:
+        """Have a request played."""
+
+    def ready(self, wait: bool) -> list[Rollout]:
+        """The rollouts that are done, each once; with `wait`, at least one, or none after a second."""
+
+    def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
+        """Start an evaluation of these weights; `tag` comes back with its result, unless a stop request ends it."""
+
+    def evaluated(self, wait: bool) -> Iterable[tuple[int, dict[str, Duel]]]:
+        """The evaluations that are done, each once; with `wait`, at least one, or none after a second."""
+
+    def describe(self, stop_requested: Stop) -> str:
+        """One line on who plays; what it waits for ends with a stop request."""
+
+    def close(self) -> None:
+        """Give back processes and memory, in the middle of games and evaluations."""
+
+
+class LocalBackend:
+    """Plays every request at once in the learner's process: no Ray, and the same bits for the same seed."""
+
+    def __init__(
+        self,
+        settings: TrainSettings,
+        device: torch.device,
+        worker: Worker | None = None,
+        evaluator: Judge | None = None,
+    ) -> None:
+        self._worker = worker or RolloutWorker(settings, device)
+        self._evaluator = evaluator or Evaluator(settings, device)
+        self._deals, self._games = settings.evaluation.deals, settings.rollout.games_on(gpu=False)
+        self._members: dict[int, Weights] = {}
+        self._done: list[Rollout] = []
+        self._evaluations: list[tuple[int, dict[str, Duel]]] = []
+
+    def wants_weights(self) -> bool:
+        """See `RolloutBackend`. Every request is played with the newest."""
+        return True
+
+    def publish(self, version: int, weights: Weights) -> None:
+        """See `RolloutBackend`."""
+        self._worker.load(version, weights)
+
+    def enrol(self, members: dict[int, Weights]) -> None:
+        """See `RolloutBackend`."""
+        self._members = members
+
+    def workers(self) -> int:
+        """See `RolloutBackend`."""
+        return 0
+
+    def games(self) -> int:
+        """See `RolloutBackend`."""
+        return self._games
+
+    def free_slots(self) -> int:
+        """See `RolloutBackend`."""
+        return 1 - len(self._done)
+
+    def submit(self, request: RolloutRequest) -> None:
+        """See `RolloutBackend`."""
+        member = None if request.member is None else self._members[request.member]
+        self._done.append(self._worker.play(request, member))
+
+    def ready(self, wait: bool) -> list[Rollout]:
+        """See `RolloutBackend`."""
+        done, self._done = self._done, []
+        return done
+
+    def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
+        """See `RolloutBackend`."""
+        with suppress(StoppedError):
+            self._evaluations.append((tag, self._evaluator.duels(weights, "evaluation", self._deals, stop_requested)))
+
+    def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
+        """See `RolloutBackend`."""
+        done, self._evaluations = self._evaluations, []
+        return done
+
+    def describe(self, stop_requested: Stop) -> str:
+        """See `RolloutBackend`."""
+        return "local: games are played in the learner's process"
+
+    def close(self) -> None:
+        """See `RolloutBackend`."""

@@ -1,0 +1,1 @@
+"""Rollouts whose games are played on a GPU."""

@@ -1,0 +1,52 @@
+"""Recording decisions that were uploaded to a device: transitions that are there from the beginning."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cards.game import Game
+from cards.play import Actions, Decisions
+from train.dqn.players.device_player import DevicePlayer, OnDevice, Uploader
+from train.dqn.replay.buffer import TransitionTensors
+from train.dqn.replay.transitions import Recorder
+
+
+class DeviceRecorder:
+    """As `Recorder`, with transitions as tensors: what the player saw stays where it was uploaded, the rest follows it.
+
+    Of a round in which others decide too, all is uploaded once more: the player saw its own decisions alone.
+    """
+
+    def __init__(self, game: Game, player: DevicePlayer) -> None:
+        self._words, self._player = game.words, player
+        self._recorder = Recorder(game)
+        self._uploader = Uploader(player.device)
+        self._rounds: list[OnDevice] = []
+
+    def watch(
+        self,
+        decisions: Decisions,
+        actions: Actions,
+        totals: NDArray[np.float32],
+        greedy: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """See `Recorder`."""
+        self._recorder.watch(decisions, actions, totals, greedy)
+        asked = self._player.uploaded
+        there = asked[1] if asked is not None and asked[0] is decisions else self._uploader.upload(decisions)
+        self._rounds.append(there)
+
+    def transitions(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> TransitionTensors:
+        """See `Recorder`. They are made on the stream of this thread."""
+        outcomes = self._recorder.outcomes(totals, gamma, n_step)
+        rest = (torch.from_numpy(column).to(self._player.device) for column in outcomes)
+        return TransitionTensors(self._joined("observation"), self._joined("legal"), *rest)
+
+    def _joined(self, name: str) -> Tensor:
+        if not self._rounds:
+            shape = (0, self._words) if name == "observation" else (0,)
+            return torch.empty(shape, dtype=torch.int64, device=self._player.device)
+        return torch.cat([getattr(each, name) for each in self._rounds])

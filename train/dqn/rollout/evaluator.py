@@ -1,0 +1,55 @@
+"""Playing duplicate deals with a network that learns, to see how strong it is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+
+from cards.base.stopping import Stop, Stoppable, never, stoppable
+from cards.compiled.splitmix import stream
+from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
+from train.dqn.network.build import acting_network
+from train.dqn.network.q_network import NetworkPlayer
+from train.dqn.players.load import player_of
+from train.dqn.rollout.worker import Weights
+from train.settings.dqn import TrainSettings
+
+
+def evaluation_seating(settings: TrainSettings) -> str:
+    """How the network and an opponent sit in evaluations; see `cards.matches.duplicate.seatings`.
+
+    Who learns against one player sits alone among seats that are all that player's, as while it learns.
+    """
+    one = settings.opponent is not None and len(settings.load_game().teams) > 2
+    return ONE_AGAINST_MANY if one else ALTERNATE
+
+
+class Judge(Protocol):
+    """Who plays evaluations: `Evaluator`, or one on a device."""
+
+    def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
+        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds.
+
+        Raises StoppedError soon after `stop` says so.
+        """
+
+
+class Evaluator:
+    """Plays the network on duplicate deals against players that do not learn."""
+
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        self._settings = settings
+        self._game = settings.load_game()
+        self._network = acting_network(self._game, settings, device)
+        key, opponents = "evaluation.opponents", settings.evaluation.opponents
+        self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
+
+    def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
+        """See `Judge`."""
+        self._network.load_state_dict(weights)
+        player = Stoppable(NetworkPlayer(self._network), stop)
+        seeds = stream(self._settings.seed, stream_name, 0, deals)
+        seating = evaluation_seating(self._settings)
+        others = {name: stoppable(self._game, name, other, stop) for name, other in self._opponents.items()}
+        return {name: duel(self._game, player, other, seeds, seating) for name, other in others.items()}

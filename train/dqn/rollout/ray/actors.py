@@ -1,0 +1,113 @@
+"""What runs in the processes of a Ray cluster: a rollout worker, and the evaluator.
+
+The broker hands on what they take and give without looking at it, so it needs neither PyTorch nor the games: all that
+is imported when an actor starts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import ray
+
+from train.dqn.rollout.ray.gauges import Gauges
+from train.dqn.rollout.ray.messages import Arrays, RequestFields, WeightArrays
+from train.dqn.rollout.ray.pool import HEALTH
+
+if TYPE_CHECKING:
+    import torch
+
+    from train.dqn.rollout.worker import Weights
+    from train.settings.dqn import TrainSettings
+
+
+def _device(gpus: float) -> torch.device:
+    import torch
+
+    return torch.device("cuda" if gpus > 0 else "cpu")
+
+
+def _tensors(arrays: WeightArrays) -> Weights:
+    """Copies, because what lies in the object store must not be written to."""
+    import torch
+
+    return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+
+def _gauges(settings: TrainSettings) -> Gauges | None:
+    """Where somebody looks at them."""
+    return Gauges(f"{settings.game_name}/{settings.name}") if settings.rollout.dashboard else None
+
+
+class WorkerActor:
+    """`RolloutWorker` as an actor. It hears of new weights and says how far it is while it plays."""
+
+    def __init__(self, pickled_settings: bytes) -> None:
+        import torch
+
+        from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
+
+        settings: TrainSettings = pickle.loads(pickled_settings)
+        torch.set_num_threads(settings.rollout.threads)
+        self._worker = RolloutWorker(settings, _device(settings.rollout.gpus_per_worker))
+        self._worker.play(RolloutRequest(0, 1, 0.0))  # compiles the game, so that a heartbeat need not allow for it
+        self._gauges = _gauges(settings)
+        self._loaded = -1
+        self._newest: tuple[int, list[Any]] = (-1, [])
+
+    @ray.method(concurrency_group=HEALTH)
+    def beat(self, version: int, weights: list[Any]) -> int:
+        """How many rounds of moves have been played. The next request is played with these weights, if newer."""
+        self._hear_of(version, weights)
+        return self._worker.rounds
+
+    def play(
+        self, request: RequestFields, version: int, weights: list[Any], member: list[Any]
+    ) -> tuple[dict[str, Any], Arrays]:
+        """Play a request with these weights, or newer ones that it heard of since the request was submitted.
+
+        `member`, empty or one, are the weights of the member of the league that the request names.
+        """
+        from train.dqn.rollout.worker import RolloutRequest
+
+        self._hear_of(version, weights)
+        newest, reference = self._newest
+        if newest > self._loaded:
+            self._worker.load(newest, _tensors(ray.get(reference[0])))
+            self._loaded = newest
+        rollout = self._worker.play(RolloutRequest(*request), _tensors(ray.get(member[0])) if member else None)
+        about = {name: value for name, value in vars(rollout).items() if name != "transitions"}
+        arrays: Any = rollout.transitions  # of NumPy: this worker keeps nothing on a device
+        if self._gauges is not None:
+            self._gauges.played(request[1], len(arrays.action), max(0, self._newest[0] - self._loaded))
+        return about | {"request": request}, list(arrays)
+
+    def _hear_of(self, version: int, weights: list[Any]) -> None:
+        """One exchange of a reference: heartbeats come in another thread."""
+        self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
+
+
+class EvaluatorActor:
+    """`Evaluator` as an actor. Its heartbeat says that it is alive, not how far it is."""
+
+    def __init__(self, pickled_settings: bytes) -> None:
+        import torch
+
+        from train.dqn.rollout.evaluator import Evaluator
+
+        settings: TrainSettings = pickle.loads(pickled_settings)
+        torch.set_num_threads(1)
+        self._evaluator = Evaluator(settings, torch.device("cpu"))
+        self._deals = settings.evaluation.deals
+        self._beats = itertools.count()
+
+    @ray.method(concurrency_group=HEALTH)
+    def beat(self, version: int, weights: list[Any]) -> int:
+        """Something else with every answer."""
+        return next(self._beats)
+
+    def duels(self, weights: WeightArrays) -> bytes:
+        """What `Evaluator.duels` finds, pickled."""
+        return pickle.dumps(self._evaluator.duels(_tensors(weights), "evaluation", self._deals))

@@ -1,0 +1,217 @@
+"""RolloutBackend by Ray workers, as the learner sees them. No Ray in this process: see `train.dqn.rollout.ray`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+from dataclasses import astuple, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.base.stopping import Stop
+from cards.matches.duplicate import Duel
+from train.dqn.replay.transitions import Transitions
+from train.dqn.rollout.backend import BackendLostError
+from train.dqn.rollout.ray.cluster.process import RayProcess
+from train.dqn.rollout.ray.messages import SLOTS, Layout, Order, WeightArrays
+from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights
+from train.settings.dqn import TrainSettings
+
+log = logging.getLogger("train")
+
+ACTORS = "train.dqn.rollout.ray.actors"
+WAIT_SECONDS = 1.0
+_LOG = "ray.log"  # in the run's folder: what Ray itself says
+
+
+class RayBackend:
+    """Workers on this machine or on the cluster of RAY_ADDRESS, each with `in_flight` requests.
+
+    See `train.dqn.rollout.backend.RolloutBackend` for the methods; none of them waits for Ray unless it is told to.
+    Once the cluster is gone, `ready` gives out what has come, and then raises BackendLostError.
+    """
+
+    def __init__(
+        self, settings: TrainSettings, actors: str = ACTORS, orders: object = None, elsewhere: bool = False
+    ) -> None:
+        """`actors` names the module that has them; it gets the settings, or `orders` in their place, pickled.
+
+        `elsewhere`: all CPUs of this node are taken; workers go to other nodes, as long as those have CPUs for them.
+        """
+        self._rollout = settings.rollout
+        self._lock = threading.Condition()  # of all that the process's thread writes
+        self._description = ""
+        self._workers = 0
+        self._rollouts: deque[tuple[Rollout, NDArray[np.uint8]]] = deque()
+        self._evaluations: deque[tuple[int, dict[str, Duel]]] = deque()
+        self._warnings: deque[str] = deque()
+        self._out = 0  # requests
+        self._evaluating = 0
+        self._published = 0.0
+        self._enrolled: set[int] = set()  # members of the league
+        self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
+        pickled = pickle.dumps(orders or settings)
+        order = Order(settings.rollout, settings.learner.threads, actors, pickled, elsewhere=elsewhere)
+        says = settings.folder / _LOG
+        self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear, BackendLostError)
+
+    # ------------------------------------------------------------------ from the process, in a thread of its own
+
+    def _hear(self, name: str, *message: Any) -> None:
+        with self._lock:
+            getattr(self, f"_on_{name}")(*message)
+            self._lock.notify_all()
+
+    def _on_hello(self, description: str) -> None:
+        self._description = description
+
+    def _on_workers(self, ready: int) -> None:
+        self._workers = ready
+
+    def _on_warning(self, text: str) -> None:
+        self._warnings.append(text)
+
+    def _on_alive(self) -> None:
+        pass
+
+    def _on_failed(self) -> None:
+        pass
+
+    def _on_rollout(self, about: dict[str, Any], slot: int, layout: Layout) -> None:
+        arrays, lease = self._process.slots[slot].read(layout)
+        weakref.finalize(lease, self._process.say, "free", slot).atexit = False
+        request = RolloutRequest(*about.pop("request"))
+        self._rollouts.append((Rollout(request=request, transitions=Transitions._make(arrays), **about), lease))
+
+    def _on_evaluated(self, tag: int, duels: bytes) -> None:
+        self._evaluations.append((tag, pickle.loads(duels)))
+
+    # ------------------------------------------------------------------ from the learner
+
+    def wants_weights(self) -> bool:
+        """See `RolloutBackend`."""
+        return not self._published or time.monotonic() - self._published >= self._rollout.publish_ms / 1000
+
+    def publish(self, version: int, weights: Weights) -> None:
+        """See `RolloutBackend`. Workers hear of them with a heartbeat, or with their next request."""
+        self._published = time.monotonic()
+        self._process.say("publish", version, _arrays(weights))
+
+    def enrol(self, members: dict[int, Weights]) -> None:
+        """See `RolloutBackend`. Each is sent once."""
+        new = {number: _arrays(weights) for number, weights in members.items() if number not in self._enrolled}
+        self._enrolled = set(members)
+        self._process.say("enrol", list(members), new)
+
+    def workers(self) -> int:
+        """Workers that have started."""
+        return self._workers
+
+    def games(self) -> int:
+        """See `RolloutBackend`."""
+        return self._rollout.games_on(gpu=False)
+
+    def free_slots(self) -> int:
+        """Requests that still fit, `in_flight` for each worker that has started."""
+        return 0 if self._process.failure else self._rollout.in_flight * self._workers - self._out
+
+    def submit(self, request: RolloutRequest) -> None:
+        """See `RolloutBackend`."""
+        self._out += 1
+        self._process.say("submit", *astuple(request))
+
+    def ready(self, wait: bool) -> list[Rollout]:
+        """The rollout that was done first. Its arrays lie in memory that is used again when they are gone."""
+        if wait:
+            self._wait(lambda: bool(self._rollouts))
+        self._warn()
+        if not self._rollouts:
+            self._raise_failure()
+            return []
+        rollout, lease = self._rollouts.popleft()
+        self._out -= 1
+        self._lent = [each for each in self._lent if each() is not None]
+        if len(self._lent) >= SLOTS // 2:  # whoever keeps so many shall not keep the others from coming
+            return [_copied(rollout)]
+        self._lent.append(weakref.ref(lease))
+        return [rollout]
+
+    def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
+        """See `RolloutBackend`. `close` ends it."""
+        self._evaluating += 1
+        self._process.say("evaluate", tag, _arrays(weights))
+
+    def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
+        """See `RolloutBackend`."""
+        if wait and self._evaluating:
+            self._wait(lambda: bool(self._evaluations))
+            if not self._evaluations:
+                self._raise_failure()
+        self._warn()
+        done = [self._evaluations.popleft() for _ in range(len(self._evaluations))]
+        self._evaluating -= len(done)
+        return done
+
+    def describe(self, stop_requested: Stop) -> str:
+        """One line on who plays, once the workers have been asked for. Raises SettingsError if there can be none."""
+        while not self._description and not stop_requested():
+            self._wait(lambda: bool(self._description))
+            if not self._description:
+                self._raise_failure()
+        return self._description
+
+    def close(self) -> None:
+        """End all processes that were started here."""
+        self._process.close()
+
+    def _wait(self, done: Callable[[], bool]) -> None:
+        """A second at most, and not for anything when nothing will come."""
+        with self._lock:
+            self._lock.wait_for(lambda: done() or self._process.failure is not None, WAIT_SECONDS)
+
+    def _warn(self) -> None:
+        while self._warnings:
+            log.warning("%s", self._warnings.popleft())
+
+    def _raise_failure(self) -> None:
+        if self._process.failure is not None:
+            raise self._process.failure
+
+
+def _arrays(weights: Weights) -> WeightArrays:
+    return {name: tensor.cpu().numpy() for name, tensor in weights.items()}
+
+
+def _copied(rollout: Rollout) -> Rollout:
+    arrays: Any = rollout.transitions  # views of NumPy into a slot
+    return replace(rollout, transitions=Transitions._make(array.copy() for array in arrays))
+
+
+def nodes_of_cluster(settings: TrainSettings) -> list[str]:
+    """What each node of the cluster of `RayBackend` has, as a line of text. Raises UserError."""
+    answer: list[str] = []
+    heard = threading.Event()
+
+    def hear(name: str, *message: Any) -> None:
+        if name == "hello":
+            answer.extend(message)
+        heard.set()
+
+    order = Order(settings.rollout, settings.learner.threads, ACTORS, b"", describe_nodes=True)
+    process = RayProcess(order, Path(os.devnull), settings.rollout.heartbeat_seconds, hear, BackendLostError)
+    try:
+        heard.wait()
+    finally:
+        process.close()
+    if not answer and process.failure is not None:
+        raise process.failure
+    return answer[0].splitlines()

@@ -1,0 +1,85 @@
+"""What the learner and the process that speaks Ray say to each other, and the memory that both see. No Ray here.
+
+A message is a tuple that begins with its name. To the broker go an `Order` first, then "publish" (version, weights),
+"enrol" (numbers of the league's members, weights of the new ones), "submit" (the fields of a request), "evaluate" (tag,
+weights) and "free" (slot). From it come "hello" (who plays), "workers" (how many have started), "rollout" (what is said
+of it, slot, layout), "evaluated" (tag, duels), "warning" (text), "alive", and at last perhaps "failed" (what, text,
+exit code). Weights are arrays by name. Of units of other work go and come "submit" (unit), "workers" (how many there
+are, started or not) and "answer" (answer), pickled.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from train.settings.dqn import RolloutSettings
+
+SLOTS = 8  # rollouts on their way from the broker to the learner; the others wait where the workers left them
+_ALIGNMENT = 64
+
+Arrays = list[NDArray[Any]]
+WeightArrays = dict[str, NDArray[Any]]
+RequestFields = tuple[int, int, float, int, int | None]  # of `train.dqn.rollout.worker.RolloutRequest`
+Layout = list[tuple[str, tuple[int, ...], int]]  # of each array: dtype, shape, first byte
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the broker is to do; the actors understand `settings`, it does not."""
+
+    rollout: RolloutSettings
+    learner_threads: int
+    actors: str  # the module that has them
+    settings: bytes
+    describe_nodes: bool = False  # and nothing else
+    elsewhere: bool = False  # no worker on this node while others have CPUs
+    units: bool = False  # of other work, in place of rollouts: `settings` makes what answers them
+    asked: str = "rollout=ray"  # how the user asked for Ray; for messages, like the next two
+    instead: str = "rollout=local"
+    again: str = "the same command goes on from the checkpoint"  # what to do when the cluster is lost
+
+
+class Slot:
+    """A piece of memory with the arrays of one rollout, written by one process and read in place by another."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self._bytes = np.empty(0, np.uint8)
+
+    def write(self, arrays: Sequence[NDArray[Any]]) -> Layout:
+        """Copy the arrays here, over what there was."""
+        layout: Layout = []
+        end = _ALIGNMENT
+        for array in arrays:
+            layout.append((array.dtype.str, array.shape, end))
+            end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+        if end > self._bytes.size:
+            os.ftruncate(self._file, end)
+            self._map(end)
+        for array, (_, _, first) in zip(arrays, layout, strict=True):
+            flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            np.copyto(self._bytes[first : first + array.nbytes], flat)
+        return layout
+
+    def read(self, layout: Layout) -> tuple[Arrays, NDArray[np.uint8]]:
+        """The arrays as views, and what they are views of: it lives until the last of them is gone."""
+        size = os.fstat(self._file).st_size
+        if size != self._bytes.size:
+            self._map(size)
+        lease = self._bytes.data.cast("B")
+        whole = np.frombuffer(lease, np.uint8)
+        arrays: Arrays = []
+        for dtype, shape, first in layout:
+            count = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+            arrays.append(whole[first : first + count].view(dtype).reshape(shape))
+        return arrays, whole
+
+    def _map(self, size: int) -> None:
+        self._bytes = np.frombuffer(mmap.mmap(self._file, size), np.uint8)

@@ -1,0 +1,300 @@
+"""Rollout workers and the evaluator, as Ray actors: who has which request, who is alive, who takes whose place."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from command.settings.checks import SettingsError
+from train.dqn.rollout.ray.cluster.connect import alive_nodes, amounts, cpus_here, reserve
+from train.dqn.rollout.ray.messages import Arrays, Order, RequestFields, WeightArrays
+
+HEALTH = "health"  # the concurrency group that answers while an actor plays
+START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
+DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run
+
+
+class Listener(Protocol):
+    """Whom the pool tells what comes."""
+
+    def rollout(self, about: dict[str, Any], arrays: Arrays) -> None:
+        """A request has been played: what the actor says of it, and its transitions."""
+
+    def evaluated(self, tag: int, duels: bytes) -> None:
+        """An evaluation is done."""
+
+    def workers(self, ready: int) -> None:
+        """So many workers have started, and live."""
+
+    def warning(self, text: str) -> None:
+        """Something that the user should know."""
+
+
+@dataclass(eq=False)
+class _Member:
+    """An actor as this process knows it."""
+
+    actor: Any
+    requests: dict[int, RequestFields] = field(default_factory=dict)  # by first episode
+    heard: float = field(default_factory=time.monotonic)  # when it last got on with something, or had nothing to do
+    asked: bool = False  # and has not answered yet
+    rounds: int = -1
+    ready: bool = False  # has answered once
+    useful: bool = False  # has done something
+
+
+class _Loads:
+    """Workers by how many requests they have, so that the one with the fewest is found without looking at all."""
+
+    def __init__(self) -> None:
+        self._workers: dict[int, dict[_Member, None]] = {}
+
+    def enter(self, worker: _Member) -> None:
+        self._workers.setdefault(len(worker.requests), {})[worker] = None
+
+    def leave(self, worker: _Member) -> None:
+        there = self._workers.get(len(worker.requests), {})
+        there.pop(worker, None)
+        if not there:
+            self._workers.pop(len(worker.requests), None)
+
+    def with_fewest_requests(self) -> _Member | None:
+        return next(iter(self._workers[min(self._workers)])) if self._workers else None
+
+
+class WorkerPool:
+    """Workers on the cluster that `connect` joined.
+
+    A worker that dies, or does not get on for `rollout.heartbeat_seconds`, is replaced, and its requests are played
+    again with other games. With `rollout.workers=null` workers come and go with the CPUs of the cluster. All methods
+    are for one thread, which also takes the events that Ray's threads hand to `put`. A heartbeat brings the worker the
+    reference to the newest weights; it fetches them when it starts a batch, and a node holds them once.
+    """
+
+    def __init__(self, order: Order, listener: Listener, put: Callable[[Callable[[], None]], None]) -> None:
+        self._rollout, self._settings = order.rollout, order.settings
+        self._listener, self._put = listener, put
+        actors = importlib.import_module(order.actors)
+        self._taken = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
+        reserve(self._taken, self._wanted())
+        remote = ray.remote(concurrency_groups={HEALTH: 1})
+        gpus = self._rollout.gpus_per_worker
+        self._worker_class = remote(actors.WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
+        self._evaluator_class = remote(actors.EvaluatorActor).options(num_cpus=0)
+        self._newest: tuple[int, list[Any]] = (-1, [])  # version and reference, in a list so that Ray does not fetch it
+        self._members: dict[int, list[Any]] = {}  # of the league: references, in the same way
+        self._loads = _Loads()
+        self._ready = 0
+        self._lost: list[RequestFields] = []  # to be played again
+        self._evaluations: dict[int, Any] = {}  # references to weights by tag
+        self._fruitless = 0  # actors that died without having done anything, since one did
+        self._looked = time.monotonic()
+        self._workers = {self._start(self._worker_class): None for _ in range(self._wanted())}
+        self._evaluator = self._start(self._evaluator_class)
+
+    def _start(self, actor_class: Any) -> _Member:
+        member = _Member(actor_class.remote(self._settings))
+        self._ask(member)
+        return member
+
+    def _then(self, reference: Any, event: Callable[[Future[Any]], None]) -> None:
+        """Have `event` called with the answer, by the thread that takes events."""
+        reference.future().add_done_callback(lambda future: self._put(partial(event, future)))
+
+    def _wanted(self) -> int:
+        """How many workers there should be: as many as set, or one for every CPU but the learner's."""
+        rollout = self._rollout
+        if rollout.workers is not None:
+            return rollout.workers
+        has = amounts()
+        wanted = int(has["CPU"]) - self._taken
+        if rollout.gpus_per_worker:
+            wanted = min(wanted, int(has["GPU"] / rollout.gpus_per_worker))
+        return max(1, wanted)
+
+    @property
+    def look_seconds(self) -> float:
+        """The time between two looks at the workers."""
+        return self._rollout.look_seconds(len(self._workers))
+
+    def describe(self) -> str:
+        """One line on who plays."""
+        rollout, nodes = self._rollout, len(alive_nodes())
+        return (
+            f"ray: {len(self._workers)} workers on {nodes} node(s), "
+            f"{rollout.in_flight} batches of {rollout.games_on(gpu=False)} each"
+        )
+
+    # ------------------------------------------------------------------ requests
+
+    def publish(self, version: int, weights: WeightArrays) -> None:
+        """Put the weights into the object store, once for all workers. Older ones go when nobody holds them."""
+        self._newest = (version, [ray.put(weights)])
+
+    def enrol(self, numbers: list[int], new: dict[int, WeightArrays]) -> None:
+        """These are the members of the league. One that has left is kept as long as a request that is out names it."""
+        self._members |= {number: [ray.put(weights)] for number, weights in new.items()}
+        out = [request for worker in self._workers for request in worker.requests.values()]
+        named = {*numbers, *(request[-1] for request in [*out, *self._lost])}
+        self._members = {number: weights for number, weights in self._members.items() if number in named}
+
+    def submit(self, request: RequestFields) -> None:
+        """Give a request to the worker with the fewest; it waits if the last of them has just died."""
+        worker = self._loads.with_fewest_requests()
+        if worker is None:
+            self._lost.append(request)
+            return
+        self._loads.leave(worker)
+        worker.requests[request[0]] = request
+        self._loads.enter(worker)
+        member = [] if request[-1] is None else self._members[request[-1]]
+        reference = worker.actor.play.remote(request, *self._newest, member)
+        self._then(reference, partial(self._played, worker, request))
+
+    def _played(self, worker: _Member, request: RequestFields, answer: Future[Any]) -> None:
+        if worker.requests.get(request[0]) is not request:
+            return  # it was given up, and another plays the request
+        try:
+            about, arrays = answer.result()
+        except RayTaskError:
+            raise  # an error of ours, which would come again
+        except RayError as error:  # the worker, its node, or what it left behind is gone
+            self._replace(worker, reason_of(error))
+            return
+        self._loads.leave(worker)
+        del worker.requests[request[0]]
+        self._loads.enter(worker)
+        self._fruitless, worker.useful = 0, True
+        self._listener.rollout(about, arrays)
+
+    # ------------------------------------------------------------------ who is alive
+
+    def look_after_workers(self) -> None:
+        """Hear from everybody now and then, take in new nodes, and hand lost requests to those who are left."""
+        now = time.monotonic()
+        if now - self._looked >= self.look_seconds:
+            members = [*self._workers, self._evaluator]
+            if now - self._looked > self._rollout.heartbeat_seconds / 2:
+                for member in members:  # this process was held up itself, and did not ask
+                    member.heard = now
+            self._looked = now
+            for member in members:
+                self._check(member, now)
+            self._fit_to_cluster()
+        while self._lost and self._ready:
+            first, count, epsilon, attempt, of_league = self._lost.pop(0)
+            self.submit((first, count, epsilon, attempt + 1, of_league))
+
+    def _ask(self, member: _Member) -> None:
+        member.asked = True
+        self._then(member.actor.beat.remote(*self._newest), partial(self._answered, member))
+
+    def _answered(self, member: _Member, answer: Future[Any]) -> None:
+        if member not in self._workers and member is not self._evaluator:
+            return
+        try:
+            rounds = answer.result()
+        except RayTaskError:
+            raise
+        except RayError as error:
+            self._replace(member, reason_of(error))
+            return
+        if rounds != member.rounds or not member.requests:
+            member.heard, member.rounds = time.monotonic(), rounds
+        member.asked = False
+        if not member.ready:
+            member.ready = True
+            if member is not self._evaluator:
+                self._loads.enter(member)
+                self._count_ready(1)
+
+    def _count_ready(self, more: int) -> None:
+        self._ready += more
+        self._listener.workers(self._ready)
+
+    def _check(self, member: _Member, now: float) -> None:
+        """Replace the member if it has not got on for too long, else ask it again."""
+        silent, limit = now - member.heard, self._rollout.heartbeat_seconds
+        if member.ready and silent > limit:
+            self._replace(member, f"no progress for {limit:g} s (rollout.heartbeat_seconds)")
+        elif not member.ready and silent > START_SECONDS:
+            self._give_up_starting(member, silent)
+        elif not member.asked:
+            self._ask(member)
+
+    def _give_up_starting(self, member: _Member, seconds: float) -> None:
+        """It hangs, or it waits for a node; with nobody else there the run would wait for ever."""
+        if member is not self._evaluator and not self._ready:
+            has = ", ".join(f"{amount:g} {name}s" for name, amount in amounts().items())
+            raise SettingsError("rollout=ray", f"no worker has started in {seconds:.0f} s; the cluster has {has}")
+        self._replace(member, f"not started in {seconds:.0f} s")
+
+    def _fit_to_cluster(self) -> None:
+        """As many workers as there should be; those that wait for a node that went away are given up."""
+        excess = len(self._workers) - self._wanted()
+        for worker in [worker for worker in self._workers if not worker.ready][: max(0, excess)]:
+            del self._workers[worker]
+            ray.kill(worker.actor)
+        self._workers |= {self._start(self._worker_class): None for _ in range(-excess)}
+
+    def _replace(self, member: _Member, reason: str) -> None:
+        """Give a member up: another takes its place, its requests go to whoever has room."""
+        ray.kill(member.actor)
+        self._count_death(member, reason)
+        if member is self._evaluator:
+            self._evaluator = self._start(self._evaluator_class)
+            for tag, weights in self._evaluations.items():
+                self._evaluate(tag, weights)
+        elif member in self._workers:
+            del self._workers[member]
+            self._loads.leave(member)
+            self._lost += member.requests.values()
+            member.requests.clear()
+            if member.ready:
+                self._count_ready(-1)
+            self._fit_to_cluster()
+
+    def _count_death(self, member: _Member, reason: str) -> None:
+        self._fruitless += not member.useful
+        if self._fruitless >= DEATHS_IN_A_ROW + len(self._workers):
+            raise SettingsError("rollout=ray", f"actors die one after another ({reason})", "try rollout=local")
+        who = "evaluator" if member is self._evaluator else "worker"
+        self._listener.warning(f"a Ray {who} is replaced: {reason}")
+
+    # ------------------------------------------------------------------ evaluation
+
+    def evaluate(self, tag: int, weights: WeightArrays) -> None:
+        """Start an evaluation beside the workers; if the evaluator dies it starts again with another."""
+        self._evaluations[tag] = ray.put(weights)
+        self._evaluate(tag, self._evaluations[tag])
+
+    def _evaluate(self, tag: int, weights: Any) -> None:
+        reference = self._evaluator.actor.duels.remote(weights)
+        self._then(reference, partial(self._evaluated, self._evaluator, tag))
+
+    def _evaluated(self, member: _Member, tag: int, answer: Future[Any]) -> None:
+        if member is not self._evaluator or tag not in self._evaluations:
+            return
+        try:
+            duels = answer.result()
+        except RayTaskError:
+            raise
+        except RayError as error:
+            self._replace(member, reason_of(error))
+            return
+        del self._evaluations[tag]
+        self._fruitless, member.useful = 0, True
+        self._listener.evaluated(tag, duels)
+
+
+def reason_of(error: Exception) -> str:
+    """What Ray says, in one line."""
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,122 @@
+"""The process between a learner and Ray, which sees to it that nothing is left behind. It imports next to nothing.
+
+`python -m train.dqn.rollout.ray.supervisor FOLDER LIFELINE CHANNEL SLOT...` forks the broker, which speaks Ray; all but
+the folder are file descriptors. When the broker has ended, however it did, or the other end of LIFELINE is closed, it
+ends all its descendants, and removes the folder; of processes whose parents end it becomes the parent. What others
+started, at an outside RAY_ADDRESS, is not among them; then FOLDER is empty.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+from command.child import end_with_parent
+from train.dqn.rollout.ray.cluster import private
+
+GRACE_SECONDS = 5.0  # for the broker to leave Ray in order
+KILL_SECONDS = 10.0
+EXIT_LOST = 3  # of a broker that has said what Ray said last
+_SET_CHILD_SUBREAPER = 36  # of prctl(2)
+
+
+def main(folder: Path | None, lifeline: int, channel: int, slots: list[int]) -> int:
+    """Returns the exit code of the broker."""
+    ignore_signals()
+    _adopt_orphans()
+    if folder:
+        private.claim(folder)
+    keeper = os.getpid()
+    ended, lives = os.pipe()  # of which only the broker has the second end: older kernels have no pidfd
+    broker = os.fork()
+    if broker == 0:
+        for file in (lifeline, ended):
+            os.close(file)
+        if not end_with_parent(keeper, signal.SIGKILL):
+            return 1
+        from train.dqn.rollout.ray.driver import serve
+
+        serve(channel, slots)
+    for file in (lives, channel, *slots):
+        os.close(file)  # the learner shall see that the broker is gone
+    code = _keep(lifeline, ended, broker)
+    if folder:
+        if code not in (0, EXIT_LOST):
+            private.say_last_words()
+        private.remove(folder)
+    return code
+
+
+def ignore_signals() -> None:
+    """Whatever a terminal or a scheduler sends to a whole job is for the learner, which saves before it ends this.
+
+    By handlers, which what is started from here does not inherit.
+    """
+
+    def ignore(number: int, frame: FrameType | None) -> None:
+        pass
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(number, ignore)
+
+
+def _keep(lifeline: int, ended: int, broker: int) -> int:
+    wait = select.poll()
+    for file in (lifeline, ended):
+        wait.register(file, select.POLLIN)
+    if all(file != ended for file, _ in wait.poll()):  # the learner is gone, or wants this to end
+        wait.unregister(lifeline)
+        wait.poll(int(1000 * GRACE_SECONDS))
+    return end_descendants(broker)
+
+
+def end_descendants(broker: int) -> int:
+    """Kill everything that descends from this process; the exit code of the broker."""
+    code, end = 1, time.monotonic() + KILL_SECONDS
+    while time.monotonic() < end:
+        with suppress(ChildProcessError):
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                if found[0] == broker:
+                    code = os.waitstatus_to_exitcode(found[1])
+        left = descendants(os.getpid())
+        if not left:
+            break
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+    return code if code >= 0 else 128 - code
+
+
+def descendants(ancestor: int) -> list[int]:
+    """The processes that descend from this one, ended ones that nobody has waited for included."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with suppress(OSError):
+                # pid (name) state parent ..., and the name may contain anything
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                children.setdefault(parent, []).append(int(folder.name))
+    found, unseen = [], [ancestor]
+    while unseen:
+        below = children.get(unseen.pop(), [])
+        found += below
+        unseen += below
+    return found
+
+
+def _adopt_orphans() -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+if __name__ == "__main__":
+    _lifeline, _channel, *_slots = (int(argument) for argument in sys.argv[2:])
+    sys.exit(main(Path(sys.argv[1]) if sys.argv[1] else None, _lifeline, _channel, _slots))

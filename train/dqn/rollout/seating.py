@@ -1,0 +1,108 @@
+"""Who sits in the seats while a network learns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.compiled.splitmix import derive
+from cards.game import Game
+from train.settings.dqn import NETWORK, TrainSettings
+from train.settings.learning import SEAT, SIDE, PhaseSettings
+
+_SEATING, _SIDE = 0x5EA7, 0x51DE
+
+
+def seated_players(settings: TrainSettings) -> list[str]:
+    """Everybody who plays in the games that are learned from; the network comes first."""
+    return player_names(settings.behaviour) if settings.opponent is None else [NETWORK, settings.opponent]
+
+
+def seats_of(
+    settings: TrainSettings, game: Game, names: Sequence[str], first_episode: int, seeds: NDArray[np.uint64]
+) -> NDArray[np.uint8]:
+    """Who sits where in each episode, `[episodes, seats]` of indices into `names`, which are `seated_players`."""
+    return seating(phases_of(settings), names, first_episode, seeds, game)
+
+
+def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
+    """The phases of a run; against one opponent there is one."""
+    if settings.opponent is None:
+        return settings.behaviour
+    return [PhaseSettings(None, {settings.opponent: 1.0}, SIDE)]
+
+
+def seating(
+    phases: Sequence[PhaseSettings], names: Sequence[str], first_episode: int, seeds: NDArray[np.uint64], game: Game
+) -> NDArray[np.uint8]:
+    """Who sits where in each episode, `[episodes, seats]` of indices into `names`; it follows from the game's seed."""
+    out = np.zeros((seeds.size, game.seats), np.uint8)
+    for rows, phase in _rows_of_phases(phases, first_episode, seeds.size):
+        if phase.each == SEAT:
+            out[rows] = np.stack([_draw(phase, names, seeds[rows], seat) for seat in range(game.seats)], axis=1)
+        else:
+            out[rows] = one_side(game, seeds[rows]) * _draw(phase, names, seeds[rows], game.seats)[:, None]
+    return out
+
+
+def learned_seats(settings: TrainSettings, sitting: NDArray[np.uint8], first_episode: int) -> NDArray[np.bool_] | None:
+    """Whose decisions are learned from, `[episodes, seats]`, given who sits where; None: everybody's.
+
+    Where every seat is drawn by itself, all meet the same mixture. Where players have sides, what the others decide is
+    a part of the world of the network's side. Their own decisions were taken in another world, whose other seats
+    learn: no step of theirs, however short, is one of a best response to them.
+    """
+    phases = _rows_of_phases(phases_of(settings), first_episode, len(sitting))
+    if all(phase.each == SEAT for _, phase in phases):
+        return None
+    learned = np.ones(sitting.shape, np.bool_)
+    for rows, phase in phases:
+        if phase.each == SIDE:
+            learned[rows] = sitting[rows] == 0
+    return learned
+
+
+def one_side(game: Game, seeds: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """0 in the seats of one team of each game, and 1 in all others: `[games, seats]`.
+
+    Which team is drawn by the game's seed, each as likely, among those that have a seat which is taken.
+    """
+    first = [min(team) for team in game.teams]
+    there = game.taken(game.deal(seeds))[:, first].sum(axis=1).astype(np.uint64)
+    drawn = ((derive(seeds, _SIDE) >> np.uint64(32)) * there) >> np.uint64(32)  # as `cards.compiled.splitmix.below`
+    team_of = np.empty(game.seats, np.uint64)
+    for index, team in enumerate(game.teams):
+        team_of[list(team)] = index
+    return (team_of != drawn[:, None]).astype(np.uint8)
+
+
+def player_names(phases: Sequence[PhaseSettings]) -> list[str]:
+    """Everybody who plays in some phase; the network comes first."""
+    names = [NETWORK]
+    for phase in phases:
+        names += [name for name in phase.mix if name not in names]
+    return names
+
+
+def _rows_of_phases(
+    phases: Sequence[PhaseSettings], first_episode: int, count: int
+) -> list[tuple[slice, PhaseSettings]]:
+    """The phases that these episodes belong to, and which of them do."""
+    out, start = [], 0
+    for phase in phases:
+        end = count if phase.until is None else min(max(phase.until - first_episode, 0), count)
+        if end > start:
+            out.append((slice(start, end), phase))
+            start = end
+    return out
+
+
+def _draw(phase: PhaseSettings, names: Sequence[str], seeds: NDArray[np.uint64], seat: int) -> NDArray[np.uint8]:
+    """For each game one player of the mixture, as an index into `names`; draws for different seats are independent."""
+    players = np.array([names.index(name) for name in phase.mix], np.uint8)
+    bounds = np.cumsum(list(phase.mix.values()))
+    draws = derive(seeds, _SEATING + seat) / 2.0**64
+    # The last bound may round to less than 1.
+    return players[np.minimum(np.searchsorted(bounds, draws, side="right"), players.size - 1)]

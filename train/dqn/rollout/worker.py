@@ -1,0 +1,194 @@
+"""Playing batches of games for the learner. No Ray here: `train.dqn.rollout.ray` wraps these classes as actors."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cards.base.stopping import Stop, StoppedError, never, stoppable
+from cards.compiled.splitmix import stream
+from cards.game import Game
+from cards.play import Actions, Decisions, Player, play
+from train.dqn.network.build import acting_network
+from train.dqn.network.q_network import NetworkPlayer, QNetwork
+from train.dqn.players.device_player import DevicePlayer
+from train.dqn.players.load import player_of
+from train.dqn.replay.buffer import ReplayBuffer, TransitionTensors
+from train.dqn.replay.transitions import Recorder, Transitions
+from train.dqn.rollout.device.recorder import DeviceRecorder
+from train.dqn.rollout.league import Score, score
+from train.dqn.rollout.seating import learned_seats, seated_players, seats_of
+from train.settings.dqn import LEAGUE, TrainSettings
+
+Weights = dict[str, Tensor]
+_ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
+
+
+@dataclass(frozen=True)
+class RolloutRequest:
+    """One rollout: play the episodes `first .. first + count - 1` of the run with this exploration.
+
+    Each `attempt` at them deals other games: what ended one worker shall not end the next. In the seats of the league
+    sits this `member`, by number; None: the network itself.
+    """
+
+    first: int
+    count: int
+    epsilon: float
+    attempt: int = 0
+    member: int | None = None
+
+    def pieces(self, most: int) -> list[RolloutRequest]:
+        """The same episodes, at most so many at a time: a small backend may go on with what a larger one began."""
+        starts = range(0, self.count, most)
+        return [replace(self, first=self.first + k, count=min(most, self.count - k)) for k in starts]
+
+
+class EpisodeReturn(NamedTuple):
+    """Of the reward sums of the taken seats that are the network's (of all taken seats, if it has none).
+
+    `mean` is NaN where it is 0 by construction: it is over everybody, and what one seat wins others lose. `absolute`,
+    the mean size of a win or loss, still says how much a game decides.
+    """
+
+    mean: float
+    absolute: float
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What came of a request."""
+
+    request: RolloutRequest
+    transitions: Transitions | TransitionTensors
+    weights_version: int
+    episode_return: EpisodeReturn
+    league: Score | None = None  # against the member of the request
+
+
+def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], taken: NDArray[np.bool_]) -> EpisodeReturn:
+    """Of what every seat earned, which seats are the network's `own`, and which are `taken`, all `[games, seats]`."""
+    seats = own & taken
+    if not seats.any():
+        seats = taken
+    earned = totals[seats].astype(np.float64)
+    absolute = float(np.abs(earned).mean())
+    everybody = totals.shape[1] > 1 and np.array_equal(seats, taken)
+    sums = np.where(taken, totals, 0).sum(axis=1, dtype=np.float64)
+    zero = everybody and bool((np.abs(sums) <= _ROUNDING * absolute).all())
+    return EpisodeReturn(math.nan if zero else float(earned.mean()), absolute)
+
+
+def seeds_and_seats(
+    settings: TrainSettings, game: Game, names: Sequence[str], request: RolloutRequest
+) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """The seed of each game of a request, and who sits where, as indices into `names`; the same for every worker."""
+    name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
+    seeds = stream(settings.seed, name, request.first, request.count)
+    sitting = seats_of(settings, game, names, request.first, seeds)
+    if request.member is None and LEAGUE in names:
+        sitting[sitting == names.index(LEAGUE)] = 0
+    return seeds, sitting
+
+
+def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> ReplayBuffer:
+    """An empty replay buffer as the run has it. Raises MemoryError when the device has no room for it."""
+    replay = settings.replay
+    return ReplayBuffer(replay.capacity, game.words, device, settings.seed, replay.exponent, replay.beta)
+
+
+class RolloutWorker:
+    """Plays requests with the newest weights it was given.
+
+    With `stays` its transitions are tensors that stay on the device. Once `stop` says so, games end with StoppedError.
+    It plays with the `network` that it is given, or one of its own.
+    """
+
+    def __init__(
+        self,
+        settings: TrainSettings,
+        device: torch.device,
+        stays: bool = False,
+        stop: Stop = never,
+        network: QNetwork | None = None,
+    ) -> None:
+        self._settings = settings
+        self._device = device
+        self._game = settings.load_game()
+        self._reward = self._game.rewards[settings.reward_name(self._game)]
+        measured = settings.rollout.kind != "local"
+        self.network = network or acting_network(self._game, settings, device, measured)
+        self._names = seated_players(settings)
+        self._player = _player_of(self.network, stays)
+        self._stop = stop
+        self._member = copy.deepcopy(self.network) if LEAGUE in self._names else None
+        self._member_number: int | None = None
+        self._players: list[Player] = [self._player, *(self._other(name, stays) for name in self._names[1:])]
+        self.version = -1  # of the weights
+        self.rounds = 0  # of moves, in all batches so far: whether a worker gets on
+
+    def load(self, version: int, weights: Weights) -> None:
+        """Play with these weights from now on; the same version again costs nothing."""
+        if version != self.version:
+            self.network.load_state_dict(weights)
+            self.version = version
+
+    def _other(self, name: str, stays: bool) -> Player:
+        if name == LEAGUE and self._member is not None:
+            return _player_of(self._member, stays)
+        key = "behaviour.mix" if self._settings.opponent is None else "opponent"
+        return stoppable(self._game, name, player_of(self._game, name, self._device, key), self._stop)
+
+    def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
+        """Play a request to the end; `member` has the weights of the member that it names.
+
+        The same request with the same weights gives the same rollout.
+        """
+        if self._member is not None and member is not None and request.member != self._member_number:
+            self._member.load_state_dict(member)
+            self._member_number = request.member
+        settings, learner = self._settings, self._settings.learner
+        seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
+        self._player.epsilon = request.epsilon
+        own, learned = seats == 0, learned_seats(settings, seats, request.first)
+        recorder = self._recorder()
+
+        def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
+            if self._stop():
+                raise StoppedError
+            self.rounds += 1
+            # What others play is never the network's greedy choice, even where it would have played the same.
+            games = decisions.games
+            greedy = own[games, decisions.seats] & self._player.greedy[games] if learner.n_step_cut else None
+            if learned is None:
+                recorder.watch(decisions, actions, earned, greedy)
+                return
+            rows = np.flatnonzero(learned[games, decisions.seats])
+            if rows.size:
+                some = decisions if rows.size == games.size else decisions.of(rows)
+                recorder.watch(some, actions[rows], earned, None if greedy is None else greedy[rows])
+
+        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
+        transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
+        taken = self._game.taken(states)
+        met = None
+        if request.member is not None:
+            met = score(totals, own & taken, (seats == self._names.index(LEAGUE)) & taken)
+        return Rollout(request, transitions, self.version, episode_return(totals, own, taken), met)
+
+    def _recorder(self) -> Recorder | DeviceRecorder:
+        if isinstance(self._player, DevicePlayer):
+            return DeviceRecorder(self._game, self._player)
+        return Recorder(self._game)
+
+
+def _player_of(network: QNetwork, stays: bool) -> NetworkPlayer | DevicePlayer:
+    return DevicePlayer(network) if stays else NetworkPlayer(network)

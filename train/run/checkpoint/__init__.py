@@ -1,0 +1,1 @@
+"""Checkpoints: written, read, pruned, and the segments of a replay buffer."""

@@ -1,0 +1,317 @@
+"""Checkpoints: written whole or not at all, checked before they are used, loaded without running code.
+
+A file is one line of text, `busso-checkpoint 3 <sha256 of the rest>`; one line of JSON that describes the large columns
+of the state, if it has any (`train.run.checkpoint.columns`); their bytes; and what `torch.save` wrote of all else.
+Neither writing nor loading one makes a copy of the columns. Those that only grow lie in files of their own
+(`train.run.checkpoint.segments`), which checkpoints share: one that is copied without them is enough to play.
+Older files are read: format 2 knows no segments, format 1 no columns, and `torch.save` wrote everything. A newer format
+is refused. It has to be one wherever an older busso must not go on, with settings that it does not know as well.
+
+What is wrong with a file decides what follows. One that is damaged is set aside, and the one before it is used. One
+that cannot be read may be whole: it is tried again, then the run ends with exit code 75, and everything stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import logging
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+
+from cards.base.files import rename_aside, sync_folder, temporary_beside
+from command.errors import UserError
+from command.settings.renamed import renewed
+from train.run.checkpoint import segments
+from train.run.checkpoint.columns import Columns, Place, as_bytes, described, put, restored, taken_out
+from train.run.checkpoint.files import Hashing, NewerFormatError, header_bytes, on_disk, refuse_newer
+from train.run.checkpoint.finite import not_finite
+from train.run.checkpoint.reading import is_missing, names_in, patiently
+from train.run.checkpoint.segments import GrowingColumns, StoredSegments
+from train.run.metrics.proportion import check_archive, check_state
+from train.run.signals import EXIT_REQUEUE
+
+MAGIC = b"busso-checkpoint 3 "
+MAGIC_2, MAGIC_1 = b"busso-checkpoint 2 ", b"busso-checkpoint 1 "  # as long as the other
+_KNOWN = (MAGIC, MAGIC_2, MAGIC_1)
+_HEADER = header_bytes(MAGIC)
+_LONGEST_LINE = 1 << 20  # of JSON; a few hundred characters in truth
+_NAME = re.compile(r"episode_(\d{12}|[1-9]\d{12,})\.pt")
+BEST = "best.pt"
+DAMAGED = ".damaged"  # how the names of files end that were set aside
+_PLAYING = ("acting", "evaluating")  # the weights in a state that play, and follow all that are learned
+
+
+class CheckpointError(UserError):
+    """A checkpoint that is missing, damaged or of another run; the message names the file and the way out."""
+
+
+class MissingError(CheckpointError):
+    """There is no such file."""
+
+
+class UnreadableError(CheckpointError):
+    """A file that may be whole and cannot be read now."""
+
+    exit_code = EXIT_REQUEUE
+
+    @classmethod
+    def because(cls, error: OSError, path: Path) -> UnreadableError:
+        """The error for what the system said of a file; `path` is the file where it names none."""
+        problem = f"cannot be read ({error.strerror or error}); nothing was changed"
+        return cls(error.filename or path, problem, "see that the disk is there, then give the same command again")
+
+
+def save(path: Path, state: dict[str, Any]) -> None:
+    """Write `state` to `path`: to a temporary file beside it, fsynced, then renamed over it.
+
+    Raises CheckpointError when the disk does not take it; `path` is then as it was.
+    """
+    columns: dict[Place, Columns] = {}
+    write(path, taken_out(state, columns), columns)
+
+
+def write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callable[[], None] = lambda: None) -> None:
+    """Raises CheckpointError, and what `allowed` raises just before the file is there; it is then as it was."""
+    temporary = temporary_beside(path)
+    try:
+        descriptions = [{"place": place, **_described(each, path.parent)} for place, each in columns.items()]
+        with on_disk(temporary, MAGIC) as file:
+            file.write(json.dumps(descriptions).encode() + b"\n")
+            for each in columns.values():
+                if not isinstance(each, GrowingColumns):
+                    _write_columns(each, file)
+            torch.save(rest, file)  # type: ignore[arg-type]
+        allowed()
+        for description in descriptions:
+            segments.check_there(path.parent, description)
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except (OSError, RuntimeError) as error:
+        # torch reports a failed write as a RuntimeError of its own.
+        raise CheckpointError(
+            path, f"could not be written ({error})", "free some space or choose runs=FOLDER"
+        ) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _described(columns: Columns, beside: Path) -> dict[str, Any]:
+    return segments.write_segments(columns, beside) if isinstance(columns, GrowingColumns) else described(columns)
+
+
+def _write_columns(columns: Columns, file: Hashing) -> None:
+    for _, piece in columns.pieces():
+        for values in piece:
+            file.write(as_bytes(values))
+
+
+def load(path: Path, to_go_on: bool = False) -> dict[str, Any]:
+    """Read a checkpoint onto the CPU, but for its columns, which are read from their files when they are asked for.
+
+    Raises CheckpointError when it is damaged or of a diverged network, MissingError when it is not there, and
+    UnreadableError when it cannot be read, NewerFormatError for one of a newer busso; `to_go_on`, also when that is so
+    of one of the segments that it needs beside it.
+    """
+    try:
+        return patiently(partial(_load, path, to_go_on))
+    except OSError as error:
+        raise UnreadableError.because(error, path) from None
+
+
+def _load(path: Path, to_go_on: bool) -> dict[str, Any]:
+    """The same at once, and an OSError where it cannot be read."""
+    try:
+        file = path.open("rb")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not is_missing(path):  # it is listed: whoever serves the files is behind
+            raise
+        raise MissingError(path, f"cannot be read ({error.strerror})") from None
+    with file:
+        magic = _checked(path, file)
+        return _loaded(path, file, magic, to_go_on)
+
+
+def _checked(path: Path, file: BufferedReader) -> bytes:
+    """The magic of a file whose checksum is right; the file then stands behind it."""
+    header = file.read(_HEADER)
+    magic = header[: len(MAGIC)]
+    refuse_newer(path, header, _KNOWN)
+    if magic not in _KNOWN:
+        raise CheckpointError(path, "not a checkpoint of busso")
+    if hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n" != header[len(MAGIC) :]:
+        raise CheckpointError(path, "damaged (its checksum does not match)")
+    file.seek(_HEADER)
+    return magic
+
+
+def _loaded(path: Path, file: BufferedReader, magic: bytes, to_go_on: bool) -> dict[str, Any]:
+    try:
+        columns = _stored_columns(file, path.parent) if magic != MAGIC_1 else {}
+        rest = io.BytesIO(file.read())  # torch makes another error of one that comes while it reads
+        check_archive(rest, rest.getbuffer().nbytes)
+        state = torch.load(rest, map_location="cpu", weights_only=True)
+        check_state(state)
+        for place, each in columns.items():
+            put(state, place, each)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # whatever a file with a right checksum and a wrong content makes torch raise
+        raise_for_memory(error)
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(path, f"cannot be loaded ({reason})") from None
+    if not isinstance(state, dict):
+        raise CheckpointError(path, "holds no training state")
+    for each in columns.values():
+        if to_go_on and isinstance(each, StoredSegments):
+            _check_segments(path, each)
+    bad = not_finite({key: state.get(key) for key in _PLAYING})
+    if bad is not None:
+        raise CheckpointError(path, f"{bad} is not finite (the run had diverged)")
+    if "settings" in state:
+        state["settings"] = renewed(state["settings"])
+    return state
+
+
+def raise_for_memory(error: Exception) -> None:
+    """Raise MemoryError for what torch raises when there is too little: the file may be whole."""
+    if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
+        raise MemoryError(str(error).splitlines()[0]) from None
+
+
+def _check_segments(path: Path, columns: StoredSegments) -> None:
+    try:
+        columns.check()
+    except NewerFormatError:
+        raise
+    except ValueError as error:
+        raise CheckpointError(path, f"damaged ({error})") from None
+
+
+def _stored_columns(file: IO[bytes], beside: Path) -> dict[Place, Columns]:
+    """The columns by their places; the file then stands behind them."""
+    descriptions = json.loads(file.readline(_LONGEST_LINE))
+    at = file.tell()
+    columns: dict[Place, Columns] = {}
+    for description in descriptions:
+        place = tuple(description["place"])
+        if "segments" in description:
+            columns[place] = StoredSegments(beside / segments.FOLDER, description)
+        else:
+            columns[place] = restored(file, at, description)
+            at += columns[place].nbytes
+    file.seek(at)
+    return columns
+
+
+def listed(folder: Path) -> list[Path]:
+    """The checkpoints of a run, newest first; `best` is not among them. Raises OSError."""
+    found = [match for name in names_in(folder) if (match := _NAME.fullmatch(name))]
+    return [folder / match[0] for match in sorted(found, key=lambda match: int(match[1]), reverse=True)]
+
+
+def path_for(folder: Path, episodes: int) -> Path:
+    """Where the checkpoint after so many episodes lies."""
+    return folder / f"episode_{episodes:012d}.pt"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A checkpoint that is whole, and what is wrong with those that would have been taken before it."""
+
+    path: Path
+    state: dict[str, Any]
+    problems: dict[Path, str]
+
+
+def load_newest(folder: Path, first: str | None = None, to_go_on: bool = True) -> Found | None:
+    """The newest checkpoint that is whole (that of the name `first`, if it is there, comes before them all).
+
+    None without any file. To be whole it needs its segments, too, if it is `to_go_on`; where none has them all, the
+    newest is taken that is whole but for them. Raises CheckpointError when there are checkpoints and all are damaged:
+    nothing is thrown away silently. Raises UnreadableError when one that counts cannot be read, and NewerFormatError
+    when one is of a newer busso; `to_go_on`, when any is.
+    """
+    try:
+        return patiently(partial(_newest, folder, first, to_go_on))
+    except OSError as error:
+        raise UnreadableError.because(error, folder) from None
+
+
+def _newest(folder: Path, first: str | None, to_go_on: bool) -> Found | None:
+    """The same at once, and an OSError where one cannot be read."""
+    if to_go_on:
+        refuse_newer_than_known(folder)
+    paths = ([folder / first] if first in names_in(folder) else []) + listed(folder)
+    for with_segments in (True, False) if to_go_on else (False,):
+        problems: dict[Path, str] = {}
+        for path in paths:
+            try:
+                return Found(path, _load(path, with_segments), problems)
+            except MissingError:  # deleted since it was listed, by the run that it is of
+                return _newest(folder, first, to_go_on)
+            except CheckpointError as error:
+                problems[path] = str(error)
+    if problems:
+        text = "; ".join(problems.values())
+        raise CheckpointError(folder, f"no checkpoint there can be used: {text}", "restore one, or start with name=...")
+    return None
+
+
+def load_best(folder: Path) -> Found | None:
+    """The best checkpoint of a run if it is whole, else the newest that is. Raises like `load_newest`."""
+    return load_newest(folder, first=BEST, to_go_on=False)
+
+
+def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
+    """What a person names: a checkpoint file, or a run folder for its best. A better one that is damaged is a warning.
+
+    Raises CheckpointError when there is none that is whole.
+    """
+    if not path.is_dir():
+        return path, load(path)
+    found = load_best(path / "checkpoints")
+    if found is None:
+        raise CheckpointError(path, "holds no checkpoint", "train it first")
+    for problem in found.problems.values():
+        logging.getLogger("train").warning("%s; %s is used", problem, found.path)
+    return found.path, found.state
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged checkpoint, so that it neither counts as one of those that are kept nor is lost."""
+    return rename_aside(path, DAMAGED)
+
+
+def needing(folder: Path) -> list[Path]:
+    """The files that may need segments. Raises OSError."""
+    return [*listed(folder), *(folder / name for name in names_in(folder) if name.endswith(DAMAGED))]
+
+
+def refuse_newer_than_known(folder: Path) -> None:
+    """Raises NewerFormatError when a checkpoint there is of a newer busso, OSError when one cannot be read."""
+    best = [folder / BEST] if BEST in names_in(folder) else []
+    for path in [*needing(folder), *best]:
+        with path.open("rb") as file:
+            refuse_newer(path, file.read(_HEADER), _KNOWN)
+
+
+def needed_segments(path: Path) -> list[str]:
+    """Their names; none of a file that is no checkpoint. Raises OSError when it cannot be read."""
+    with path.open("rb") as file:
+        magic = file.read(_HEADER)[: len(MAGIC)]
+        try:
+            descriptions = json.loads(file.readline(_LONGEST_LINE)) if magic == MAGIC else []
+            return [name for each in descriptions for name, *_ in each.get("segments", [])]
+        except (ValueError, TypeError, AttributeError):
+            return []

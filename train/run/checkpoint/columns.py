@@ -1,0 +1,177 @@
+"""Columns too large for a second copy of them, such as those of the replay buffer: saved and loaded piece by piece."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+from torch import Tensor
+
+from train.run.checkpoint.reading import patiently
+
+Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
+
+PIECE_BYTES = 2 << 20  # large enough to be written fast, small enough that waiting for one is short
+_DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.uint8, torch.int32, torch.int64, torch.float32)}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What one row of a column is."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a row."""
+        return self.dtype.itemsize * prod(self.shape)
+
+
+class Columns(ABC):
+    """Tensors of as many rows, `kinds` of them, handed over in pieces of at most `piece` rows.
+
+    The first piece begins with row `first`; after the last row come those before `first`.
+    """
+
+    def __init__(self, kinds: Sequence[Kind], rows: int, first: int, piece: int) -> None:
+        self.kinds, self.rows, self.first, self.piece = tuple(kinds), rows, first, piece
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return self.rows * sum(kind.nbytes for kind in self.kinds)
+
+    @abstractmethod
+    def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
+        """The first row of each piece and its part of every column, on the CPU; valid until the next is asked for."""
+
+    def held(self, beside: Path) -> Columns:
+        """The same columns, which nobody changes from now on until `release`; for a checkpoint in folder `beside`."""
+        return self
+
+    def release(self) -> None:  # noqa: B027 - most have nothing to let go
+        """What `held` returned may change again."""
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """First row and end of each piece."""
+        for begin, end in ((self.first, self.rows), (0, self.first)):
+            for start in range(begin, end, self.piece):
+                yield start, min(start + self.piece, end)
+
+
+class TensorColumns(Columns):
+    """Columns in memory, on any device; views, not copies."""
+
+    def __init__(self, tensors: Sequence[Tensor], first: int = 0) -> None:
+        kinds = [Kind(tensor.dtype, tuple(tensor.shape[1:])) for tensor in tensors]
+        piece = max(1, PIECE_BYTES // max(1, sum(kind.nbytes for kind in kinds)))
+        super().__init__(kinds, len(tensors[0]), first, piece)
+        self._tensors = tensors
+
+    def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
+        """Slices of the tensors."""
+        for start, stop in self.spans():
+            yield start, [tensor[start:stop].cpu() for tensor in self._tensors]
+
+
+class CopiedColumns(TensorColumns):
+    """Columns in memory that change everywhere and at any time: whoever writes them gets a copy, on the same device."""
+
+    def held(self, beside: Path) -> Columns:
+        """See `Columns.held`."""
+        return TensorColumns([tensor.clone() for tensor in self._tensors], self.first)
+
+
+class StoredColumns(Columns):
+    """Columns in a file, piece after piece from byte `offset` on; readable even after the file is deleted."""
+
+    def __init__(self, file: IO[bytes], offset: int, kinds: Sequence[Kind], rows: int, first: int, piece: int) -> None:
+        super().__init__(kinds, rows, first, piece)
+        self._file = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)
+        self._offset = offset
+        weakref.finalize(self, self._file.close)
+
+    def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
+        """Read from the file. Raises ValueError when it has become shorter, OSError when it cannot be read."""
+        at = self._offset
+        for start, stop in self.spans():
+            piece = [torch.empty(stop - start, *kind.shape, dtype=kind.dtype) for kind in self.kinds]
+            for values in piece:
+                patiently(partial(self._read, as_bytes(values), at))
+                at += values.nbytes
+            yield start, piece
+
+    def _read(self, into: memoryview, at: int) -> None:
+        self._file.seek(at)
+        read_into(self._file, into)
+
+
+def read_into(file: IO[bytes], into: memoryview) -> None:
+    """Fill the memory from the file. Raises ValueError when the file ends before."""
+    while into:
+        count = file.readinto(into)  # type: ignore[attr-defined]
+        if not count:
+            raise ValueError("the file ends before its columns do")
+        into = into[count:]
+
+
+def as_bytes(values: Tensor) -> memoryview:
+    """The memory of a contiguous CPU tensor, not a copy."""
+    return values.numpy().data.cast("B")
+
+
+def as_columns(rows: Columns | Sequence[Tensor]) -> Columns:
+    """Columns of whichever kind a state holds: files of format 1 hold plain tensors."""
+    return rows if isinstance(rows, Columns) else TensorColumns(rows)
+
+
+def taken_out(state: Any, columns: dict[Place, Columns], place: Place = ()) -> Any:
+    """The state with None for its columns, which are put into `columns` under the places that they have in it."""
+    if isinstance(state, Columns):
+        columns[place] = state
+        return None
+    if isinstance(state, dict):
+        return {key: taken_out(item, columns, (*place, key)) for key, item in state.items()}
+    if isinstance(state, list | tuple):
+        return [taken_out(item, columns, (*place, index)) for index, item in enumerate(state)]
+    return state
+
+
+def put(state: Any, place: Place, columns: Columns) -> None:
+    """Put the columns back where they were taken out."""
+    for key in place[:-1]:
+        state = state[key]
+    state[place[-1]] = columns
+
+
+def described(columns: Columns) -> dict[str, Any]:
+    """What `restored` needs besides the bytes, as JSON has it."""
+    kinds = [[str(kind.dtype).removeprefix("torch."), list(kind.shape)] for kind in columns.kinds]
+    return {"kinds": kinds, "rows": columns.rows, "first": columns.first, "piece": columns.piece}
+
+
+def kinds_of(description: dict[str, Any]) -> tuple[list[Kind], int, int, int]:
+    """Kinds, rows, first and piece as `described`. Raises ValueError when they cannot be."""
+    kinds = [Kind(_DTYPES[name], tuple(shape)) for name, shape in description["kinds"]]
+    rows, first, piece = (description[key] for key in ("rows", "first", "piece"))
+    numbers = [rows, first, piece, *(size for kind in kinds for size in kind.shape)]
+    if not all(type(number) is int and number >= 0 for number in numbers) or first > rows or piece < 1:
+        raise ValueError("its columns are described in numbers that cannot be")
+    return kinds, rows, first, piece
+
+
+def restored(file: IO[bytes], offset: int, description: dict[str, Any]) -> StoredColumns:
+    """The columns `described`, whose bytes lie in the file from `offset` on. Raises ValueError when they cannot."""
+    columns = StoredColumns(file, offset, *kinds_of(description))
+    if offset + columns.nbytes > os.fstat(file.fileno()).st_size:
+        raise ValueError("its columns are longer than the file")
+    return columns

@@ -1,0 +1,104 @@
+"""What each start of a run ran on and with which program: starts.json of its folder, for reports."""
+
+from __future__ import annotations
+
+import json
+import logging
+import platform
+import subprocess
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cards.base.files import write_atomic
+from command import __version__
+from command.foreign import read_json
+from train.run.checkpoint.reading import patiently
+from train.run.metrics import resources
+
+log = logging.getLogger("train")
+
+FILE = "starts.json"
+_CPUINFO = Path("/proc/cpuinfo")
+_GIT_SECONDS = 5.0
+_KEPT = 200  # a run on a cluster may start often
+
+
+def add_start(folder: Path, learner: str, run: str | None = None) -> None:
+    """Add this start, with what is said of its `learner`, to those of the run with this id in the folder.
+
+    Those of another run, which left no checkpoint, are dropped, as the rows of its curves are. A file that is damaged
+    is begun anew, and one that cannot be read stays as it is: no run fails because of what only its report reads.
+    """
+    try:
+        before = patiently(partial(_read, folder / FILE))
+    except OSError as error:
+        log.warning("%s: cannot be read (%s); this start is not added", folder / FILE, error.strerror or error)
+        return
+    start: dict[str, Any] = {
+        "time": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "learner": learner,
+        **this_program(),
+    }
+    start |= {"machine": this_hardware()} | ({"run": run} if run else {})
+    found = [*(each for each in before if each.get("run") == run), start][-_KEPT:]
+    write_atomic(folder / FILE, json.dumps(found, indent=2) + "\n")
+
+
+def read_starts(folder: Path) -> list[dict[str, Any]]:
+    """The starts of a run, oldest first; none for a run of a version that wrote no such file, or a damaged one."""
+    try:
+        return _read(folder / FILE)
+    except OSError:
+        return []
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = read_json(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return []
+    return [start for start in found if isinstance(start, dict)] if isinstance(found, list) else []
+
+
+def this_program() -> dict[str, Any]:
+    """Versions, and the commit where the program is a clone; `changed` if its files differ from that."""
+    found = {"version": __version__, "python": platform.python_version(), "torch": torch.__version__}
+    return found | {"commit": commit(), "changed": _git("diff", "--quiet", "HEAD") is None}
+
+
+def this_hardware() -> dict[str, Any]:
+    """The CPUs and bytes of memory that this process may use, and the GPUs that PyTorch sees."""
+    gpus = (
+        [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    )
+    return {"cpu": _cpu(), "cpus": resources.cpus(), "memory": resources.memory(), "gpus": gpus}
+
+
+def commit() -> str | None:
+    """The commit of the program; None where it is no clone, as when it is installed inside somebody else's."""
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None
+    return _git("rev-parse", "HEAD") or None
+
+
+def _git(*arguments: str) -> str | None:
+    """What git says of the folder of the program; None when it fails, as it does where there is no clone."""
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    try:
+        found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_GIT_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip()
+
+
+def _cpu() -> str:
+    try:
+        lines = _CPUINFO.read_text().splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())

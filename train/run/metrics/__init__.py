@@ -1,0 +1,1 @@
+"""Curves of a run: their names, metrics.csv, TensorBoard."""

@@ -1,0 +1,35 @@
+"""The curves of a run, as metrics.csv has them: read row by row, and kept as numbers."""
+
+from __future__ import annotations
+
+import csv
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+
+from cards.base.errors import InputError
+
+FILE = "metrics.csv"
+Curve = tuple[Sequence[float], Sequence[float]]  # the numbers of decisions, and the values there
+
+
+def read(run: Path) -> dict[str, Curve]:
+    """The scalars of a run by name, in the order of their rows; none before its first row.
+
+    Raises FileNotFoundError without the file, InputError that names it for one that is damaged.
+    """
+    path = run / FILE
+    curves: dict[str, tuple[array[float], array[float]]] = {}
+    try:
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                step = float(row.pop("env_steps"))
+                for name, text in row.items():
+                    if text:
+                        steps, values = curves.setdefault(name, (array("d"), array("d")))
+                        value = float(text)
+                        steps.append(step)
+                        values.append(value)
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
+        raise InputError(path, f"not the metrics of a run ({type(error).__name__}: {error})") from None
+    return dict(curves)

@@ -1,0 +1,200 @@
+"""TensorBoard's files of a run: curves, the settings as text and as hyperparameters, histograms, and what came of it.
+
+All of it lies in one folder, a file for each start (`events.py`). A start that goes on from a checkpoint has
+TensorBoard forget what was written after it; what is written once, at the first start, stays. The results of a complete
+run are written one step after its last, so that a start that goes on forgets them as well, and the next end writes its
+own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.plugins.hparams import metadata
+from tensorboard.plugins.hparams.api_pb2 import STATUS_SUCCESS
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionEndInfo, SessionStartInfo
+from torch.utils.tensorboard.summary import custom_scalars, histogram, image, scalar, text
+
+from cards.base.files import write_atomic
+from command.settings.checks import SettingsError
+from train.run.metrics.events import PATTERN, EventFile
+from train.run.results import read_results
+
+FOLDER = "tensorboard"
+# The curves, of one point each, that hold the results: first of all by name, by which the page HParams sorts.
+FINAL = "at_end/"
+_GREATEST = 1e20  # the outermost bars
+_POSITIVE = 1e-12 * 1.1 ** np.arange(774)
+_BARS = np.concatenate(
+    [-_POSITIVE[::-1], [0.0], _POSITIVE]
+)  # as TensorBoard has them, each a tenth wider than the last
+_FINISHED = "results.json"  # in the folder: what was written of a complete run
+
+# What one looks at first, of what a run has; at most MOST charts, in this order, on the page Custom Scalars.
+MOST = 5
+LAYOUT = (
+    ("games won", r"eval/win_rate_vs_.*"),
+    ("result, own less the other side's", r"eval/points_vs_.*"),
+    ("loss", r"train/loss"),
+    ("mean value", r"train/q_mean"),
+    ("decisions per second", r"time/env_steps_per_second"),
+    ("loss against optimal play", r"policy/loss"),
+    ("share of optimal decisions", r"policy/optimal_share"),
+    ("error of the values", r"error/(mean|greatest)"),
+    ("return of an episode", r"rollout/episode_return"),
+    ("decisions that changed", r"table/changed"),
+    ("states tried", r"table/(visited|unvisited)"),
+)
+_NO_HYPERPARAMETERS = re.compile(r"name|runs|device|log_\w+|checkpoint\..*")  # which run it is, and how it is kept
+
+
+class Board:
+    """Writes what TensorBoard shows; `env_steps`: of the checkpoint that the run goes on from, 0 of none."""
+
+    def __init__(self, run: Path, settings: str, curves: Sequence[str], env_steps: int) -> None:
+        folder = run / FOLDER
+        if not env_steps:
+            _forget(folder)
+        self._events = EventFile(folder, purge_step=env_steps + 1 if env_steps else 0)
+        if not env_steps:
+            self._events.add(text("config", f"```yaml\n{settings}```"), 0)
+            self._events.add(custom_scalars(layout(curves)), 0)
+            self._events.add(_start(hyperparameters(settings)), 0)
+
+    def scalars(self, env_steps: int, scalars: Mapping[str, float]) -> None:
+        """One point on each curve."""
+        for name, value in scalars.items():
+            self._events.add(scalar(name, value), env_steps)
+
+    def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]]) -> None:
+        """One histogram each; whole numbers have a bar of their own. What TensorBoard has no bar for is left out."""
+        for name, each in values.items():
+            array = each[np.abs(each) < _GREATEST]  # also what is not finite, of a run that diverges
+            if array.size:
+                whole = array.dtype.kind in "iu"
+                bars = np.arange(int(array.min()), int(array.max()) + 2) - 0.5 if whole else _BARS
+                self._events.add(histogram(name, array, bars), env_steps)
+
+    def flush(self) -> None:
+        """A run may be killed, and goes on from its checkpoint: no point before that may be missing."""
+        self._events.flush()
+
+    def close(self) -> None:
+        """Everything to disk."""
+        self._events.close()
+
+
+def finish(run: Path, env_steps: int) -> None:
+    """Write the results of a complete run, from its results.json, once; nothing where it has none.
+
+    Each mean is a curve `at_end/...` of one point, which the page HParams has as a metric; the results of the whole run
+    are a picture.
+    """
+    try:
+        results = read_results(run)
+    except SettingsError:
+        return
+    if results is None:
+        return
+    folder, about = run / FOLDER, {"env_steps": env_steps, "results": results}
+    if _read(folder / _FINISHED) == about:
+        return
+    found = final_scalars(results)
+    events = EventFile(folder, purge_step=env_steps + 1)
+    for name, value in found.items():
+        events.add(scalar(name, value), env_steps + 1)
+    if any("/win_rate_vs_" in name for name in found):
+        from train.run.metrics.matrix import drawn  # matplotlib takes half a second
+
+        picture = drawn(run, {opponent: result["win_rate"][0] for opponent, result in results.items()})
+        events.add(image("results/games_won", picture, dataformats="HWC"), env_steps + 1)
+    events.add(_end(), env_steps + 1)
+    events.close()
+    write_atomic(folder / _FINISHED, json.dumps(about))
+
+
+def final_scalars(results: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of results.json by the names of their curves: means against each opponent, or errors of a table."""
+    from train.run.metrics.metrics import evaluation_scalar
+
+    found: dict[str, float] = {}
+    for name, value in results.items():
+        if isinstance(value, Mapping):
+            means = {
+                key: pair[0] for key, pair in value.items() if isinstance(pair, list) and not key.endswith("_interval")
+            }
+            for key, mean in means.items():
+                what = "win_rate" if key == "win_rate" else "points"
+                found[evaluation_scalar(what, name).replace("eval/", FINAL, 1)] = float(mean)
+        elif isinstance(value, int | float) and name not in ("env_steps", "episodes"):
+            found[FINAL + name] = float(value)
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def layout(curves: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
+    """The charts of the page Custom Scalars for a run with these curves."""
+    there = [(title, tag) for title, tag in LAYOUT if any(re.fullmatch(tag, curve) for curve in curves)]
+    return {"what matters first": {title: ["Multiline", [tag]] for title, tag in there[:MOST]}}
+
+
+def hyperparameters(settings: str) -> dict[str, bool | float | str]:
+    """The settings, YAML, flat: numbers and booleans as they are, all else as text. Empty for what is no mapping."""
+    found = yaml.safe_load(settings)
+    return {key: value for key, value in _flat(found) if not _NO_HYPERPARAMETERS.fullmatch(key)}
+
+
+def _flat(values: Any, prefix: str = "") -> Iterator[tuple[str, bool | float | str]]:
+    for key, value in values.items() if isinstance(values, dict) else ():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        elif isinstance(value, bool | int | float):
+            yield f"{prefix}{key}", value
+        else:
+            text = value if isinstance(value, str) else yaml.safe_dump(value, default_flow_style=True, width=1000)
+            yield f"{prefix}{key}", text.removesuffix("\n").removesuffix("\n...")
+
+
+def _forget(folder: Path) -> None:
+    """Delete the files of a start that left no checkpoint: TensorBoard would keep the hyperparameters of the first."""
+    for path in [*folder.glob(PATTERN), folder / _FINISHED]:
+        path.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _start(values: Mapping[str, bool | float | str]) -> Summary:
+    info = SessionStartInfo(start_time_secs=time.time())
+    for name, value in values.items():
+        if isinstance(value, bool):
+            info.hparams[name].bool_value = value
+        elif isinstance(value, str):
+            info.hparams[name].string_value = value
+        else:
+            info.hparams[name].number_value = value
+    return _hparams(metadata.SESSION_START_INFO_TAG, HParamsPluginData(session_start_info=info))
+
+
+def _end() -> Summary:
+    info = SessionEndInfo(status=STATUS_SUCCESS, end_time_secs=time.time())
+    return _hparams(metadata.SESSION_END_INFO_TAG, HParamsPluginData(session_end_info=info))
+
+
+def _hparams(tag: str, data: HParamsPluginData) -> Summary:
+    """What the page HParams reads lies in a summary's metadata; as a run of its own `add_hparams` would write it."""
+    plugin = metadata.create_summary_metadata(data)
+    return Summary(value=[Summary.Value(tag=tag, metadata=plugin, tensor=metadata.NULL_TENSOR)])

@@ -1,0 +1,1 @@
+"""Exact endings: double-dummy search with bounds and transpositions."""

@@ -1,0 +1,101 @@
+"""What each team gets at the least, seen without a search: by cards that nobody can beat."""
+
+from typing import Any
+
+import numpy as np
+
+from cards.compiled.bits import has, highest, lowest, popcount
+from cards.compiled.jit import njit
+from tressette.cards import RANKS, SUIT_MASK, SUITS
+from tressette.rules import SEATS
+from tressette.solver.positions import ACES, NOTHING, ONES, ZEROS, above, thirds_of
+
+
+@njit
+def _most_thirds(cards: np.uint64, n: int) -> int:
+    """Thirds of the `n` most valuable of the cards of a suit."""
+    ones, aces = popcount(cards & ONES), popcount(cards & ACES)
+    return 3 * min(n, aces) + min(max(n - aces, 0), ones)
+
+
+@njit
+def _fewest_thirds(cards: np.uint64, n: int) -> int:
+    """Thirds of the `n` least valuable of the cards of a suit."""
+    zeros, ones, aces = popcount(cards & ZEROS), popcount(cards & ONES), popcount(cards & ACES)
+    return min(max(n - zeros, 0), ones) + 3 * min(max(n - zeros - ones, 0), aces)
+
+
+@njit
+def _masters(own: np.uint64, rivals: np.uint64, cards: np.uint64) -> np.uint64:
+    """Those of a hand's cards in the suit `cards` that no rival beats."""
+    top = highest(rivals & cards)
+    return own & cards if top < 0 else own & above(top)
+
+
+@njit
+def sure_thirds(frame: Any, seat: int) -> int:
+    """Thirds that the team of `seat` gets at the least once this seat has the lead, by the cards that nobody beats.
+
+    The seat leads its own such cards, then one to the partner, who leads the others. Who has the suit follows: the
+    team with its most valuable cards, the rivals at the best with their least. (A card that a rival throws away before
+    is the team's as well.) It is enough that the seat takes the trick with one of these cards; another may lead.
+    """
+    own, partner = frame.hands[seat], frame.hands[seat ^ 2]
+    first, second = frame.hands[(seat + 1) & 3], frame.hands[(seat + 3) & 3]
+    rivals = first | second
+    sure, tricks, followed = 0, 0, 0
+    partner_sure, partner_tricks, reached = 0, 0, False
+    for suit in range(SUITS):
+        cards = SUIT_MASK << np.uint64(RANKS * suit)
+        masters = _masters(own, rivals | partner, cards)
+        if masters != NOTHING:
+            n = popcount(masters)
+            tricks += n
+            followed += min(n, popcount(partner & cards))
+            sure += thirds_of(masters) + _most_thirds(partner & cards, n)
+            sure += _fewest_thirds(first & cards, n) + _fewest_thirds(second & cards, n)
+            continue
+        masters = _masters(partner, rivals | own, cards)
+        if masters != NOTHING:
+            n = popcount(masters)
+            partner_tricks += n
+            reached |= own & cards != NOTHING
+            partner_sure += thirds_of(masters) + _most_thirds(own & cards, n)
+            partner_sure += _fewest_thirds(first & cards, n) + _fewest_thirds(second & cards, n)
+    # The partner must keep its masters while it has no card of the suits that the seat leads.
+    if reached and frame.number - 4 * (partner_tricks + followed) >= 4 * (tricks - followed):
+        sure += partner_sure
+        tricks += partner_tricks
+    return frame.rest if 4 * tricks >= frame.number else sure
+
+
+@njit
+def sure_against(frame: Any) -> int:
+    """Thirds that the other team gets at the least, if it holds the best card of every suit that the leader has."""
+    seat = frame.seat
+    least = frame.rest
+    taken_by = 0
+    for suit in range(SUITS):
+        cards = SUIT_MASK << np.uint64(RANKS * suit)
+        if frame.hands[seat] & cards != NOTHING:
+            best = highest((frame.hands[0] | frame.hands[1] | frame.hands[2] | frame.hands[3]) & cards)
+            if has(frame.hands[seat] | frame.hands[seat ^ 2], best):
+                return 0
+            taken_by |= 1 if has(frame.hands[(seat + 1) & 3], best) else 2
+    if taken_by & 1:
+        least = sure_thirds(frame, (seat + 1) & 3)
+    if taken_by & 2:
+        least = min(least, sure_thirds(frame, (seat + 3) & 3))
+    return least
+
+
+@njit
+def last_trick(frame: Any) -> int:
+    """Thirds of team 0 at the end, when every seat has one card left and a trick begins."""
+    winner = frame.seat
+    top = lowest(frame.hands[winner])
+    for step in range(1, SEATS):
+        other = (frame.seat + step) & 3
+        if frame.hands[other] & above(top) != NOTHING:
+            winner, top = other, lowest(frame.hands[other])
+    return frame.taken + (frame.rest if winner & 1 == 0 else 0)

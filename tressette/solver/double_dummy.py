@@ -1,0 +1,205 @@
+"""The exact value of a position of Tressette with all hands open: what both teams get when everybody plays best.
+
+Alpha-beta with a window of one third over the cards of a hand, iterated until the points are known (MTD(f): Plaat,
+Schaeffer, Pijls and de Bruin, 1996, Artificial Intelligence 87). The search counts thirds of team 0, the last trick as
+three: the points are these rounded down, for either team, and rounding keeps the order of results, so that the best
+play for thirds is best for points too.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.compiled.bits import lowest
+from cards.compiled.jit import njit
+from tressette.cards import CARDS, RANKS, THIRDS
+from tressette.rules import POINTS, SEATS, over, points
+from tressette.solver.bounds import last_trick, sure_against, sure_thirds
+from tressette.solver.moves import list_cards, next_card
+from tressette.solver.positions import FRAME, FRAMES, follow, legal_cards, set_frame
+from tressette.solver.transpositions import BUCKET, find, keep, number_suits
+
+ALL_THIRDS = 3 * POINTS + 2  # in the cards and the last trick
+
+
+class Table(NamedTuple):
+    """What the solver remembers and works in; one thread may use it at a time."""
+
+    entries: NDArray[np.uint64]  # [entries, 2]
+    codes: NDArray[np.uint32]  # [suits, sets of cards]
+    history: NDArray[np.int64]  # [seats, cards]
+    nodes: NDArray[np.int64]  # [1] positions searched so far
+    frames: NDArray[np.void]  # [cards + 2], the last is the position asked about
+
+
+def new_table(bits: int = 18) -> Table:
+    """An empty table of `2**bits` positions, 16 bytes each. Raises ValueError for fewer than 2 bits or more than 32."""
+    if not 2 <= bits <= 32:
+        raise ValueError(f"a table has 2 to 32 bits, not {bits}")
+    return Table(
+        np.zeros((max(BUCKET, 1 << bits), 2), np.uint64),
+        np.zeros((4, 1024), np.uint32),
+        np.zeros((SEATS, CARDS), np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(FRAMES + 1, FRAME),
+    )
+
+
+@njit
+def _settled(frame: Any, target: int, table: Table) -> bool:
+    """Whether a position at the beginning of a trick is decided without a search; then `best` is its bound."""
+    least, most = 0, frame.rest
+    if frame.number == SEATS:
+        least = most = last_trick(frame) - frame.taken
+    elif frame.number > SEATS:
+        leads = sure_thirds(frame, frame.seat)
+        answers = sure_against(frame) if leads == 0 else 0
+        if frame.seat & 1 == 0:
+            least, most = leads, frame.rest - answers
+        else:
+            least, most = answers, frame.rest - leads
+        if frame.taken + least < target <= frame.taken + most:
+            frame.first = find(frame, table.codes, table.entries)
+            least, most = frame.low, frame.high
+    frame.best = frame.taken + (least if frame.taken + least >= target else most)
+    return not frame.taken + least < target <= frame.taken + most
+
+
+@njit
+def _open(frame: Any, target: int, table: Table) -> None:
+    """List the cards of a position that is not settled."""
+    frame.best = -1 if frame.seat & 1 == 0 else 1000
+    frame.best_card = -1
+    list_cards(frame, frame.first if frame.on_table == 0 else -1, table.history)
+
+
+@njit
+def _improve(frame: Any, card: int, value: int) -> None:
+    if (value > frame.best) if frame.seat & 1 == 0 else (value < frame.best):
+        frame.best = value
+        frame.best_card = card
+
+
+@njit
+def _refuted(frame: Any, target: int) -> bool:
+    """Whether the seat to move has what it wants, so that its other cards do not matter."""
+    return (frame.best >= target) == (frame.seat & 1 == 0)
+
+
+@njit
+def _leave(frame: Any, target: int, refuted: bool, table: Table) -> None:
+    """Keep what has been found of a position."""
+    if frame.on_table == 0:
+        keep(frame, target, table.entries)
+    if refuted:
+        table.history[frame.seat, frame.best_card] += frame.number
+
+
+@njit
+def _search(target: int, table: Table) -> int:
+    """Search the first frame: a value of at least `target` is a lower bound of team 0's thirds, else an upper one."""
+    frames = table.frames
+    if frames[0].on_table == 0 and _settled(frames[0], target, table):
+        return frames[0].best
+    _open(frames[0], target, table)
+    ply = 0
+    while True:
+        frame = frames[ply]
+        refuted = _refuted(frame, target)
+        if refuted or frame.left == 0:
+            _leave(frame, target, refuted, table)
+            if ply == 0:
+                return frame.best
+            ply -= 1
+            _improve(frames[ply], frames[ply].playing, frame.best)
+            continue
+        card = next_card(frame)
+        frame.playing = card
+        child = frames[ply + 1]
+        follow(frame, card, child)
+        table.nodes[0] += 1
+        if child.on_table == 0 and _settled(child, target, table):
+            _improve(frame, card, child.best)
+            continue
+        _open(child, target, table)
+        ply += 1
+
+
+@njit
+def _points(guess: int, table: Table) -> int:
+    """Points of team 0 by best play from the first frame on, by searches that begin near `guess`."""
+    frame = table.frames[0]
+    low, high = frame.taken // 3, (frame.taken + frame.rest) // 3
+    guess = min(max(guess, low + 1), high)
+    while low < high:
+        value = _search(3 * guess, table)
+        if value >= 3 * guess:
+            low = value // 3
+            guess = low + 1
+        else:
+            high = value // 3
+            guess = high
+    return low
+
+
+@njit
+def _prepare(state: Any, table: Table) -> Any:
+    root = table.frames[FRAMES]
+    set_frame(state, root)
+    number_suits(root.hands, table.codes)
+    table.history[:] = 0
+    return root
+
+
+@njit(nogil=True)
+def points_near(guess: int, state: Any, table: Table) -> int:
+    """As `solve`; the nearer `guess` is to the result, the fewer searches it takes."""
+    if over(state):
+        return points(state, 0)
+    root = _prepare(state, table)
+    table.frames[0] = root
+    return _points(guess, table)
+
+
+@njit
+def middle(state: Any) -> int:
+    """The points of team 0 if both teams get half of what is left: where to begin."""
+    left = ALL_THIRDS - state.thirds[0] - state.thirds[1]
+    return (state.thirds[0] + left // 2) // 3
+
+
+@njit(nogil=True)
+def solve(state: Any, table: Table) -> int:
+    """Points, 0 to 11, that team 0 gets in the whole hand when all seats play best from here on, all hands open."""
+    return points_near(middle(state), state, table)
+
+
+@njit(nogil=True)
+def card_values(state: Any, table: Table, out: NDArray[np.int8]) -> None:
+    """Write, for each card the seat to move may play, the points of its team with best play after it; else -1."""
+    out[:] = -1
+    if over(state):
+        return
+    root = _prepare(state, table)
+    guess = middle(state)
+    list_cards(root, -1, table.history)
+    while root.left > 0:
+        card = next_card(root)
+        follow(root, card, table.frames[0])
+        guess = _points(guess, table)
+        out[card] = guess if root.seat & 1 == 0 else POINTS - guess
+    _fill_groups(root, out)
+
+
+@njit
+def _fill_groups(root: Any, out: NDArray[np.int8]) -> None:
+    """Give the cards that come to the same as a weaker one its value."""
+    rest = legal_cards(root)
+    while rest != np.uint64(0):
+        card = lowest(rest)
+        rest &= rest - np.uint64(1)
+        weaker = card
+        while out[weaker] < 0 or THIRDS[weaker % RANKS] != THIRDS[card % RANKS]:
+            weaker -= 1
+        out[card] = out[weaker]

@@ -1,0 +1,125 @@
+"""Positions with all hands open, as the double-dummy solver walks through them: one frame for each card played."""
+
+from typing import Any
+
+import numpy as np
+
+from cards.compiled.bits import bit, popcount
+from cards.compiled.jit import njit
+from tressette.cards import ACE, CARDS, RANKS, SUIT_MASK, SUITS, THIRDS
+from tressette.rules import NO_CARD, SEATS, winning_seat
+
+LAST_TRICK = 3  # thirds
+FRAME = np.dtype(
+    [
+        ("hands", np.uint64, SEATS),
+        ("key", np.uint64, 2),  # of the position in the transposition table, when a trick begins
+        ("cards", np.int64, 10),  # cards still to be tried, the first `left` of these
+        ("scores", np.int64, 10),  # how good each is expected to be
+        ("left", np.int64),
+        ("best", np.int64),  # bound or value found: thirds of team 0 at the end of the hand
+        ("best_card", np.int64),  # that gave `best`, or -1
+        ("first", np.int64),  # card to be tried before the others, or -1
+        ("playing", np.int64),  # card that is being tried
+        ("slot", np.int64),  # where the table holds the position, or may hold it
+        ("low", np.int64),  # what is known of the thirds that team 0 still gets
+        ("high", np.int64),
+        ("taken", np.int64),  # thirds of team 0 so far, with the last trick's
+        ("rest", np.int64),  # thirds not taken by anybody: in hands, on the table, the last trick's
+        ("number", np.int64),  # cards in all hands
+        ("on_table", np.int64),  # cards on the table
+        ("heap", np.int64),  # thirds on the table
+        ("seat", np.int64),  # to move
+        ("winner", np.int64),  # seat that takes the trick as it lies
+        ("top", np.int64),  # its card
+    ],
+    align=True,
+)
+FRAMES = CARDS + 1
+NOTHING = np.uint64(0)
+ONE = np.uint64(1)
+# Cards worth nothing, one third and three, of each suit.
+ZEROS = np.uint64(sum(0b0000001111 << RANKS * suit for suit in range(SUITS)))
+ONES = np.uint64(sum(0b1101110000 << RANKS * suit for suit in range(SUITS)))
+ACES = np.uint64(sum(1 << (RANKS * suit + ACE) for suit in range(SUITS)))
+
+
+@njit
+def thirds_of(cards: np.uint64) -> int:
+    """Thirds of a point that the cards are worth."""
+    return popcount(cards & ONES) + 3 * popcount(cards & ACES)
+
+
+@njit
+def suit_mask(card: int) -> np.uint64:
+    """All cards of the suit of `card`."""
+    return SUIT_MASK << np.uint64(RANKS * (card // RANKS))
+
+
+@njit
+def above(card: int) -> np.uint64:
+    """The cards that beat `card` when its suit is led."""
+    return suit_mask(card) & ~((ONE << np.uint64(card + 1)) - ONE)
+
+
+@njit
+def set_frame(state: Any, frame: Any) -> None:
+    """The first frame: the position of a game that is not over."""
+    cards = NOTHING
+    for seat in range(SEATS):
+        frame.hands[seat] = state.hands[seat]
+        cards |= state.hands[seat]
+    frame.number = popcount(cards)
+    frame.seat = np.int64(state.turn)
+    frame.on_table = np.int64(state.plays) & 3
+    frame.heap = 0
+    frame.winner = frame.seat
+    frame.top = -1
+    if frame.on_table > 0:
+        frame.winner = winning_seat(state)
+        frame.top = np.int64(state.trick[frame.winner])
+        for seat in range(SEATS):
+            if state.trick[seat] != NO_CARD:
+                frame.heap += np.int64(THIRDS[state.trick[seat] % RANKS])
+    frame.taken = np.int64(state.thirds[0])
+    frame.rest = thirds_of(cards) + frame.heap + LAST_TRICK
+
+
+@njit
+def follow(frame: Any, card: int, child: Any) -> None:
+    """Make `child` the position after `card`."""
+    seat = frame.seat
+    for other in range(SEATS):
+        child.hands[other] = frame.hands[other]
+    child.hands[seat] ^= bit(card)
+    child.taken, child.rest = frame.taken, frame.rest
+    child.number = frame.number - 1
+    child.on_table = frame.on_table + 1
+    child.heap = frame.heap + np.int64(THIRDS[card % RANKS])
+    child.winner, child.top = frame.winner, frame.top
+    if frame.on_table == 0 or bit(card) & above(frame.top) != NOTHING:
+        child.winner, child.top = seat, card
+    child.seat = (seat + 1) & 3
+    if child.on_table == 4:
+        _close(child)
+
+
+@njit
+def _close(frame: Any) -> None:
+    gain = frame.heap + (LAST_TRICK if frame.number == 0 else 0)
+    frame.rest -= gain
+    if frame.winner & 1 == 0:
+        frame.taken += gain
+    frame.heap = 0
+    frame.on_table = 0
+    frame.seat = frame.winner
+
+
+@njit
+def legal_cards(frame: Any) -> np.uint64:
+    """The cards that the seat to move may play."""
+    hand = frame.hands[frame.seat]
+    if frame.on_table == 0:
+        return hand
+    same = hand & suit_mask(frame.top)
+    return same if same != NOTHING else hand

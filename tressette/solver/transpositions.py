@@ -1,0 +1,118 @@
+"""What the double-dummy solver has found out, by position: bounds of the thirds that team 0 still gets.
+
+A position at the beginning of a trick is who leads and, of each suit, the owners and values of the cards left, in the
+order of their strength. Which cards are gone does not matter, and neither do the thirds taken so far: the result in
+thirds is what is searched for, and the points are that rounded down. The key is that position itself, in two words,
+so that a table serves any number of deals.
+
+| bits of word 0 | what                       | bits of word 1 | what                                     |
+|----------------|----------------------------|----------------|------------------------------------------|
+| 0-26, 27-53    | denari, coppe              | 0-26, 27-53    | spade, bastoni                           |
+| 54-55          | leader                     | 54-59          | most thirds that team 0 can get          |
+| 56-61          | fewest thirds of team 0    | 60-63          | best card: how many of its suit are below|
+| 62-63          | best card: suit            |                |                                          |
+
+A suit is 20 bits of owners, two for each card left, and 7 that say how many cards of each value there are.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.compiled.bits import has, highest, nth_bit, popcount
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import mix
+from tressette.cards import ACE, RANKS, SUIT_MASK, SUITS
+from tressette.rules import SEATS
+
+BUCKET = 4  # entries in a cache line
+_SUIT_BITS = np.uint64(27)
+_OWNER_BITS = 20
+_KEY = (np.uint64((1 << 56) - 1), np.uint64((1 << 54) - 1))
+_SIX = np.uint64(63)
+_NO_CARD = np.uint64(15)
+
+
+@njit
+def _shape(cards: int) -> int:
+    """A number, 1 to 90, for how many cards of each value a set of cards of one suit holds, in which order."""
+    zeros, faces, high = (
+        popcount(np.uint64(cards & 15)),
+        popcount(np.uint64((cards >> 4) & 7)),
+        popcount(np.uint64(cards >> 8)),
+    )
+    if cards >> ACE & 1:
+        return 1 + 12 * zeros + 3 * faces + high
+    # Without the ace between them, faces, 2 and 3 are one run.
+    return 61 + 6 * zeros + faces + high
+
+
+@njit
+def number_suits(hands: NDArray[np.uint64], codes: NDArray[np.uint32]) -> None:
+    """Write `codes[suit, cards]` for all sets of cards that may be left of what the hands hold."""
+    held = hands[0] | hands[1] | hands[2] | hands[3]
+    for suit in range(SUITS):
+        full = np.int64((held >> np.uint64(RANKS * suit)) & SUIT_MASK)
+        codes[suit, 0] = _shape(0) << _OWNER_BITS
+        cards = (0 - full) & full
+        while cards != 0:
+            top = np.int64(highest(np.uint64(cards)))
+            owner = 0
+            for seat in range(1, SEATS):
+                if has(hands[seat], RANKS * suit + top):
+                    owner = seat
+            below = cards ^ (1 << top)
+            owners = np.int64(codes[suit, below]) & ((1 << _OWNER_BITS) - 1)
+            place = 2 * popcount(np.uint64(below))
+            codes[suit, cards] = (_shape(cards) << _OWNER_BITS) | owners | (owner << place)
+            cards = (cards - full) & full
+
+
+@njit
+def find(frame: Any, codes: NDArray[np.uint32], entries: NDArray[np.uint64]) -> int:
+    """Look the position up: set the frame's key, slot and bounds, and return the best card known, or -1."""
+    held = frame.hands[0] | frame.hands[1] | frame.hands[2] | frame.hands[3]
+    suits = (
+        np.uint64(codes[0, held & SUIT_MASK]),
+        np.uint64(codes[1, (held >> np.uint64(RANKS)) & SUIT_MASK]),
+        np.uint64(codes[2, (held >> np.uint64(2 * RANKS)) & SUIT_MASK]),
+        np.uint64(codes[3, (held >> np.uint64(3 * RANKS)) & SUIT_MASK]),
+    )
+    first = suits[0] | (suits[1] << _SUIT_BITS) | (np.uint64(frame.seat) << np.uint64(54))
+    second = suits[2] | (suits[3] << _SUIT_BITS)
+    frame.key[0], frame.key[1] = first, second
+    mixed = mix(first ^ mix(second))
+    bucket = np.int64(mixed & np.uint64(entries.shape[0] // BUCKET - 1)) * BUCKET
+    frame.low, frame.high = 0, frame.rest
+    for slot in range(bucket, bucket + BUCKET):
+        if entries[slot, 0] & _KEY[0] == first and entries[slot, 1] & _KEY[1] == second:
+            frame.slot = slot
+            frame.low = np.int64((entries[slot, 0] >> np.uint64(56)) & _SIX)
+            frame.high = np.int64((entries[slot, 1] >> np.uint64(54)) & _SIX)
+            suit = np.int64(entries[slot, 0] >> np.uint64(62))
+            place = entries[slot, 1] >> np.uint64(60)
+            if place == _NO_CARD:
+                return -1
+            return RANKS * suit + nth_bit((held >> np.uint64(RANKS * suit)) & SUIT_MASK, np.int64(place))
+    # Any of them gives way: which one, the unused bits of the hash say.
+    frame.slot = bucket + np.int64(mixed >> np.uint64(62))
+    return -1
+
+
+@njit
+def keep(frame: Any, target: int, entries: NDArray[np.uint64]) -> None:
+    """Enter what a search has found of the frame's position: `best` is a bound of team 0's thirds, low or high."""
+    more = frame.best - frame.taken
+    if frame.best >= target:
+        frame.low = max(frame.low, more)
+    else:
+        frame.high = min(frame.high, more)
+    suit, place = np.uint64(0), _NO_CARD
+    if frame.best_card >= 0:
+        held = frame.hands[0] | frame.hands[1] | frame.hands[2] | frame.hands[3]
+        suit = np.uint64(frame.best_card // RANKS)
+        lower = (np.uint64(1) << np.uint64(frame.best_card)) - np.uint64(1)
+        place = np.uint64(popcount((held & lower) >> (np.uint64(RANKS) * suit)))
+    entries[frame.slot, 0] = frame.key[0] | (np.uint64(frame.low) << np.uint64(56)) | (suit << np.uint64(62))
+    entries[frame.slot, 1] = frame.key[1] | (np.uint64(frame.high) << np.uint64(54)) | (place << np.uint64(60))
