@@ -29,13 +29,11 @@ from blackjack.cards import (
     parse_card,
 )
 from blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, blank, check
-from cards.base.errors import InputError
 from cards.compiled.jit import njit
+from cards.records import check_copies
 from cards.tabular.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
-from cards.tabular.multisets import Multisets, draw_until
+from cards.tabular.multisets import LOSE, OUTCOMES, Multisets, cards_text, compare, draw_until
 
-OUTCOMES = ("win", "tie", "lose")
-WIN, TIE, LOSE = 0, 1, 2
 SUMS = MAX_SUM + 1
 
 
@@ -158,17 +156,9 @@ def _fill(
             state, total = hand * KINDS + kind, hands.sum[hand]
             first = dealer_hands.child[0, kind]
             past = draw_until(dealer_hands, first, stops[total], left, infinite, ended)
-            _compare(total, ended, past, probability[state, STAND, KINDS:])
+            compare(HAND_SUM, total, ended, past, probability[state, STAND, KINDS:])
             if total < MAX_SUM and left.sum() > 0:
                 _hit(hands, hand, kind, left / left.sum(), successor[state, HIT], probability)
-
-
-@njit
-def _compare(total: int, ended: NDArray[np.float64], past: float, out: NDArray[np.float64]) -> None:
-    """Probabilities to win, tie and lose with `total` against the hands at which the dealer ends."""
-    out[WIN] = past
-    for hand in range(ended.size):
-        out[WIN if HAND_SUM[hand] < total else TIE if HAND_SUM[hand] == total else LOSE] += ended[hand]
 
 
 @njit
@@ -234,8 +224,8 @@ def _sum_text(state: int) -> str:
 
 def _composition_text(state: int) -> str:
     hand, kind = divmod(state, KINDS)
-    cards = [KIND_TEXT[k] for k in range(KINDS) for _ in range(HANDS.counts[hand, k])]
-    return f"{' '.join(cards)} ({'soft ' if HAND_SOFT[hand] else ''}{HAND_SUM[hand]}) against {KIND_TEXT[kind]}"
+    total = f"{'soft ' if HAND_SOFT[hand] else ''}{HAND_SUM[hand]}"
+    return f"{cards_text(HANDS, hand, KIND_TEXT)} ({total}) against {KIND_TEXT[kind]}"
 
 
 def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
@@ -243,10 +233,8 @@ def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
     ranks, other = [parse_card(card) for card in player], parse_card(opponent)
     if len(ranks) < 2:
         raise ValueError("a hand of Blackjack begins with two cards")
-    for rank in (*ranks, other) if isinstance(decks, int) else ():
-        copies = ranks.count(rank) + (rank == other)
-        if copies > COPIES * int(decks):
-            raise InputError(RANK_TEXT[rank], f"{copies} of them, the shoe has {COPIES * int(decks)}")
+    if isinstance(decks, int):
+        check_copies("player, opponent", [*ranks, other], COPIES * decks, RANK_TEXT)
     total, soft, hand = 0, 0, 0
     for number, rank in enumerate(ranks, start=1):
         if total >= MAX_SUM:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
 from cards.compiled.jit import njit
+from cards.records import check_copies
 from cards.tabular.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
-from cards.tabular.multisets import Multisets, draw_until
+from cards.tabular.multisets import LOSE, OUTCOMES, Multisets, cards_text, compare, draw_until
 from sette_mezzo.cards import (
     COPIES,
     DECK,
@@ -32,9 +32,6 @@ from sette_mezzo.cards import (
 )
 from sette_mezzo.rewards import PAYOFFS
 from sette_mezzo.rules import HIT, STICK, Options, blank, limit_in_halves
-
-OUTCOMES = ("win", "tie", "lose")
-WIN, TIE, LOSE = 0, 1, 2
 
 
 def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Model:
@@ -97,19 +94,9 @@ def _fill(
             state = hand * KINDS + kind
             # A card of a kind alone is the child of the empty hand.
             past = draw_until(hands, hands.child[0, kind], stops, left, False, ended)
-            _compare(hands.total, hands.total[hand], ended, past, probability[state, STICK, KINDS:])
+            compare(hands.total, hands.total[hand], ended, past, probability[state, STICK, KINDS:])
             if left.sum() > 0:
                 _hit(hands.child[hand], kind, left / left.sum(), successor[state, HIT], probability[state, HIT])
-
-
-@njit
-def _compare(
-    totals: NDArray[np.int64], score: int, ended: NDArray[np.float64], past: float, out: NDArray[np.float64]
-) -> None:
-    """Probabilities to win, tie and lose with `score` against the hands at which the opponent ends."""
-    out[WIN] = past
-    for hand in range(ended.size):
-        out[WIN if totals[hand] < score else TIE if totals[hand] == score else LOSE] += ended[hand]
 
 
 @njit
@@ -147,25 +134,18 @@ def _policies() -> dict[str, NDArray[np.int64]]:
     }
 
 
-def hand_text(hand: int) -> str:
-    """The cards of a hand with its score, `2 F F (3)`; F stands for any face card."""
-    cards = [RANK_TEXT[kind] for kind in range(KINDS) for _ in range(HANDS.counts[hand, kind])]
-    return f"{' '.join(cards)} ({points_text(int(HANDS.total[hand]))})"
-
-
 def state_text(state: int) -> str:
-    """`2 F F (3) against 6`."""
-    return f"{hand_text(state // KINDS)} against {RANK_TEXT[state % KINDS]}"
+    """`2 F F (3) against 6`; F stands for any face card."""
+    hand, kind = divmod(state, KINDS)
+    score = points_text(int(HANDS.total[hand]))
+    return f"{cards_text(HANDS, hand, RANK_TEXT[:KINDS])} ({score}) against {RANK_TEXT[kind]}"
 
 
 def locate(player: Sequence[str], opponent: str) -> int:
     """See `cards.tabular.mdp.Model`."""
     ranks = [parse_card(card) for card in player]
     other = parse_card(opponent)
-    for rank in (*ranks, other):
-        copies = ranks.count(rank) + (rank == other)
-        if copies > COPIES:
-            raise InputError(RANK_TEXT[rank], f"{copies} of them, the deck has {COPIES}")
+    check_copies("player, opponent", [*ranks, other], COPIES, RANK_TEXT)
     score = sum(int(VALUES[kind_of(rank)]) for rank in ranks)
     if score > MAX_SCORE:
         raise HandEndedError(f"{points_text(score)}: over seven and a half, the game is lost")

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import bit
+from cards.batch import Rules
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, mix, uniform
 from cards.tabular.mdp import END, Mdp, legal
-from train.tabular.algorithms import action_values
-from train.tabular.simulator import Functions, Simulator
+from train.tabular.algorithms import Simulator, action_values
 
 
 def check_mdp(mdp: Mdp) -> None:
@@ -37,59 +36,59 @@ def optimal_values(mdp: Mdp) -> NDArray[np.float64]:
     raise AssertionError("value iteration does not converge")
 
 
-_POSITION = np.dtype([("random", np.uint64), ("at", np.int64)], align=True)
+_POSITION = np.dtype([("random", np.uint64), ("at", np.int64), ("reward", np.float64)], align=True)
 
 
 def sampled(mdp: Mdp) -> Simulator:
-    """An exact process, sampled from its probabilities, as `train.tabular.simulator.of_game` has a game."""
-    return Simulator(_MDP_FUNCTIONS, (mdp, np.cumsum(mdp.start)), np.zeros(1, _POSITION))
+    """An exact process, sampled from its probabilities, as `train.tabular.algorithms.of_game` has a game."""
+    bounds = np.cumsum(mdp.start)
+    successor, probability, reward = mdp[:3]
+    masks = (legal(mdp) << np.arange(probability.shape[1])).sum(axis=1).astype(np.uint64)
+
+    @njit
+    def deal(state: Any, seed: np.uint64) -> None:
+        state.random = mix(seed)
+        first = np.searchsorted(bounds, uniform(state.random), side="right")
+        # Past the last bound lie the processes that end before any decision.
+        state.at = first if first < bounds.size else END
+
+    @njit
+    def legal_now(state: Any) -> np.uint64:
+        return masks[state.at]
+
+    @njit
+    def apply(state: Any, action: int) -> None:
+        state.random += GAMMA
+        rest, chosen = uniform(mix(state.random)), 0
+        for branch in range(probability.shape[2]):
+            chance = probability[state.at, action, branch]
+            if chance > 0:
+                # Rounding may leave a rest past the last branch, which then is the one.
+                chosen = branch
+                if rest < chance:
+                    break
+                rest -= chance
+        state.reward = reward[state.at, action, chosen]
+        state.at = successor[state.at, action, chosen]
+
+    @njit
+    def over(state: Any) -> bool:
+        return state.at == END
+
+    rules = Rules(deal, legal_now, apply, _nothing, over, _nothing)
+    return Simulator(rules, _reward, _index, np.zeros(2, _POSITION))
 
 
 @njit
-def _begin(data: Any, state: Any, seed: np.uint64) -> None:
-    _, bounds = data
-    state.random = mix(seed)
-    first = np.searchsorted(bounds, uniform(state.random), side="right")
-    # Past the last bound lie the processes that end before any decision.
-    state.at = first if first < bounds.size else END
+def _nothing(state: Any) -> None:
+    pass
 
 
 @njit
-def _over(data: Any, state: Any) -> bool:
-    return state.at == END
-
-
-@njit
-def _index(data: Any, state: Any) -> int:
+def _index(state: Any) -> int:
     return state.at
 
 
 @njit
-def _legal(data: Any, state: Any) -> np.uint64:
-    mdp, _ = data
-    mask = np.uint64(0)
-    for action in range(mdp.probability.shape[1]):
-        if mdp.probability[state.at, action].max() > 0:
-            mask |= bit(action)
-    return mask
-
-
-@njit
-def _step(data: Any, state: Any, action: int) -> float:
-    mdp, _ = data
-    state.random += GAMMA
-    rest, chosen = uniform(mix(state.random)), 0
-    for branch in range(mdp.probability.shape[2]):
-        chance = mdp.probability[state.at, action, branch]
-        if chance > 0:
-            # Rounding may leave a rest past the last branch, which then is the one.
-            chosen = branch
-            if rest < chance:
-                break
-            rest -= chance
-    reward = mdp.reward[state.at, action, chosen]
-    state.at = mdp.successor[state.at, action, chosen]
-    return reward
-
-
-_MDP_FUNCTIONS = Functions(_begin, _over, _index, _legal, _step)
+def _reward(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
+    totals[0] += after.reward

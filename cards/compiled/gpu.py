@@ -4,10 +4,7 @@ Import this module only where a device is to play: `from numba import cuda` take
 (`pip install 'busso[gpu]'`), and an NVIDIA GPU to launch anything; Numba's simulator (NUMBA_ENABLE_CUDASIM=1, read when
 Numba is imported) runs the same kernels on a CPU, slowly, and there arrays "on the device" are NumPy arrays.
 
-The states lie one behind the other as on the CPU: the same bytes on both machines. Neighbouring threads then read a
-record's length apart, which a column for every field would avoid; but a thread reads nearly all fields of its record,
-so that every sector of 32 bytes that is fetched is used, from the L1 cache after the first field. Expected to cost
-little beside the arithmetic; not measured.
+The states lie one behind the other, the same bytes as on the CPU.
 """
 
 from __future__ import annotations
@@ -77,15 +74,30 @@ class Kernels(NamedTuple):
     legal: Any  # (states, out)
     observe: Any  # (states, out): what the seat to move sees
     apply: Any  # (states, masks, actions, illegal)
-    over: Any  # (states, out)
     returns: Any  # (states, out)
+
+
+@njit
+def _turn(state: Any) -> int:
+    return state.turn
 
 
 # The kernels name `cuda` as a global of this module: the simulator puts its own in that place.
 @cache
-def kernels(rules: Rules) -> Kernels:  # noqa: C901 - seven kernels side by side
+def kernels(rules: Rules) -> Kernels:  # noqa: C901 - kernels side by side
     """The kernels of a game; each is compiled at its first launch."""
-    deal_one, legal_one, apply_one, observe_one, over_one, returns_one = rules
+    deal_one, legal_one, apply_one, observe_one, _, returns_one = rules
+
+    def look(one: Callable[..., Any]) -> Any:
+        """A kernel that writes one number for each game."""
+
+        @cuda.jit
+        def kernel(states: Any, out: Any) -> None:
+            i = cuda.grid(1)
+            if i < states.size:
+                out[i] = one(plain(states[i]))
+
+        return kernel
 
     @cuda.jit
     def deal(states: Any, blank: Any, seeds: Any) -> None:
@@ -93,18 +105,6 @@ def kernels(rules: Rules) -> Kernels:  # noqa: C901 - seven kernels side by side
         if i < states.size:
             states[i] = plain(blank[0])
             deal_one(plain(states[i]), seeds[i])
-
-    @cuda.jit
-    def turn(states: Any, out: Any) -> None:
-        i = cuda.grid(1)
-        if i < states.size:
-            out[i] = states[i].turn
-
-    @cuda.jit
-    def legal(states: Any, out: Any) -> None:
-        i = cuda.grid(1)
-        if i < states.size:
-            out[i] = legal_one(plain(states[i]))
 
     @cuda.jit
     def observe(states: Any, out: Any) -> None:
@@ -121,18 +121,12 @@ def kernels(rules: Rules) -> Kernels:  # noqa: C901 - seven kernels side by side
             apply_one(plain(states[i]), actions[i])
 
     @cuda.jit
-    def over(states: Any, out: Any) -> None:
-        i = cuda.grid(1)
-        if i < states.size:
-            out[i] = over_one(plain(states[i]))
-
-    @cuda.jit
     def returns(states: Any, out: Any) -> None:
         i = cuda.grid(1)
         if i < states.size:
             returns_one(plain(states[i]), plain(out[i]))
 
-    return Kernels(deal, turn, legal, observe, apply, over, returns)
+    return Kernels(deal, look(_turn), look(legal_one), observe, apply, returns)
 
 
 @cache
@@ -165,11 +159,6 @@ def reward_kernel(apply_one: Callable[..., None], reward_one: Callable[..., None
     return apply_rewarded
 
 
-@njit
-def _random_action(masks: Any, generators: Any, game: int) -> int:
-    return random_legal(masks[game], next_bits(generators, game))
-
-
 @cache
 def random_kernel() -> Any:
     """`(masks, generators, out)`: the draws of `cards.play.RandomPlayer`, in the games that are not over."""
@@ -178,7 +167,7 @@ def random_kernel() -> Any:
     def draw(masks: Any, generators: Any, out: Any) -> None:
         i = cuda.grid(1)
         if i < masks.size and masks[i] != _OVER:
-            out[i] = _random_action(plain(masks), plain(generators), i)
+            out[i] = random_legal(masks[i], next_bits(plain(generators), i))
 
     return draw
 
@@ -187,15 +176,11 @@ def random_kernel() -> Any:
 def policy_kernel(policy: Callable[..., int]) -> Any:
     """`(states, masks, generators, out)`: what the policy plays in the games that are not over; see `policy_loop`."""
 
-    @njit
-    def decide(states: Any, generators: Any, game: int) -> int:
-        return policy(states[game], next_bits(generators, game))
-
     @cuda.jit
     def act(states: Any, masks: Any, generators: Any, out: Any) -> None:
         i = cuda.grid(1)
         if i < states.size and masks[i] != _OVER:
-            out[i] = decide(plain(states), plain(generators), i)
+            out[i] = policy(plain(states[i]), next_bits(plain(generators), i))
 
     return act
 
@@ -240,10 +225,6 @@ class DeviceGames:
     def observe(self, out: Any) -> None:
         """Packed observations `[games, words]` of the seats to move."""
         self._launch(self._kernels.observe, self.states, shared(out))
-
-    def over(self, out: Any) -> None:
-        """Which games have ended, as booleans."""
-        self._launch(self._kernels.over, self.states, shared(out))
 
     def returns(self, out: Any) -> None:
         """Results `[games, seats]`, float32, of games that have all ended; `out` comes zeroed."""

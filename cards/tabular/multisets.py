@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from cards.compiled.jit import njit
 
+OUTCOMES = ("win", "tie", "lose")  # of a player against an opponent who draws by a rule
+WIN, TIE, LOSE = 0, 1, 2
+
 
 class Multisets(NamedTuple):
     """All multisets of kinds of cards whose values add up to at most some total, the empty one first.
@@ -77,3 +80,18 @@ def draw_until(
             else:
                 ended[more] += each * (deck[kind] - drawn)
     return past
+
+
+@njit
+def compare(
+    totals: NDArray[np.int64], total: int, ended: NDArray[np.float64], past: float, out: NDArray[np.float64]
+) -> None:
+    """Add the probabilities to win, tie and lose with `total` against what `draw_until` has found."""
+    out[WIN] += past
+    for held in range(ended.size):
+        out[WIN if totals[held] < total else TIE if totals[held] == total else LOSE] += ended[held]
+
+
+def cards_text(sets: Multisets, held: int, kinds: Sequence[str]) -> str:
+    """The cards of a set, lowest kind first: `2 F F`."""
+    return " ".join(kinds[kind] for kind in range(len(kinds)) for _ in range(sets.counts[held, kind]))

@@ -80,7 +80,7 @@ def _table_beside(solved: Solved, source: Path, table: Table) -> Beside:
     exact = exact_for(learned, solved.model)
     values, policy = table.values[:, 0], None
     if learned.policy is None:
-        policy = exact.learned_policy(table.values)
+        policy = learned_policy(solved.model.mdp, table.values)
         values = np.take_along_axis(table.values, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
     errors = exact.errors(table.values, table.visits, learned.min_visits)
     return Beside(

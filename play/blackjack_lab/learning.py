@@ -25,9 +25,9 @@ from train.tabular.algorithms import (
     expected_reward,
     greedy,
     learn,
+    of_game,
 )
 from train.tabular.errors import Errors, Exact
-from train.tabular.simulator import of_game
 
 METHODS = {"mc": "monte_carlo", "td": "td", "ql": "q_learning"}
 

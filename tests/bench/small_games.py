@@ -11,9 +11,8 @@ from cards.game import Game, load_game
 from cards.tabular.mdp import Model
 from evaluate.solve.solution import solve
 from tests.bench.timing import report, seconds
-from train.tabular.algorithms import Method, learn
+from train.tabular.algorithms import Method, learn, of_game
 from train.tabular.errors import Errors, Exact
-from train.tabular.simulator import of_game
 
 BATCH = 1 << 17
 

@@ -19,14 +19,13 @@ def kernels_of(game: Game) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     """All of a game by name, with the types of their arguments."""
     states, seeds, masks, generators = array(game.dtype), *[array(np.uint64)] * 3
     actions, illegal, words = array(np.uint8), array(np.int64), array(np.uint64, 2)
-    flags, results = array(np.bool_), array(np.float32, 2)
+    results = array(np.float32, 2)
     found = kernels(game.rules)
     yield "deal", found.deal, (states, states, seeds)
     yield "turn", found.turn, (states, actions)
     yield "legal", found.legal, (states, masks)
     yield "observe", found.observe, (states, words)
     yield "apply", found.apply, (states, masks, actions, illegal)
-    yield "over", found.over, (states, flags)
     yield "returns", found.returns, (states, results)
     yield "check", check_kernel(), (masks, actions, illegal)
     yield "random", random_kernel(), (masks, generators, actions)

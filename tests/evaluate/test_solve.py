@@ -150,7 +150,7 @@ def test_more_copies_than_the_deck_has_are_asked_for_again(answers: list[str], c
     answers += ["F", "7", *"FFF", "F", "c"]
     assert main(["interactive=true"]) == 0
     lines = lines_of(capsys)
-    assert sum("F: 5 of them, the deck has 4; again, please" in line for line in lines) == 1
+    assert sum("F is drawn 5 times of 4; again, please" in line for line in lines) == 1
     assert "hit" in lines[-2] and lines[-1] == "the card drawn: "  # the input has ended
 
 

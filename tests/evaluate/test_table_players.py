@@ -18,8 +18,8 @@ from tests.train.runs import TrainedRuns
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.tabular.algorithms import evaluate_policy, expected_reward
-from train.tabular.errors import Exact
-from train.tabular.trainer import load_table
+from train.tabular.errors import learned_policy
+from train.tabular.trainer import table_of
 
 CPU = torch.device("cpu")
 
@@ -38,9 +38,9 @@ def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.mark.parametrize("name", ["blackjack", "sette_mezzo"])
 def test_a_table_plays_its_greedy_policy(runs: Path, name: str) -> None:
     """What it wins in 60,000 games is what the exact process expects of that policy, within the interval of chance."""
-    game, table = load_game(name), load_table(runs / name / "q")
+    game, table = load_game(name), table_of(*checkpoint.load_named(runs / name / "q"))
     model = game.model(game.options, next(iter(game.rewards)))
-    policy = Exact(model).learned_policy(table.values)
+    policy = learned_policy(model.mdp, table.values)
     mdp = model.mdp._replace(discount=1.0)
     expected = expected_reward(mdp, evaluate_policy(mdp, policy))
     player = load_player(game, str(runs / name / "q"), CPU)

@@ -202,8 +202,8 @@ def test_hands_have_no_more_cards_than_the_deck() -> None:
     [
         (["8"], "2", "'8'"),
         (["2"], "", "''"),
-        (["F", "F", "F", "F", "F"], "2", "5 of them"),
-        (["F", "F", "F", "F"], "f", "5 of them"),
+        (["F", "F", "F", "F", "F"], "2", "5 times of 4"),
+        (["F", "F", "F", "F"], "f", "5 times of 4"),
     ],
 )
 def test_impossible_cards(player: list[str], opponent: str, error: str) -> None:

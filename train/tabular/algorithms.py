@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.batch import Rules
 from cards.compiled.bits import has, nth_bit, popcount
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, below, mix, uniform
+from cards.game import Game
 from cards.tabular.mdp import END, Mdp, Model, legal
-from train.tabular.simulator import Functions, Simulator
 
 TOLERANCE = 1e-13
 EQUAL = 1e-10  # action values that differ by less are the same
@@ -136,6 +137,25 @@ def _evaluation_sweep(mdp: Mdp, policy: Policy, values: Values) -> float:
 # ---------------------------------------------------------------------- learning
 
 
+class Simulator(NamedTuple):
+    """What episodes are played by: compiled rules and a reward of one seat, on one record at a time.
+
+    `index(state)` is the number of a state, from 0; `states[2]` are records to play in.
+    """
+
+    rules: Rules
+    reward: Callable[..., None]
+    index: Callable[[Any], int]
+    states: NDArray[np.void]
+
+
+def of_game(game: Game, reward: str, index: Callable[[Any], int]) -> Simulator:
+    """The simulator of a game of one seat. Raises ValueError for more seats."""
+    if game.seats != 1:
+        raise ValueError(f"{game.name} has {game.seats} seats; tabular learning is for one")
+    return Simulator(game.rules, game.rewards[reward], index, np.full(2, game.blank, game.dtype))
+
+
 class Method(NamedTuple):
     """How to learn. A step size of 0 is 1 / visits ** power; `policy[states]` is what evaluation follows."""
 
@@ -159,22 +179,34 @@ def learn(
     `values` and `visits` are changed: `[states, 1]` in the evaluations, `[states, actions]` in Q-learning. The same
     seeds in the same order give the same table, however they are cut into calls.
     """
-    loop = LEARNERS[algo](simulator.functions)
-    return int(loop(simulator.data, simulator.state, seeds, values, visits, method))
+    loop = LEARNERS[algo](simulator.rules, simulator.reward, simulator.index)
+    return int(loop(simulator.states, seeds, values, visits, method))
+
+
+@cache
+def _rewarded(rules: Rules, reward: Callable[..., None]) -> Callable[..., float]:
+    """`step(states, totals, action)`: play in `states[0]`; returns the reward."""
+    apply = rules.apply
+
+    @njit
+    def step(states: Any, totals: Any, action: int) -> float:
+        states[1] = states[0]
+        totals[0] = 0.0
+        apply(states[0], action)
+        reward(states[1], action, states[0], totals)
+        return totals[0]
+
+    return step
 
 
 @njit
-def _step_size(method: Method, visits: int) -> float:
-    if method.step_size > 0.0:
-        return method.step_size
-    return 1.0 / visits if method.power == 1.0 else visits**-method.power
-
-
-@njit
-def _doubled(array: NDArray[Any]) -> NDArray[Any]:
-    out = np.empty(2 * array.size, array.dtype)
-    out[: array.size] = array
-    return out
+def _move_towards(target: float, values: Values, visits: Any, state: int, column: int, method: Method) -> None:
+    visits[state, column] += 1
+    count = visits[state, column]
+    size = method.step_size
+    if size <= 0.0:
+        size = 1.0 / count if method.power == 1.0 else count**-method.power
+    values[state, column] += size * (target - values[state, column])
 
 
 @njit
@@ -186,32 +218,38 @@ def _greedy_action(values: Values, state: int, mask: np.uint64) -> int:
     return best
 
 
+@njit
+def _epsilon_greedy(values: Values, state: int, mask: np.uint64, epsilon: float, bits: np.uint64) -> int:
+    if uniform(bits) < epsilon:
+        return nth_bit(mask, below(bits << np.uint64(32), popcount(mask)))
+    return _greedy_action(values, state, mask)
+
+
 @cache
-def _monte_carlo(functions: Functions) -> Callable[..., int]:
-    begin, over, index, _, step = functions
+def _monte_carlo(rules: Rules, reward: Callable[..., None], index: Callable[..., int]) -> Callable[..., int]:
+    begin, over, step = rules.deal, rules.over, _rewarded(rules, reward)
 
     @njit(nogil=True)
-    def loop(data: Any, states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
-        state, decisions = states[0], 0
+    def loop(states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
+        state, totals, decisions = states[0], np.zeros(1, np.float32), 0
         last_seen = np.full(values.shape[0], -1)
         path, rewards, first = np.empty(64, np.int64), np.empty(64), np.empty(64, np.bool_)
         for episode in range(seeds.size):
-            begin(data, state, seeds[episode])
+            begin(state, seeds[episode])
             length = 0
-            while not over(data, state):
+            while not over(state):
                 if length == path.size:
-                    path, rewards, first = _doubled(path), _doubled(rewards), _doubled(first)
-                at = index(data, state)
+                    path, rewards, first = np.append(path, path), np.append(rewards, rewards), np.append(first, first)
+                at = index(state)
                 path[length], first[length] = at, last_seen[at] != episode
                 last_seen[at] = episode
-                rewards[length] = step(data, state, method.policy[at])
+                rewards[length] = step(states, totals, method.policy[at])
                 length += 1
             earned = 0.0
             for k in range(length - 1, -1, -1):
                 earned = rewards[k] + method.discount * earned
                 if first[k]:
-                    visits[path[k], 0] += 1
-                    values[path[k], 0] += _step_size(method, visits[path[k], 0]) * (earned - values[path[k], 0])
+                    _move_towards(earned, values, visits, path[k], 0, method)
             decisions += length
         return decisions
 
@@ -219,58 +257,33 @@ def _monte_carlo(functions: Functions) -> Callable[..., int]:
 
 
 @cache
-def _td(functions: Functions) -> Callable[..., int]:
-    begin, over, index, _, step = functions
+def _one_step(
+    controls: bool, rules: Rules, reward: Callable[..., None], index: Callable[..., int]
+) -> Callable[..., int]:
+    """TD(0) of the method's policy, or Q-learning where it `controls`."""
+    begin, legal_now, over, step = rules.deal, rules.legal, rules.over, _rewarded(rules, reward)
 
     @njit(nogil=True)
-    def loop(data: Any, states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
-        state, decisions = states[0], 0
+    def loop(states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
+        state, totals, decisions = states[0], np.zeros(1, np.float32), 0
         for episode in range(seeds.size):
-            begin(data, state, seeds[episode])
-            ended = over(data, state)
-            at = 0 if ended else index(data, state)
-            while not ended:
-                target = step(data, state, method.policy[at])
-                ended = over(data, state)
-                after = at if ended else index(data, state)
-                if not ended:
-                    target += method.discount * values[after, 0]
-                visits[at, 0] += 1
-                values[at, 0] += _step_size(method, visits[at, 0]) * (target - values[at, 0])
-                at = after
-                decisions += 1
-        return decisions
-
-    return loop
-
-
-@cache
-def _q_learning(functions: Functions) -> Callable[..., int]:
-    begin, over, index, legal_now, step = functions
-
-    @njit(nogil=True)
-    def loop(data: Any, states: Any, seeds: Any, values: Any, visits: Any, method: Any) -> int:
-        state, decisions = states[0], 0
-        for episode in range(seeds.size):
-            begin(data, state, seeds[episode])
+            begin(state, seeds[episode])
             random = mix(~seeds[episode])
-            ended = over(data, state)
-            at = 0 if ended else index(data, state)
+            ended = over(state)
+            at = 0 if ended else index(state)
             while not ended:
-                mask = legal_now(data, state)
-                random += GAMMA
-                bits = mix(random)
-                if uniform(bits) < method.epsilon:
-                    action = nth_bit(mask, below(bits << np.uint64(32), popcount(mask)))
-                else:
-                    action = _greedy_action(values, at, mask)
-                target = step(data, state, action)
-                ended = over(data, state)
-                after = at if ended else index(data, state)
+                column, following = 0, 0
+                if controls:
+                    random += GAMMA
+                    column = _epsilon_greedy(values, at, legal_now(state), method.epsilon, mix(random))
+                target = step(states, totals, column if controls else method.policy[at])
+                ended = over(state)
+                after = at if ended else index(state)
                 if not ended:
-                    target += method.discount * values[after, _greedy_action(values, after, legal_now(data, state))]
-                visits[at, action] += 1
-                values[at, action] += _step_size(method, visits[at, action]) * (target - values[at, action])
+                    if controls:
+                        following = _greedy_action(values, after, legal_now(state))
+                    target += method.discount * values[after, following]
+                _move_towards(target, values, visits, at, column, method)
                 at = after
                 decisions += 1
         return decisions
@@ -278,5 +291,9 @@ def _q_learning(functions: Functions) -> Callable[..., int]:
     return loop
 
 
-# Compiled loops `(data, states[1], seeds, values, visits, method) -> decisions` for the functions of a simulator.
-LEARNERS = {"monte_carlo": _monte_carlo, "td": _td, "q_learning": _q_learning}
+# Compiled loops `(states[2], seeds, values, visits, method) -> decisions` for rules, reward and index of a simulator.
+LEARNERS: dict[str, Callable[..., Callable[..., int]]] = {
+    "monte_carlo": _monte_carlo,
+    "td": partial(_one_step, False),
+    "q_learning": partial(_one_step, True),
+}

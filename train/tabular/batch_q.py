@@ -111,18 +111,6 @@ def mark_tried(values: Values, batch: Batch) -> None:
 
 
 @njit
-def _doubled(batch: Any) -> Any:
-    states, columns, rewards, successors = batch
-    none = np.zeros_like
-    return (
-        np.concatenate((states, none(states))),
-        np.concatenate((columns, none(columns))),
-        np.concatenate((rewards, none(rewards))),
-        np.concatenate((successors, none(successors))),
-    )
-
-
-@njit
 def _epsilon_greedy(drawn: np.uint64, greedy_action: int, epsilon: float, bits: np.uint64) -> int:
     if drawn != np.uint64(0) and uniform(bits) < epsilon:
         return nth_bit(drawn, below(mix(bits), popcount(drawn)))
@@ -158,7 +146,13 @@ def _play_loop(
             totals[:] = 0
             while not over_one(state):
                 if rows == batch[0].size:
-                    batch = _doubled(batch)
+                    states, columns, rewards, successors = batch
+                    batch = (
+                        np.append(states, states),
+                        np.append(columns, columns),
+                        np.append(rewards, rewards),
+                        np.append(successors, successors),
+                    )
                 seat, here, before = state.turn, number(state), episode(state)
                 close_transition(batch, open_rows, totals, seat, here)
                 mask = legal_one(state)

@@ -15,7 +15,7 @@ from cards.base.stopping import Stop, Stoppable, stoppable
 from cards.compiled.splitmix import stream
 from cards.matches.duplicate import duel, meaning_of_won
 from cards.play import named_player
-from cards.tabular.numbering import Numbering, Policy
+from cards.tabular.numbering import Policy
 from cards.tabular.tables import TablePlayer, numbering_of, save_policy
 from command.settings.compose import as_yaml
 from command.terminal.console import output_may_fail, result_console
@@ -29,8 +29,6 @@ from train.run.runner import Progress, Runner
 from train.settings.batch_q import BatchQSettings
 from train.settings.saved import counters_of_checkpoint
 from train.tabular.batch_q import (
-    Batch,
-    Values,
     by_whole_games,
     greedy,
     mark_tried,
@@ -141,32 +139,30 @@ class BatchQTrainer:
         mark_tried(values, batch)
         sweep(values, batch, settings.passes, settings.step_size, settings.discount)
         swept = time.perf_counter()
-        before, self.values, self.policy = self.policy, values, self._greedy(values)
+        before, self.values, self.policy = (
+            self.policy,
+            values,
+            greedy(values, self._numbering.legal, self._numbering.initial),
+        )
         counters.iteration += 1
         counters.env_steps += batch.state.size
         counters.updates += batch.state.size * settings.passes
         seconds = time.perf_counter() - started
         counters.seconds += seconds
         self.budget.add(seconds)
-        return self._table_row(before) | {
-            "rollout/iteration": counters.iteration,
-            "rollout/epsilon": epsilon,
-            "rollout/episode_return": float(batch.reward.sum(dtype=np.float64)) / _episodes(batch, self._numbering),
-            "train/updates": counters.updates,
-            "time/env_steps_per_second": batch.state.size / (played - started),
-            "time/updates_per_second": batch.state.size * settings.passes / (swept - played),
-        }
-
-    def _greedy(self, values: Values) -> Policy:
-        return greedy(values, self._numbering.legal, self._numbering.initial)
-
-    def _table_row(self, before: Policy) -> dict[str, float]:
-        """What metrics say of the table after an iteration that began with the policy `before`."""
         seen = visited(self.values)
+        # Episodes are counted once for each seat that decided in them.
+        episodes = int((batch.next_state == self._numbering.terminal).sum())
         return {
             "table/visited": int(seen.sum()),
             "table/unvisited": int((~seen[self._numbering.listed]).sum()),
             "table/changed": int((self.policy != before).sum()),
+            "rollout/iteration": counters.iteration,
+            "rollout/epsilon": epsilon,
+            "rollout/episode_return": float(batch.reward.sum(dtype=np.float64)) / episodes,
+            "train/updates": counters.updates,
+            "time/env_steps_per_second": batch.state.size / (played - started),
+            "time/updates_per_second": batch.state.size * settings.passes / (swept - played),
         }
 
     def _save_policy_if_due(self) -> None:
@@ -193,7 +189,7 @@ class BatchQTrainer:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values = values.copy()
         self.counters = counters_of_checkpoint(Counters, state["counters"])
-        self.policy = self._greedy(self.values)
+        self.policy = greedy(self.values, self._numbering.legal, self._numbering.initial)
         self.budget.seconds_before = self.counters.seconds
         for cadence in self.cadences.values():  # nothing is ever late
             cadence.skip(self.counters.iteration)
@@ -216,8 +212,3 @@ class BatchQTrainer:
             if duels:
                 title = f"{settings.folder}, last policy, duplicate deals"
                 result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
-
-
-def _episodes(batch: Batch, numbering: Numbering) -> int:
-    """Episodes of a batch, counted once for each seat that decided in them."""
-    return int((batch.next_state == numbering.terminal).sum())

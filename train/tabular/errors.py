@@ -65,16 +65,12 @@ class Exact:
         """Expected per game, over all deals."""
         return expected_reward(self._mdp, self.values)
 
-    def learned_policy(self, values: Values) -> Policy:
-        """See `learned_policy`."""
-        return learned_policy(self._mdp, values)
-
     def errors(self, values: Values, visits: NDArray[np.int64], min_visits: int) -> Errors:
         """Compare a learned table; both `[states, 1]` for one that evaluates, else `[states, actions]`."""
         often = (visits.sum(axis=1) >= min_visits) & self._legal.any(axis=1)
         learned = values[:, 0] if self._evaluates else np.where(self._legal, values, -np.inf).max(axis=1)
         distance = np.abs(learned[often] - self.values[often])
-        share, loss = (np.nan, np.nan) if self._evaluates else self._regret(self.learned_policy(values))
+        share, loss = (np.nan, np.nan) if self._evaluates else self._regret(learned_policy(self._mdp, values))
         greatest, mean = (float(distance.max()), float(distance.mean())) if distance.size else (np.nan, np.nan)
         return Errors(int(often.sum()), greatest, mean, share, loss)
 

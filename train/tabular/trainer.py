@@ -19,7 +19,6 @@ from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml
 from command.terminal.console import output_may_fail
 from train.run.budget import Budget
-from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.every import ROWS, Cadence, restore
 from train.run.folder import RunFolder
@@ -28,9 +27,8 @@ from train.run.metrics.rates import Rates
 from train.run.runner import Progress, Runner
 from train.settings.saved import counters_of_checkpoint, other_keys, settings_of_checkpoint
 from train.settings.tabular import TabularSettings
-from train.tabular.algorithms import Method, Values, learn
+from train.tabular.algorithms import Method, Values, learn, of_game
 from train.tabular.errors import Errors, Exact
-from train.tabular.simulator import of_game
 
 log = logging.getLogger("train")
 
@@ -81,14 +79,6 @@ def exact_for(settings: TabularSettings, model: Model) -> Exact:
     return Exact(model, model.policies[settings.policy])
 
 
-def load_table(path: Path) -> Table:
-    """The table of a run folder (its newest good checkpoint) or of a checkpoint file.
-
-    Raises CheckpointError when it is missing, damaged or holds no table that fits its settings.
-    """
-    return table_of(*checkpoint.load_named(path))
-
-
 def table_of(path: Path, state: dict[str, Any]) -> Table:
     """The table that a checkpoint, read from `path`, holds. Raises CheckpointError unless it fits its settings."""
     try:
@@ -124,11 +114,10 @@ class TabularTrainer:
         self._method = Method(
             self.model.mdp.discount, settings.epsilon, settings.step_size or 0.0, settings.step_power, self.exact.policy
         )
-        saving = settings.checkpoint
-        self.keep = saving.keep
+        self.keep = settings.checkpoint.keep
         self.cadences = {
             "log": Cadence(settings.log_every_episodes, 0.0, dense=ROWS),
-            "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
+            "checkpoint": Cadence(settings.checkpoint.every_episodes, settings.checkpoint.min_seconds),
         }
 
     @property
@@ -187,16 +176,8 @@ class TabularTrainer:
         self._rates = Rates(counters.env_steps)
         self._runner.display.remember("greatest error", f"{errors.greatest:.5f}")
         log.info("%d episodes: %s", counters.episodes, errors)
-        row = (
-            errors.greatest,
-            errors.mean,
-            errors.states,
-            errors.optimal_share,
-            errors.loss,
-            counters.episodes,
-            per_second,
-        )
-        return dict(zip(SCALARS, row, strict=True))
+        row = (errors.greatest, errors.mean, errors.states, errors.optimal_share, errors.loss)
+        return dict(zip(SCALARS, (*row, counters.episodes, per_second), strict=True))
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on."""

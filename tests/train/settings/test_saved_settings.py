@@ -20,7 +20,7 @@ from train.dqn.network.q_network import NetworkPlayer
 from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
 from train.settings.saved import changes, counters_of_checkpoint, other_keys, settings_of_checkpoint
-from train.tabular.trainer import load_table
+from train.tabular.trainer import table_of
 
 
 @dataclass
@@ -136,14 +136,14 @@ def test_an_older_table_is_read_and_gone_on_with(tmp_path: Path) -> None:
     assert main([*arguments, "episodes=2000"]) == 0
     folder = tmp_path / "blackjack" / "small"
     (path,) = checkpoint.listed(folder / "checkpoints")
-    before = load_table(path)
+    before = table_of(*checkpoint.load_named(path))
 
     def change(state: dict[str, Any]) -> None:
         del state["settings"]["step_power"], state["passed"]["checkpoint"], state["counters"]["seconds"]
         state["settings"]["colour"] = state["counters"]["sneezes"] = state["passed"]["sneezes"] = 1
 
     rewrite(path, change)
-    table = load_table(folder)
+    table = table_of(*checkpoint.load_named(folder))
     assert table.settings == before.settings and (table.values == before.values).all()
     assert main([*arguments, "episodes=4000"]) == 0
     assert "lack step_power (today's values hold) and have colour" in (folder / "train.log").read_text()

@@ -13,15 +13,16 @@ from tests.mdp import check_mdp, optimal_values, sampled
 from train.tabular.algorithms import (
     LEARNERS,
     Method,
+    Simulator,
     action_values,
     evaluate_policy,
     expected_reward,
     greedy,
     learn,
+    of_game,
     policy_iteration,
 )
 from train.tabular.errors import Exact
-from train.tabular.simulator import Simulator, of_game
 
 
 def random_walk(discount: float = 1.0) -> Mdp:

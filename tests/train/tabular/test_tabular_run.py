@@ -16,7 +16,11 @@ from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 from train.settings.tabular import TabularSettings
-from train.tabular.trainer import SCALARS, TabularTrainer, load_table
+from train.tabular.trainer import SCALARS, Table, TabularTrainer, table_of
+
+
+def loaded(path: Path) -> Table:
+    return table_of(*checkpoint.load_named(path))
 
 
 def arguments(runs: Path, *more: str) -> list[str]:
@@ -49,7 +53,7 @@ def test_experiments(tmp_path: Path, experiment: str, algo: str, width: int, cap
     assert [event.step for event in board.Scalars("error/mean")] == [int(row["env_steps"]) for row in rows]
     results = json.loads((run / "results.json").read_text())
     assert results["episodes"] == 30000 and results["env_steps"] == int(rows[-1]["env_steps"])
-    table = load_table(run)
+    table = loaded(run)
     assert table.values.shape[1] == table.visits.shape[1] == width
     if algo != "monte_carlo":  # which counts first visits, and they are all of the decisions here too
         assert table.visits.sum() == results["env_steps"]
@@ -78,12 +82,12 @@ def test_a_table_is_read_from_the_newest_good_checkpoint(tmp_path: Path, caplog:
     folder = tmp_path / "blackjack" / "small"
     newest, before, *_ = checkpoint.listed(folder / "checkpoints")
     newest.write_bytes(newest.read_bytes()[:-1])
-    assert (load_table(folder).values == load_table(before).values).all()
+    assert (loaded(folder).values == loaded(before).values).all()
     assert "damaged" in caplog.text
     for path in checkpoint.listed(folder / "checkpoints"):
         path.write_bytes(b"nothing")
     with error_about(checkpoint.CheckpointError, folder / "checkpoints", hint="name="):
-        load_table(folder)
+        loaded(folder)
     assert main(["experiment=blackjack_td", *arguments(tmp_path)]) == 2
 
 
@@ -103,11 +107,11 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.pt"
         checkpoint.save(path, state)
         with error_about(checkpoint.CheckpointError, path):
-            load_table(path)
+            loaded(path)
     with error_about(checkpoint.CheckpointError, tmp_path, hint="train it first"):
-        load_table(tmp_path)
+        loaded(tmp_path)
     with error_about(checkpoint.CheckpointError, tmp_path / "nothing.pt"):
-        load_table(tmp_path / "nothing.pt")
+        loaded(tmp_path / "nothing.pt")
 
 
 def test_sette_mezzo_learns_its_published_reward(tmp_path: Path) -> None:
