@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -13,58 +16,39 @@ from tests.bench import (
     cluster,
     device,
     environments,
+    figures,
+    games,
+    guard,
     memory,
-    page,
     peers,
-    scaling,
-    small_games,
-    spike,
     start_up,
     threads,
     tressette,
 )
-from tests.bench.guard import MEASURING, guard
-from tests.bench.runs import repeat
 
-MODULES = (tressette, peers, threads, device, memory, spike, small_games, cluster, scaling, environments, start_up)
+MODULES = (tressette, peers, threads, device, memory, games, cluster, environments, start_up)
+BENCH = ["-m", "tests.bench"]
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure all figures, or those whose function is named. Returns 1 when one could not be measured."""
     functions = {function.__name__: function for module in MODULES for function in module.FIGURES}
-    options = _parse(arguments)
+    parser = argparse.ArgumentParser("python -m tests.bench", description="Measure, compare, and write down figures.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="functions that measure; none: all")
+    parser.add_argument("--quick", action="store_true", help="the guarded figures; compared, unless --runs is given")
+    parser.add_argument("--runs", type=int, default=0, help="measure so many times, and show the spread (make bench)")
+    parser.add_argument("--commit", action="store_true", help="write them into tests/bench/figures.json; five runs")
+    options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in functions]
     if unknown:
         print(f"error: no figure {unknown[0]!r}; there are {', '.join(functions)}", file=sys.stderr)
         return 2
     torch.set_num_threads(1)
-    if options.table:
-        return page.write()
-    if options.runs:
-        names = options.names or [each.__name__ for each in (MEASURING if options.quick else functions.values())]
-        command = " ".join(["python -m tests.bench", *arguments])
-        return repeat(names, command, options.runs, options.commit, options.busy)
-    if options.quick:
-        return guard()
-    return _once([functions[name] for name in options.names or functions])
-
-
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m tests.bench", description="Measure, compare, and write down figures.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="functions that measure; none: all")
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="compare ratios with the committed ones (make bench-quick); with --commit: those",
-    )
-    parser.add_argument("--runs", type=int, default=0, help="measure so many times, and show the spread (make bench)")
-    parser.add_argument("--commit", action="store_true", help="write them into tests/bench/figures.json; five runs")
-    parser.add_argument("--busy", action="store_true", help="with --commit: although other programs run")
-    parser.add_argument("--table", action="store_true", help="write the committed figures into docs/performance.md")
-    options = parser.parse_args(arguments)
-    if options.commit and not options.runs:
-        options.runs = 5
-    return options
+    guarded = [function.__name__ for function in guard.MEASURING]
+    names = options.names or (guarded if options.quick else list(functions))
+    if options.runs or options.commit:
+        return repeat(names, " ".join(["python -m tests.bench", *arguments]), options.runs or 5, options.commit)
+    return guard.guard() if options.quick else _once([functions[name] for name in names])
 
 
 def _once(functions: Sequence[Callable[[], None]]) -> int:
@@ -79,6 +63,35 @@ def _once(functions: Sequence[Callable[[], None]]) -> int:
     for name in failed:
         print(f"error: {name} could not be measured, see above", file=sys.stderr)
     return 1 if failed else 0
+
+
+def repeat(names: Sequence[str], command: str, runs: int, commit: bool) -> int:
+    """Measure `runs` times, print the table, and with `commit` write what `command` brought after every run.
+
+    The order goes through all figures before the next run, so that a slow hour of the machine shows as spread.
+    Returns 1 if a run could not measure all of them.
+    """
+    load, lines, code, found = figures.load(), list[dict[str, Any]](), 0, list[figures.Figure]()
+    for run in range(runs):
+        print(f"run {run + 1} of {runs}", file=sys.stderr, flush=True)
+        # In a new process: Numba compiles anew, memory lies elsewhere.
+        with subprocess.Popen([sys.executable, *BENCH, *names], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            lines += _reported(process.stdout)
+        code = max(code, min(1, process.returncode))
+        found = figures.summed_up(lines, command, load)
+        if commit:
+            figures.commit(found)
+    print("\n".join(figures.table(found)))
+    return code
+
+
+def _reported(output: Iterator[str]) -> Iterator[dict[str, Any]]:
+    """The figures as they come; whatever else is printed goes where ours goes."""
+    for text in output:
+        print(text, end="", flush=True)
+        if text.startswith('{"figure"'):
+            yield json.loads(text)
 
 
 if __name__ == "__main__":

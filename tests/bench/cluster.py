@@ -1,24 +1,21 @@
-"""Figures of a cluster: what Ray costs, what a second node brings, what many workers cost the learner's thread."""
+"""Figures of a cluster: what Ray costs, and what a second node brings."""
 
 from __future__ import annotations
 
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import psutil
 import pytest
 import torch
 from ray.cluster_utils import Cluster
 
 from command.settings.compose import compose
 from tests.bench.backends import decisions_per_second
-from tests.bench.stub_cluster import GAMES, stub_cluster
 from tests.bench.timing import report
 from tests.train.processes import named
 from train.dqn.network.build import acting_network
@@ -71,47 +68,14 @@ def ray_overhead() -> None:
         local.submit(RolloutRequest(0, 512, 0.05))
         local.ready(wait=True)
         with _ray("rollout.workers=1") as rollouts:
-            usage, pairs = _CpuUsage(), []
+            pairs = []
             for _ in range(ROUNDS):
                 alone = decisions_per_second(local, 512, SECONDS)
-                with usage:
-                    pairs.append((alone, decisions_per_second(rollouts, 512, SECONDS)))
+                pairs.append((alone, decisions_per_second(rollouts, 512, SECONDS)))
         os.sched_setaffinity(0, everywhere)
         best_local, best_ray = (round(max(rates)) for rates in zip(*pairs, strict=True))
-        rates = {"cores": len(cores), "local": best_local, "ray": best_ray, "cpu_share": usage.shares()}
+        rates = {"cores": len(cores), "local": best_local, "ray": best_ray}
         report("ray_overhead", 1 - best_ray / best_local, "share", target=0.05, direction="at most", **rates)
-
-
-class _CpuUsage:
-    """What share of a core the processes below this one use while it is entered, by their parts in a run."""
-
-    PARTS: ClassVar = {
-        "worker": "ray::WorkerActor",
-        "broker": "train.dqn.rollout.ray.supervisor",
-        "raylet": "raylet/raylet",
-        "gcs": "gcs_server",
-    }
-
-    def __init__(self) -> None:
-        self._pids = {part: named(os.getpid(), name) for part, name in self.PARTS.items()}
-        self._seconds = dict.fromkeys(self.PARTS, 0.0)
-        self._passed = 0.0
-
-    def __enter__(self) -> None:
-        self._count(-1)
-
-    def __exit__(self, *error: object) -> None:
-        self._count(1)
-
-    def _count(self, sign: int) -> None:
-        self._passed += sign * time.perf_counter()
-        for part, pids in self._pids.items():
-            for pid in pids:
-                times = psutil.Process(pid).cpu_times()
-                self._seconds[part] += sign * (times.user + times.system)
-
-    def shares(self) -> dict[str, float]:
-        return {part: round(used / self._passed, 3) for part, used in self._seconds.items()}
 
 
 def two_nodes() -> None:
@@ -150,21 +114,4 @@ def worker_memory() -> None:
     report("worker_memory", pss * 1024 / resources.MIB, "MiB", target=600, direction="at most")
 
 
-STUBS = (2, 8, 32, 64)
-
-
-def learner_share() -> None:
-    """What share of its time the learner's thread spends on publishing, feeding and hearing, by number of workers.
-
-    The workers are stubs, each of which gives a rollout of 512 hands of Tressette a second. What counts is the time in
-    these methods, copying the weights included.
-    """
-    for workers in STUBS:
-        with stub_cluster(workers) as stubs:
-            seen = stubs.watch(SECONDS, GAMES)
-        share, messages = seen.publishing + seen.hearing, round(seen.messages, 1)
-        about = {"workers": workers, "rollouts_per_second": messages, "driver": round(seen.driver, 3)}
-        report("learner_share", share, "share", target=0.02, direction="at most", **about)
-
-
-FIGURES = (ray_overhead, two_nodes, worker_memory, learner_share)
+FIGURES = (ray_overhead, two_nodes, worker_memory)

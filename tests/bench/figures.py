@@ -1,22 +1,22 @@
-"""The committed figures (figures.json), what was measured now against them, and the table of docs/performance.md."""
+"""The committed figures (figures.json), what was measured now against them, and their table."""
 
 from __future__ import annotations
 
 import json
 import os
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from cards.base.files import write_atomic
 from train.run.metrics import resources
 
 COMMITTED = Path(__file__).parent / "figures.json"
 MAX_FALL = 0.10  # of a ratio, compared with the committed one
-VARIANTS = ("kernel", "seats", "workers", "cores", "replay")  # what tells figures of one name apart
-_ON_LOADED = 0.5  # processes that want to run, for each CPU, before anything is measured
+VARIANTS = ("kernel", "seats", "cores")  # what tells figures of one name apart
 
 
 @dataclass(frozen=True)
@@ -38,35 +38,33 @@ class Figure:
     direction: str = "at least"
 
 
+def _cpu() -> list[tuple[str, str]]:
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in lines)]
+
+
 def chip() -> str:
     """The kind of this CPU, as far as ratios depend on it: maker, family, and what it multiplies bfloat16 with.
 
     AMD's family 26 does in one step what 25 does in two with the same instructions: 333 and 192 GFLOP/s in bfloat16.
     """
-    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    maker = next((name for word, name in (("AuthenticAMD", "AMD"), ("GenuineIntel", "Intel")) if word in text), "other")
-    families = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("cpu family")]
-    family = f" family {families[0]}" if families else ""
-    flags = next((line.split() for line in text.splitlines() if line.startswith("flags")), [])
+    about = dict(reversed(_cpu()))
+    maker = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}.get(about.get("vendor_id", ""), "other")
+    family = f" family {about['cpu family']}" if "cpu family" in about else ""
+    flags = about.get("flags", "").split()
     formats = (("amx_bf16", "AMX"), ("avx512_bf16", "AVX512-BF16"), ("avx512f", "AVX-512"), ("avx2", "AVX2"))
     return f"{maker}{family} {next((name for flag, name in formats if flag in flags), 'no AVX2')}"
 
 
 def machine() -> str:
     """The CPU by name, and how many of them this process may use."""
-    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    models = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
-    return f"{models[0] if models else 'unknown CPU'}, {resources.cpus()} cores"
+    return f"{dict(reversed(_cpu())).get('model name', 'unknown CPU')}, {resources.cpus()} cores"
 
 
 def load() -> float:
     """Processes that want to run for each CPU, over the last minute."""
     return round(os.getloadavg()[0] / resources.cpus(), 2)
-
-
-def is_quiet() -> bool:
-    """Whether figures that are measured now are worth keeping."""
-    return load() <= _ON_LOADED
 
 
 def name_of(line: dict[str, Any]) -> str:
@@ -77,46 +75,38 @@ def name_of(line: dict[str, Any]) -> str:
 
 def summed_up(lines: Iterable[dict[str, Any]], command: str, busy: float) -> list[Figure]:
     """Lines of several runs as figures with their spread, in the order in which they came first."""
-    values: dict[str, list[float]] = {}
-    newest: dict[str, dict[str, Any]] = {}
+    of_name: dict[str, list[dict[str, Any]]] = {}
     for line in lines:
-        values.setdefault(name_of(line), []).append(line["value"])
-        newest[name_of(line)] = line
+        of_name.setdefault(name_of(line), []).append(line)
     here = {"chip": chip(), "machine": machine(), "date": date.today().isoformat(), "command": command, "load": busy}
-    return [
-        Figure(
-            figure=name,
-            unit=newest[name]["unit"],
-            median=statistics.median(found),
-            least=min(found),
-            most=max(found),
-            runs=len(found),
-            target=newest[name].get("target"),
-            direction=newest[name].get("direction", "at least"),
-            **here,
-        )
-        for name, found in values.items()
-    ]
+    figures = []
+    for name, found in of_name.items():
+        values, newest = [line["value"] for line in found], found[-1]
+        spread = {"median": statistics.median(values), "least": min(values), "most": max(values), "runs": len(values)}
+        aim = {key: newest[key] for key in ("target", "direction") if key in newest}
+        figures.append(Figure(figure=name, unit=newest["unit"], **spread, **here, **aim))
+    return figures
 
 
 def committed(path: Path = COMMITTED) -> list[Figure]:
-    """The figures of the committed table. Raises ValueError with the file's name when it is damaged."""
-    try:
-        return [Figure(**each) for each in json.loads(path.read_text())]
-    except FileNotFoundError:
-        return []
-    except (json.JSONDecodeError, TypeError) as error:
-        raise ValueError(f"{path}: {error}; restore it with git checkout") from error
+    """The figures that are kept."""
+    return [Figure(**each) for each in json.loads(path.read_text())] if path.exists() else []
 
 
 def commit(figures: Sequence[Figure], path: Path = COMMITTED) -> None:
     """Put these in place of those of the same name and kind of chip; the others stay."""
-    there = {(each.figure, each.chip): each for each in committed(path)}
-    there |= {(each.figure, each.chip): each for each in figures}
+    there = {(each.figure, each.chip): each for each in [*committed(path), *figures]}
     text = ",\n".join(json.dumps(asdict(each)) for each in there.values())
-    beside = path.with_suffix(".new")
-    beside.write_text(f"[\n{text}\n]\n")
-    beside.replace(path)
+    write_atomic(path, f"[\n{text}\n]\n")
+
+
+def table(found: Sequence[Figure]) -> Iterator[str]:
+    """Markdown: median and spread of each figure, and the target where there is one."""
+    yield from ("| figure | median | least to most | runs | to reach |", "|---|---|---|---|---|")
+    for each in found:
+        target = "" if each.target is None else f"{each.direction} {each.target:g}"
+        spread = f"{each.least:.4g} to {each.most:.4g}"
+        yield f"| `{each.figure}` | {each.median:.4g} {each.unit} | {spread} | {each.runs} | {target} |"
 
 
 @dataclass(frozen=True)
@@ -134,30 +124,26 @@ def fallen(value: float, before: Figure) -> bool:
     return value < before.median * (1 - MAX_FALL)
 
 
-def reference(guarded: Guarded, table: Sequence[Figure], kind: str) -> Figure | None:
-    """The committed figure to compare with on a chip of this kind."""
-    of_name = [each for each in table if each.figure == guarded.figure]
-    of_kind = [each for each in of_name if each.chip == kind]
-    return next(iter(of_kind or (of_name if guarded.any_chip else [])), None)
-
-
 def compare(
     guarded: Sequence[Guarded], measured: dict[str, float], table: Sequence[Figure], kind: str
 ) -> tuple[list[str], list[str]]:
     """Lines on what is as it was, or cannot be compared, and lines on what has fallen, one for each guarded figure.
 
-    A figure that was not measured has fallen, whatever is committed: what measures it is broken.
+    Figures of the same `kind` of chip are compared, of any kind where that does not matter. A figure that was not
+    measured has fallen, whatever is committed: what measures it is broken.
     """
     fine, worse = [], []
     for each in guarded:
-        before, now = reference(each, table, kind), measured.get(each.figure)
+        of_name = [figure for figure in table if figure.figure == each.figure]
+        of_kind = [figure for figure in of_name if figure.chip == kind]
+        before = next(iter(of_kind or (of_name if each.any_chip else [])), None)
+        now = measured.get(each.figure)
         if now is None:
-            committed_one = f"committed {before.median:.4g}" if before else f"none committed for {kind}"
-            worse.append(f"{each.figure}: {committed_one}, not measured now")
+            worse.append(f"{each.figure}: not measured")
         elif before is None:
             fine.append(f"{each.figure}: {now:.4g}; no committed figure for this kind of chip ({kind})")
-        elif fallen(now, before):
-            worse.append(f"{each.figure}: committed {before.median:.4g}, now {now:.4g}, worse by more than 10%")
         else:
-            fine.append(f"{each.figure}: committed {before.median:.4g}, now {now:.4g}")
+            (worse if fallen(now, before) else fine).append(
+                f"{each.figure}: committed {before.median:.4g}, now {now:.4g}"
+            )
     return fine, worse

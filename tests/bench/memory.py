@@ -1,4 +1,4 @@
-"""Figures of a checkpoint with a large replay buffer: the memory that it takes, and how long it stops the learner."""
+"""How long a checkpoint with a large replay buffer stops the learner."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import torch
 
 from command.settings.compose import compose
 from tests.bench.timing import report, seconds
-from tests.train.memory import over_buffer
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.worker import RolloutRequest
 from train.dqn.trainer import Trainer
@@ -21,25 +20,6 @@ from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
 ROUNDS, CHECKPOINT_ROWS = 10, 1_000_000
-
-ROWS = 10_000_000  # of Tressette, 141 bytes each
-LIMIT = 1.1
-
-
-def checkpoint_memory() -> None:
-    """Peak of a process that saves, and of one that loads, without what it takes with next to no buffer."""
-    for name, overrides in {"uniform": [], "prioritised": ["replay.prioritised=true"]}.items():
-        with tempfile.TemporaryDirectory(dir=".") as runs:
-            saving, saved = over_buffer("save", Path(runs), ROWS, *overrides)
-            loading, loaded = over_buffer("load", Path(runs), ROWS, *overrides)
-        assert (saved["inserted"], saved["total"]) == (loaded["inserted"], loaded["total"])
-        size = {"replay": name, "rows": ROWS, "buffer_mb": round(saved["buffer"] / 1e6)}
-        limit: dict[str, object] = {"target": LIMIT, "direction": "at most"} | size
-        report("checkpoint_memory_saving", saving, "buffers", **limit, written_after=round(saved["seconds"], 1))
-        report("checkpoint_memory_loading", loading, "buffers", **limit, loaded_after=round(loaded["seconds"], 1))
-        # Besides the call, the first rows added after it wait for the first pieces to be written.
-        waits = {"adding_100000_rows": round(saved["five_adds"], 3)} | size
-        report("checkpoint_stop_large", saved["stopped"], "s", target=0.5, direction="at most", **waits)
 
 
 def checkpoint_stop() -> None:
@@ -72,4 +52,4 @@ def checkpoint_stop() -> None:
     report("checkpoint_stop_over_copy", min(stops) / copying, "ratio", direction="at most", copying=round(copying, 4))
 
 
-FIGURES = (checkpoint_memory, checkpoint_stop)
+FIGURES = (checkpoint_stop,)

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +18,6 @@ from tests.chips import emulated_chip
 from train.dqn.learner.flat_adam import FlatAdam
 from train.dqn.learner.learner import Learner, clip_, loss_and_slope
 from train.dqn.learner.master_weights import MixedNetwork
-from train.dqn.network import first_layer
 from train.dqn.network.build import acting_network
 from train.dqn.network.matmul import linear, multiply, multiply_into, prefers_one_dnn
 from train.dqn.network.precision import fastest_format, learner_format
@@ -67,14 +60,13 @@ def rollout() -> None:
     network = acting_network(GAME, settings, CPU)
     observations = _observations(ROWS)
     with torch.inference_mode():
-        whole, bare, rules, again = seconds(
-            lambda: worker.play(request), lambda: network(observations), _environment_round(ROWS), _second_look(ROWS)
+        whole, bare, rules = seconds(
+            lambda: worker.play(request), lambda: network(observations), _environment_round(ROWS)
         )
     moves = 40 * ROWS
     report("rollout_moves", moves / whole / 1e3, "thousand moves/s", decided_by_network=round(asked / moves, 3))
     report("rollout_over_forward", bare / ROWS * asked / whole, "ratio", target=0.85)
     report("environment_share", rules / ROWS * moves / whole, "share of rollout", target=0.08, direction="at most")
-    report("one_look_saves", again / ROWS * moves / whole, "share of rollout")
 
 
 def _rows_asked(worker: RolloutWorker, request: RolloutRequest) -> int:
@@ -106,19 +98,6 @@ def _environment_round(rows: int) -> Callable[[], None]:
         moved.view(np.uint8)[:] = fresh  # no rollout does: as bytes, for NumPy copies records field by field
         GAME.loops.apply(moved, games, actions)
         GAME.over(states, games)
-
-    return once
-
-
-def _second_look(rows: int) -> Callable[[], None]:
-    """What a round would take besides if player, check and recorder each asked the rules for themselves."""
-    states = GAME.deal(stream(1, "bench", 0, rows))
-    games = np.arange(rows)
-
-    def once() -> None:
-        GAME.legal(states, games)
-        GAME.legal(states, games)
-        GAME.observe(states, games)
 
     return once
 
@@ -234,45 +213,4 @@ def kernels() -> None:
         report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
 
 
-def first_layer_kernels() -> None:
-    """Both kernels of the first layer, in an update and in a player's forward pass, and which one is chosen."""
-    network, dtype = QNetwork(GAME.bits, GAME.actions, [256, 256], False), learner_format("auto", CPU)
-    for compared in (
-        first_layer.for_learning(GAME, network, dtype, 512),
-        first_layer.for_playing(GAME, network, dtype),
-    ):
-        chosen = "gather" if compared.gathers else "unpack"
-        more = {"passes": compared.passes, "rows": compared.rows, "chosen": chosen}
-        report("first_layer_unpack_over_gather", compared.unpack / compared.gather, "ratio", **more)
-
-
-def replay_size() -> None:
-    """Bytes of a buffer of a million transitions."""
-    report(
-        "replay_of_a_million",
-        ReplayBuffer(1_000_000, GAME.words, CPU, 1).nbytes / 1e6,
-        "MB",
-        target=150,
-        direction="at most",
-    )
-
-
-def first_update() -> None:
-    """From `python -m train` with Ray workers to the first update."""
-    with tempfile.TemporaryDirectory() as runs:
-        command = [sys.executable, "-m", "train", f"runs={runs}", "minutes=1.5", "name=bench"]
-        started = time.perf_counter()
-        log = Path(runs) / "tressette" / "bench" / "train.log"
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        try:
-            while not (log.exists() and re.search("first update", log.read_text())):
-                if process.poll() is not None:
-                    raise RuntimeError("the run ended before its first update")
-                time.sleep(0.05)
-            report("first_update_with_ray", time.perf_counter() - started, "s", target=25, direction="at most")
-        finally:
-            process.terminate()
-            process.wait()
-
-
-FIGURES = (random_play, kernels, rollout, update, update_operations, first_layer_kernels, replay_size, first_update)
+FIGURES = (random_play, kernels, rollout, update, update_operations)

@@ -55,7 +55,7 @@ class Speeds:
 
 @dataclass(frozen=True)
 class RayCosts:
-    """What Ray adds. Seconds, of a CPU where nothing else is said; `python -m tests.bench scaling` measures them."""
+    """What Ray adds. Seconds, of a CPU where nothing else is said; docs/performance.md says how they were measured."""
 
     call: float  # of a worker, for each rollout
     hear: float  # of the learner's thread, for each rollout: asking for it and hearing of it

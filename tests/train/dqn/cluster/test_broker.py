@@ -219,7 +219,7 @@ def test_what_the_learner_says_does_not_grow_with_workers_or_versions(
     """Two messages for each rollout, and weights once in an interval for all, though there always are new ones."""
     chosen = settings(tmp_path, "rollout=ray", "rollout.workers=2", "rollout.publish_ms=400")
     orders = ([np.zeros((1000, 7), np.uint64), *(np.zeros(1000, np.float32) for _ in range(5))], 1, 0.01)
-    with closing(RayBackend(chosen, actors="tests.bench.stubs", orders=orders)) as rollouts:
+    with closing(RayBackend(chosen, actors="tests.train.dqn.cluster.stubs", orders=orders)) as rollouts:
         said: Counter[str] = Counter()
         say = rollouts._process.say
 

@@ -253,7 +253,7 @@ def test_workers_that_cannot_start_end_the_run(tmp_path: Path) -> None:
     """Not for ever one after another: here what they have to play is gone."""
     chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1")
     with (
-        closing(RayBackend(chosen, actors="tests.bench.stubs", orders="nothing")) as rollouts,
+        closing(RayBackend(chosen, actors="tests.train.dqn.cluster.stubs", orders="nothing")) as rollouts,
         error_about(SettingsError, "rollout=ray", hint="rollout=local"),
     ):
         until(rollouts, lambda: False)
