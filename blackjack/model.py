@@ -8,7 +8,7 @@ dealer who shows that kind. Cards that do not come back change what is left, so 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,20 +31,10 @@ from blackjack.cards import (
 from blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, blank, check
 from cards.compiled.jit import njit
 from cards.records import check_copies
-from cards.tabular.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
-from cards.tabular.multisets import LOSE, OUTCOMES, Multisets, cards_text, compare, draw_until
+from cards.tabular.mdp import HandEndedError, Layout, Mdp, Model, Observed
+from cards.tabular.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
 
 SUMS = MAX_SUM + 1
-
-
-class Hands(NamedTuple):
-    """What tells the player's hands apart: their cards, or with infinitely many decks their sums alone."""
-
-    sum: NDArray[np.int64]  # [hands]
-    soft: NDArray[np.bool_]  # [hands]
-    child: NDArray[np.int32]  # [hands, kinds], -1 over 21
-    counts: NDArray[np.int64]  # [hands, kinds] of cards gone from the shoe; zeros when it is infinite
-    dealt: NDArray[np.bool_]  # [hands] whether a player may hold it: at least two cards
 
 
 def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) -> Model:
@@ -75,13 +65,9 @@ def _process(
     hands: Hands, options: Options, shoe: NDArray[np.float64], infinite: bool
 ) -> tuple[Mdp, NDArray[np.float64]]:
     """The process, and the probabilities of the outcomes of deals that are decided at once."""
-    states, branches = hands.sum.size * KINDS, KINDS + len(OUTCOMES)
-    successor = np.full((states, 2, branches), END, np.int32)
-    probability = np.zeros((states, 2, branches))
-    _fill(hands, HANDS, _stops(options.soft_17 == "hit"), shoe, infinite, successor, probability)
-    # 21 stands by itself: its probabilities were needed on the way alone, there is nothing to decide.
-    probability[np.repeat(hands.sum == MAX_SUM, KINDS)] = 0.0
-    payoffs = np.zeros(branches)
+    stops = _stops(options.soft_17 == "hit")
+    successor, probability = hit_or_stand(hands, HANDS, HAND_SUM, stops, shoe, infinite, MAX_SUM)
+    payoffs = np.zeros(KINDS + len(OUTCOMES))
     payoffs[KINDS:] = 1.0, (0.0 if options.ties == "push" else -1.0), -1.0
     start, decided = _start(hands, shoe, infinite)
     rewards = np.broadcast_to(payoffs, probability.shape).copy()
@@ -110,7 +96,7 @@ def index(state: Any) -> int:
 
 
 def _compositions() -> Hands:
-    return Hands(HAND_SUM, HAND_SOFT, HANDS.child, HANDS.counts, HANDS.size >= 2)
+    return Hands(HAND_SUM, HANDS.child, HANDS.counts, HANDS.size >= 2)
 
 
 def _sums() -> Hands:
@@ -124,7 +110,7 @@ def _sums() -> Hands:
                 child[hand, kind] = after + SUMS * still_soft
     # Two cards make at least 4, and 12 with an ace as 11.
     dealt = total >= np.where(soft, 12, 4)
-    return Hands(total, soft, child, np.zeros((total.size, KINDS), np.int64), dealt)
+    return Hands(total, child, np.zeros((total.size, KINDS), np.int64), dealt)
 
 
 def _stops(hits_soft_17: bool) -> NDArray[np.bool_]:
@@ -133,57 +119,6 @@ def _stops(hits_soft_17: bool) -> NDArray[np.bool_]:
     if hits_soft_17:
         stands &= (HAND_SUM > DEALER_STANDS) | ~HAND_SOFT
     return (HANDS.size >= 2) & (stands | (np.arange(SUMS)[:, None] <= HAND_SUM))
-
-
-@njit
-def _fill(
-    hands: Hands,
-    dealer_hands: Multisets,
-    stops: NDArray[np.bool_],
-    shoe: NDArray[np.float64],
-    infinite: bool,
-    successor: NDArray[np.int32],
-    probability: NDArray[np.float64],
-) -> None:
-    """Both actions of every hand that the shoe allows, from the greatest down: a hit may end at a greater sum."""
-    ended = np.empty(dealer_hands.total.size)
-    for hand in range(hands.sum.size - 1, -1, -1):
-        for kind in range(KINDS):
-            left = shoe - hands.counts[hand]
-            left[kind] -= 0 if infinite else 1
-            if left.min() < 0 or not hands.dealt[hand]:
-                continue
-            state, total = hand * KINDS + kind, hands.sum[hand]
-            first = dealer_hands.child[0, kind]
-            past = draw_until(dealer_hands, first, stops[total], left, infinite, ended)
-            compare(HAND_SUM, total, ended, past, probability[state, STAND, KINDS:])
-            if total < MAX_SUM and left.sum() > 0:
-                _hit(hands, hand, kind, left / left.sum(), successor[state, HIT], probability)
-
-
-@njit
-def _hit(
-    hands: Hands,
-    hand: int,
-    dealer: int,
-    chances: NDArray[np.float64],
-    successor: NDArray[np.int32],
-    probability: NDArray[np.float64],
-) -> None:
-    out = probability[hand * KINDS + dealer, HIT]
-    for kind in range(KINDS):
-        after = hands.child[hand, kind]
-        if chances[kind] == 0.0:
-            continue
-        if after < 0:
-            out[KINDS + LOSE] += chances[kind]
-        elif hands.sum[after] == MAX_SUM:
-            # A loop: adding slices would take Numba seconds to compile.
-            for outcome in range(KINDS, out.size):
-                out[outcome] += chances[kind] * probability[after * KINDS + dealer, STAND, outcome]
-        else:
-            successor[kind] = after * KINDS + dealer
-            out[kind] = chances[kind]
 
 
 def _start(hands: Hands, shoe: NDArray[np.float64], infinite: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from cards.compiled.jit import njit
 from cards.records import check_copies
-from cards.tabular.mdp import END, HandEndedError, Layout, Mdp, Model, Observed
-from cards.tabular.multisets import LOSE, OUTCOMES, Multisets, cards_text, compare, draw_until
+from cards.tabular.mdp import HandEndedError, Layout, Mdp, Model, Observed
+from cards.tabular.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
 from sette_mezzo.cards import (
     COPIES,
     DECK,
@@ -37,12 +37,11 @@ from sette_mezzo.rules import HIT, STICK, Options, blank, limit_in_halves
 def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Model:
     """The process under these options; `deck[kind]` may be another deck. Raises ValueError for a bad option."""
     limit = limit_in_halves(options.limit)
-    states = HANDS.total.size * KINDS
-    branches = KINDS + len(OUTCOMES)
-    successor = np.full((states, 2, branches), END, np.int32)
-    probability = np.zeros((states, 2, branches))
-    _fill(HANDS, deck.astype(np.float64), HANDS.total >= limit, successor, probability)
-    payoffs = np.zeros(branches)
+    hands = Hands(HANDS.total, HANDS.child, HANDS.counts, HANDS.size >= 1)
+    stops = np.tile(HANDS.total >= limit, (MAX_SCORE + 1, 1))
+    shoe, never = deck.astype(np.float64), MAX_SCORE + 1
+    successor, probability = hit_or_stand(hands, HANDS, HANDS.total, stops, shoe, False, never)
+    payoffs = np.zeros(KINDS + len(OUTCOMES))
     payoffs[KINDS:] = PAYOFFS[reward]
     rewards = np.broadcast_to(payoffs, probability.shape).copy()
     mdp = Mdp(successor, probability, rewards, _start(deck), start_reward=0.0, discount=1.0)
@@ -57,7 +56,7 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Mode
         parse_card=parse_card,
         first_cards=1,
         layouts=(_starts(),),
-        observed=lambda: Observed(mdp, _records(options), np.arange(states)),
+        observed=lambda: Observed(mdp, _records(options), np.arange(rewards.shape[0])),
     )
 
 
@@ -73,46 +72,6 @@ def _records(options: Options) -> NDArray[np.void]:
     records = np.full(hand.size, blank(options))
     records["hand"], records["score"], records["opponent_rank"] = hand, HANDS.total[hand], kind
     return records
-
-
-@njit
-def _fill(
-    hands: Multisets,
-    deck: NDArray[np.float64],
-    stops: NDArray[np.bool_],
-    successor: NDArray[np.int32],
-    probability: NDArray[np.float64],
-) -> None:
-    """Both actions of every hand that the deck allows."""
-    ended = np.empty(hands.total.size)
-    for hand in range(1, hands.total.size):
-        for kind in range(KINDS):
-            left = deck - hands.counts[hand]
-            left[kind] -= 1
-            if left.min() < 0:
-                continue
-            state = hand * KINDS + kind
-            # A card of a kind alone is the child of the empty hand.
-            past = draw_until(hands, hands.child[0, kind], stops, left, False, ended)
-            compare(hands.total, hands.total[hand], ended, past, probability[state, STICK, KINDS:])
-            if left.sum() > 0:
-                _hit(hands.child[hand], kind, left / left.sum(), successor[state, HIT], probability[state, HIT])
-
-
-@njit
-def _hit(
-    children: NDArray[np.int32],
-    opponent: int,
-    chances: NDArray[np.float64],
-    successor: NDArray[np.int32],
-    probability: NDArray[np.float64],
-) -> None:
-    for kind in range(KINDS):
-        if children[kind] < 0:
-            probability[KINDS + LOSE] += chances[kind]
-        else:
-            successor[kind] = children[kind] * KINDS + opponent
-            probability[kind] = chances[kind]
 
 
 def _start(deck: NDArray[np.int64]) -> NDArray[np.float64]:

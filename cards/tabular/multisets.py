@@ -1,4 +1,7 @@
-"""Hands in which only the values of the cards matter: all multisets up to a total, and drawing by a fixed rule."""
+"""Hands in which only the values of the cards matter: all of them up to a total, and hitting or standing with one.
+
+The dealer, or whoever plays against the one player, draws by a fixed rule.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.compiled.jit import njit
+from cards.tabular.mdp import END
 
-OUTCOMES = ("win", "tie", "lose")  # of a player against an opponent who draws by a rule
+STAND, HIT = 0, 1  # actions
+OUTCOMES = ("win", "tie", "lose")
 WIN, TIE, LOSE = 0, 1, 2
 
 
@@ -82,14 +87,101 @@ def draw_until(
     return past
 
 
+class Hands(NamedTuple):
+    """What tells the player's hands apart: their cards, or less where that is enough."""
+
+    sum: NDArray[np.int64]  # [hands]
+    child: NDArray[np.int32]  # [hands, kinds] the hand with one more card of the kind, -1 past the maximum
+    counts: NDArray[np.int64]  # [hands, kinds] of cards that are gone from the deck
+    dealt: NDArray[np.bool_]  # [hands] whether the player may hold it and decide
+
+
+def hit_or_stand(
+    hands: Hands,
+    dealer: Multisets,
+    dealer_sum: NDArray[np.int64],
+    stops: NDArray[np.bool_],
+    deck: NDArray[np.float64],
+    replaced: bool,
+    stands_at: int,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Successors and probabilities of a process, `[states, 2, kinds + outcomes]`, in which hits come one by one.
+
+    State `hand * kinds + kind` is a hand against a dealer whose first card is of that kind, and who ends with the
+    sets that `stops[sum of the player, sets]`. At the sum `stands_at` a hand stands by itself.
+    """
+    states, kinds = hands.sum.size * deck.size, deck.size
+    successor = np.full((states, 2, kinds + len(OUTCOMES)), END, np.int32)
+    probability = np.zeros(successor.shape)
+    _fill(hands, dealer, dealer_sum, stops, deck, replaced, stands_at, successor, probability)
+    # What stands by itself was needed on the way alone, there is nothing to decide.
+    probability[np.repeat(hands.sum == stands_at, kinds)] = 0.0
+    return successor, probability
+
+
 @njit
-def compare(
-    totals: NDArray[np.int64], total: int, ended: NDArray[np.float64], past: float, out: NDArray[np.float64]
+def _fill(
+    hands: Hands,
+    dealer: Multisets,
+    dealer_sum: NDArray[np.int64],
+    stops: NDArray[np.bool_],
+    deck: NDArray[np.float64],
+    replaced: bool,
+    stands_at: int,
+    successor: NDArray[np.int32],
+    probability: NDArray[np.float64],
 ) -> None:
-    """Add the probabilities to win, tie and lose with `total` against what `draw_until` has found."""
-    out[WIN] += past
+    """Both actions of every hand that the deck allows, from the greatest down: a hit may end at a greater sum."""
+    ended = np.empty(dealer.total.size)
+    for hand in range(hands.sum.size - 1, -1, -1):
+        for kind in range(deck.size):
+            left = deck - hands.counts[hand]
+            left[kind] -= 0 if replaced else 1
+            if left.min() < 0 or not hands.dealt[hand]:
+                continue
+            state, total = hand * deck.size + kind, hands.sum[hand]
+            # A card of a kind alone is the child of the empty hand.
+            past = draw_until(dealer, dealer.child[0, kind], stops[total], left, replaced, ended)
+            _compare(dealer_sum, total, ended, past, probability[state, STAND, deck.size :])
+            if total != stands_at and left.sum() > 0:
+                _hit(hands, hand, kind, left / left.sum(), stands_at, successor[state, HIT], probability)
+
+
+@njit
+def _compare(
+    sums: NDArray[np.int64], total: int, ended: NDArray[np.float64], past: float, out: NDArray[np.float64]
+) -> None:
+    """Probabilities to win, tie and lose with `total` against the sets at which the dealer ends."""
+    out[WIN] = past
     for held in range(ended.size):
-        out[WIN if totals[held] < total else TIE if totals[held] == total else LOSE] += ended[held]
+        out[WIN if sums[held] < total else TIE if sums[held] == total else LOSE] += ended[held]
+
+
+@njit
+def _hit(
+    hands: Hands,
+    hand: int,
+    dealer: int,
+    chances: NDArray[np.float64],
+    stands_at: int,
+    successor: NDArray[np.int32],
+    probability: NDArray[np.float64],
+) -> None:
+    kinds = chances.size
+    out = probability[hand * kinds + dealer, HIT]
+    for kind in range(kinds):
+        after = hands.child[hand, kind]
+        if chances[kind] == 0.0:
+            continue
+        if after < 0:
+            out[kinds + LOSE] += chances[kind]
+        elif hands.sum[after] == stands_at:
+            # A loop: adding slices would take Numba seconds to compile.
+            for outcome in range(kinds, out.size):
+                out[outcome] += chances[kind] * probability[after * kinds + dealer, STAND, outcome]
+        else:
+            successor[kind] = after * kinds + dealer
+            out[kind] = chances[kind]
 
 
 def cards_text(sets: Multisets, held: int, kinds: Sequence[str]) -> str:

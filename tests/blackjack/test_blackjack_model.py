@@ -19,7 +19,6 @@ from tests.mdp import check_mdp
 from train.tabular.algorithms import (
     evaluate_policy,
     expected_reward,
-    outcome_probabilities,
     policy_iteration,
 )
 
@@ -180,16 +179,6 @@ def test_infinitely_many_decks_again(rules: dict[str, Any]) -> None:
         assert abs(values[state] - again.best(int(text[1]), text[0] == "soft", kind)) < 1e-12
 
 
-def test_infinitely_many_decks_are_the_limit_of_many() -> None:
-    infinite = model(Options(), "value")
-    many = model(Options(), "value", np.array([400_000] * 9 + [1_600_000]))
-    assert many.mdp.start.size > infinite.mdp.start.size
-    for exact in (infinite, many):
-        check_mdp(exact.mdp)
-    found = [expected_reward(exact.mdp, policy_iteration(exact.mdp).values) for exact in (infinite, many)]
-    assert found[0] == pytest.approx(found[1], abs=1e-5)
-
-
 def test_by_hand() -> None:
     exact = model(Options(), "value")
     state = exact.locate(["10", "10"], "10")
@@ -209,18 +198,6 @@ def test_by_hand() -> None:
     assert exact.decided == pytest.approx((natural * (1 - natural), natural * natural, 0))
 
 
-def test_one_deck_knows_the_cards_that_are_gone() -> None:
-    exact = model(Options(decks=1), "value")
-    state = exact.locate(["10", "6"], "10")
-    assert exact.state_text(state) == "6 10 (16) against 10"
-    hit = exact.mdp.probability[state, HIT]
-    assert hit[:4] == pytest.approx([4 / 49] * 4)
-    # Of the 49 cards left, 14 tens, 4 nines, eights and sevens each, and 3 sixes go over; a five makes 21, which
-    # the dealer can only equal.
-    assert hit[KINDS + 2] == pytest.approx((14 + 3 * 4 + 3) / 49)
-    assert hit[KINDS : KINDS + 2].sum() == pytest.approx(4 / 49)
-
-
 @pytest.mark.parametrize("rules", [{}, {"decks": 1}, {"decks": 6, "soft_17": "hit", "ties": "push"}], ids=str)
 def test_simulated_play_agrees_with_the_computed_value(rules: dict[str, Any]) -> None:
     game = load_game("blackjack", rules)
@@ -237,15 +214,6 @@ def test_simulated_play_agrees_with_the_computed_value(rules: dict[str, Any]) ->
         results = game.returns(play(game, seeds, [player], seating)[0])
         half_width = 1.96 * results.std() / np.sqrt(seeds.size)
         assert abs(results.mean() - expected_reward(exact.mdp, values)) < half_width
-
-
-def test_outcomes_and_expected_reward_agree() -> None:
-    for ties, worth in (("push", 0), ("lose", -1)):
-        exact = model(Options(ties=ties, discount=1.0), "value")  # type: ignore[arg-type]
-        solution = policy_iteration(exact.mdp)
-        win, tie, lose = exact.mdp.start @ outcome_probabilities(exact, solution.policy) + exact.decided
-        assert win + tie + lose == pytest.approx(1, abs=1e-12)
-        assert expected_reward(exact.mdp, solution.values) == pytest.approx(win + worth * tie - lose, abs=1e-12)
 
 
 def test_an_engines_states_are_those_of_the_process() -> None:

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from blackjack import GAME
-from blackjack.cards import HAND_SOFT, HAND_SUM, HANDS, parse_card
+from blackjack.cards import HAND_SOFT, HAND_SUM, parse_card
 from blackjack.observation import DEALER, OWN_CARDS, SOFT, SUM, WIDTHS
-from blackjack.rules import HIT, STAND, apply, begin, dealer_draws, give_dealer, give_player, legal, over, take
-from blackjack.rules import result as result_of
+from blackjack.rules import HIT, STAND, apply, begin, dealer_draws, give_dealer, give_player, take
 from cards.base.errors import InputError
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
@@ -91,36 +90,6 @@ def state_with(player: str, dealer: str, **options: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("player", "dealer", "ties", "result"),
-    [
-        ("A K", "9 7", "lose", 1),
-        ("10 A", "A 6", "lose", 1),
-        ("A K", "A Q", "lose", -1),
-        ("A K", "A Q", "push", 0),
-        ("A J", "10 A", "push", 0),
-    ],
-)
-def test_21_on_the_deal_is_decided_at_once(player: str, dealer: str, ties: str, result: int) -> None:
-    state = state_with(player, dealer, ties=ties)
-    assert over(state[0]) and legal(state[0]) == 0
-    assert result_of(state[0]) == result
-
-
-def test_21_of_the_dealer_does_not_end_the_players_turn() -> None:
-    state = state_with("9 2", "A K")
-    assert not over(state[0]) and legal(state[0]) == 0b11
-    apply(state[0], STAND)
-    assert result_of(state[0]) == -1
-
-
-def test_equal_sums_lose_or_push() -> None:
-    for ties, wanted in (("lose", -1), ("push", 0)):
-        state = state_with("10 8", "9 9", ties=ties)
-        apply(state[0], STAND)
-        assert over(state[0]) and result_of(state[0]) == wanted
-
-
-@pytest.mark.parametrize(
     ("player", "dealer", "soft_17", "draws"),
     [
         ("10 9", "10 6", "stand", True),  # 16 is below both
@@ -165,24 +134,6 @@ def test_sums(cards: str, total: int, soft: int) -> None:
     assert (dealer["dealer_sum"][0], dealer["dealer_soft"][0]) == (total, soft)
 
 
-def test_21_after_a_hit_stands_by_itself_and_over_loses_at_once() -> None:
-    seen = set()
-    for seed in range(400):
-        state = GAME.deal(np.array([seed], np.uint64))
-        before = int(state["dealer_sum"][0])
-        while not over(state[0]):
-            apply(state[0], HIT)
-            total = int(state["sum"][0])
-            assert over(state[0]) == (total >= 21)
-            if total > 21:
-                assert result_of(state[0]) == -1 and state["dealer_sum"][0] == before
-                seen.add("over")
-            elif total == 21:
-                assert state["dealer_sum"][0] >= 17
-                seen.add("21")
-    assert seen == {"over", "21"}
-
-
 def test_a_shoe_is_drawn_without_replacement_to_the_last_card() -> None:
     state = state_with("2 2", "2 2", decks=1)
     state["random"] = 99
@@ -209,11 +160,6 @@ def test_observation() -> None:
     # The dealer's hidden card is hidden, and tens are tens.
     assert (GAME.observe(state_with("J 2", "Q 5")) == GAME.observe(state_with("K 2", "10 9"))).all()
     assert unpack(GAME.observe(state_with("10 9 8", "2 2")), GAME.bits)[0, SUM + 22] == 1
-
-
-def test_hands() -> None:
-    assert len(HANDS.total) == 3083  # the sum of the numbers of partitions of 0 to 21 into parts up to 10
-    assert HANDS.total.max() == 21
 
 
 @pytest.mark.parametrize(

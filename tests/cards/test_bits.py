@@ -77,14 +77,6 @@ def test_unpack(rows: tuple[NDArray[np.uint64], int]) -> None:
     assert ones.tolist() == naive(words, bits)
 
 
-@given(packed())
-def test_unpack_into_bytes(rows: tuple[NDArray[np.uint64], int]) -> None:
-    words, bits = rows
-    out = np.full((len(words), bits), 7, np.uint8)
-    assert unpack(words, bits, out) is out
-    assert out.tolist() == naive(words, bits)
-
-
 @pytest.mark.parametrize("shape, bits", [((2, 1), 65), ((2, 2), 0), ((2, 2), -1), ((4,), 10)])
 def test_unpack_refuses_bits_that_do_not_fit(shape: tuple[int, ...], bits: int) -> None:
     with pytest.raises(ValueError, match="do not fit"):

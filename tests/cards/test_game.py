@@ -14,13 +14,6 @@ def test_unknown_games(name: str) -> None:
         load_game(name)
 
 
-def test_loaded_games_carry_their_options() -> None:
-    game = load_game("tressette", {"signals": True})
-    assert game.options.signals
-    assert game.deal(np.arange(2, dtype=np.uint64))["with_signals"].tolist() == [1, 1]
-    assert not load_game("tressette").options.signals
-
-
 def test_one_action_for_each_game() -> None:
     states = TOY.deal(np.arange(3, dtype=np.uint64))
     for actions in (np.zeros(2, np.uint8), np.zeros(3, np.int64)):

@@ -59,11 +59,6 @@ def test_below_wide(bits: int, n: int) -> None:
     assert int(below_wide(np.uint64(bits), np.uint64(n))) == bits * n >> 64
 
 
-def test_below_is_even() -> None:
-    numbers = [below(bits, 6) for bits in stream(1, "dice", 0, 6_000)]
-    assert np.all(np.abs(np.bincount(numbers, minlength=6) - 1_000) < 5 * np.sqrt(6_000 * 5 / 36))
-
-
 @given(SEEDS)
 def test_uniform(bits: int) -> None:
     assert uniform(np.uint64(bits)) == (bits >> 11) / 2**53

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from cards.game import load_game
 from command import foreign
 from command.game import load_configured_game
 from command.settings.checks import SettingsError
@@ -208,8 +207,3 @@ def test_a_foreign_algo_reads_no_file_of_settings(trained_run: Any, tmp_path: Pa
     with error_about(SettingsError, "run", "algo"):
         load_run(run)
     assert not marker.exists()
-
-
-def test_the_games_of_busso_may() -> None:
-    for name in ("tressette", "spike", "sette_mezzo", "blackjack"):
-        assert load_configured_game({"name": name}).name == load_game(name).name

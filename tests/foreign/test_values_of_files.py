@@ -277,17 +277,6 @@ def test_weights_that_are_one_piece_of_memory_count_once(trained_run: Any) -> No
     assert best.stat().st_size < 10e6 and grown(load) < 500e6
 
 
-def test_an_export_of_it_neither(trained_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from evaluate.export.__main__ import main
-
-    def widen(settings: dict[str, Any]) -> None:
-        settings["network"]["hidden"] = WIDE[0]
-
-    given = champion_of(trained_run(), tmp_path / "given.safetensors", widen)
-    assert main([f"run={given}", "format=safetensors", f"to={tmp_path / 'made'}"]) == 2
-    assert key_of(capsys.readouterr().err) == str(given)
-
-
 def write_checkpoint(path: Path, body: bytes) -> Path:
     """A checkpoint of this body with a right checksum, as `train.run.checkpoint.checkpoint` has it."""
     with on_disk(path, checkpoint.MAGIC) as file:
@@ -353,11 +342,6 @@ def test_a_small_checkpoint_holds_no_large_state(kind: str, tmp_path: Path) -> N
         assert caught.value.key == str(path)
 
     assert path.stat().st_size < 1e6 and grown(load) < 200e6
-
-
-def test_a_whole_checkpoint_still_loads(trained_run: Any) -> None:
-    for path in trained_run().glob("checkpoints/*.pt"):
-        assert "settings" in checkpoint.load(path)
 
 
 def test_a_small_table_takes_no_memory(tmp_path: Path) -> None:

@@ -135,18 +135,6 @@ def test_by_hand() -> None:
     assert chances[state] == pytest.approx([12 / 38 * 4 / 37, 4 / 38 + 12 / 38 * 11 / 37, 22 / 38 + 12 / 38 * 22 / 37])
 
 
-def test_a_tie_counts_as_a_win_under_the_published_reward() -> None:
-    value, seed = model(Options(), "value"), model(Options(), "study")
-    for exact, wanted in ((value, 0.0), (seed, 1.0)):
-        assert policy_iteration(exact.mdp).values[exact.locate(["6"], "6")] == wanted
-    for exact in (value, seed):
-        solution = policy_iteration(exact.mdp)
-        win, tie, lose = exact.mdp.start @ outcome_probabilities(exact, solution.policy)
-        assert win + tie + lose == pytest.approx(1, abs=1e-12)
-        payoff = tie if exact is seed else 0.0
-        assert expected_reward(exact.mdp, solution.values) == pytest.approx(win + payoff - lose, abs=1e-12)
-
-
 @pytest.mark.parametrize("reward", ["value", "study"])
 def test_simulated_play_agrees_with_the_computed_value(reward: str) -> None:
     game = load_game("sette_mezzo", {"limit": 5.5})

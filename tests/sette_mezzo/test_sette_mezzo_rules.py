@@ -9,9 +9,9 @@ from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import RandomPlayer, play
 from sette_mezzo import GAME
-from sette_mezzo.cards import HANDS, RANK_TEXT, VALUES, kind_of, parse_card
+from sette_mezzo.cards import RANK_TEXT, parse_card
 from sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS
-from sette_mezzo.rules import HIT, STICK, apply, begin, deal, draw, give_opponent, give_player, legal, over, returns
+from sette_mezzo.rules import HIT, STICK, apply, begin, give_opponent, give_player, over
 from sette_mezzo.rules import result as result_of
 from tests.errors import error_about
 
@@ -74,30 +74,6 @@ def state_with(player: str, opponent: str) -> np.ndarray:
     return state
 
 
-def test_by_hand() -> None:
-    state = state_with("7F", "6")
-    assert (state["score"][0], state["opponent_score"][0]) == (15, 12)
-    assert legal(state[0]) == 0b11 and not over(state[0])
-    apply(state[0], STICK)
-    # 6 is past the limit of 5: the opponent does not draw, and 7.5 beats it.
-    assert over(state[0]) and state["opponent_score"][0] == 12 and result_of(state[0]) == 1
-    assert legal(state[0]) == 0
-    out = np.zeros(1, np.float32)
-    returns(state[0], out)
-    assert out[0] == 1
-    tie = state_with("6", "6")
-    apply(tie[0], STICK)
-    assert result_of(tie[0]) == 0
-    worse = state_with("5", "6")
-    apply(worse[0], STICK)
-    assert result_of(worse[0]) == -1
-
-
-def test_over_seven_and_a_half_loses_at_once() -> None:
-    state = state_with("7A", "2")
-    assert over(state[0]) and result_of(state[0]) == -1 and state["opponent_score"][0] == 4
-
-
 def test_hitting_at_seven_and_a_half_is_allowed_and_loses() -> None:
     state = state_with("7F", "2")
     apply(state[0], HIT)
@@ -111,17 +87,6 @@ def test_every_first_pair_is_as_likely_as_the_deck_has_it() -> None:
     wanted = 200_000 * np.where(np.eye(10) == 1, 4 * 3, 4 * 4) / (40 * 39)
     # Chi-squared over 100 cells: 99 degrees of freedom, 170 is beyond five standard deviations.
     assert ((pairs - wanted) ** 2 / wanted).sum() < 170
-
-
-def test_draws_are_without_replacement() -> None:
-    state = np.array([GAME.blank])
-    for seed in range(20):
-        deal(state[0], np.uint64(seed))
-        for _ in range(38):
-            rank = draw(state[0])
-            assert state["taken"][0, rank] < 4
-            state["taken"][0, rank] += 1
-        assert (state["taken"] == 4).all()
 
 
 def test_what_either_has_drawn_is_gone_from_the_deck() -> None:
@@ -141,12 +106,6 @@ def test_observation() -> None:
     # Of the three face cards, the player may not tell one from another: their scores are the same.
     assert (GAME.observe(state_with("2CA", "F")) == GAME.observe(state_with("2FA", "R"))).all()
     assert unpack(GAME.observe(state_with("77", "2")), GAME.bits)[0, SCORE + 16] == 1
-
-
-def test_kinds_of_hands() -> None:
-    for hand, total in enumerate(HANDS.total):
-        assert total == (HANDS.counts[hand] * VALUES).sum() <= 15
-    assert [kind_of(rank) for rank in range(10)] == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7]
 
 
 @pytest.mark.parametrize("limit", [0, 0.25, 8, 5.2, -1, float("nan"), True])

@@ -106,12 +106,3 @@ def test_equal_cards_look_the_same() -> None:
 def first_action(game: Any, states: States, running: Any, random: np.random.Generator) -> Any:
     choices = unpack(game.legal(states, running)[:, None], 9) * random.random((running.size, 9))
     return choices.argmax(1).astype(np.uint8)
-
-
-def test_one_layout_for_all_numbers_of_seats() -> None:
-    assert {load_game("spike", {"seats": n}).bits for n in range(2, 9)} == {GAME.bits}
-    seen = unpack(
-        load_game("spike", {"seats": 3}).observe(load_game("spike", {"seats": 3}).deal(stream(1, "x", 0, 9))), GAME.bits
-    )
-    assert seen[:, layout.OTHERS].all() and seen[:, layout.OTHERS + layout.OTHER_BITS].all()
-    assert not seen[:, layout.OTHERS + 2 * layout.OTHER_BITS : layout.OWN_CREDITS].any()

@@ -8,9 +8,8 @@ import pytest
 
 from cards.game import load_game
 from cards.play import Decisions, RandomPlayer, play
-from spike import GAME
 from spike.records import replay
-from tests.spike.hands import dealt, deck, hand
+from tests.spike.hands import deck, hand
 
 
 def error(record: dict[str, Any]) -> str:
@@ -102,12 +101,3 @@ def test_credits_of_a_match_follow_on() -> None:
     assert error({"game": "spike", "players": 2, "hands": []}) == "hands: none"
     second["credits"] = [52, 48]
     assert replay(record) == {"credits": [54, 46], "hands": [{"winner": 0, "pool": 6}] * 2}
-
-
-def test_action_text() -> None:
-    assert [GAME.action_text(action) for action in (0, 4, 8)] == [
-        "raise",
-        "do not buy",
-        "swap with the higher hand card",
-    ]
-    assert dealt((1, 2, 3), (4, 5, 6)) == [1, 4, 2, 5, 3, 6]

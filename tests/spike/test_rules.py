@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cards.base.errors import InputError
-from cards.game import Game, load_game
+from cards.game import load_game
 from cards.play import Decisions, RandomPlayer, play
 from spike import GAME
 from spike.cards import VALUES
 from spike.records import replay
 from spike.rules import apply, open_hand, proceed
-from spike.state import OVER, STATE, Options, blank
-from tests.spike.hands import QUIET, dealt, deck, hand
+from spike.state import STATE, Options, blank
+from tests.spike.hands import dealt, deck, hand
 
 Cards = tuple[int, int, int]
 
@@ -67,35 +67,8 @@ def test_special_hands(first: Cards, second: Cards) -> None:
     assert winner(second, first, **SPECIAL) == 1
 
 
-def test_special_hands_are_off_by_default() -> None:
-    assert winner((1, -1, 0), (10, -7, -3)) == 1
-    assert winner((0, 0, 5), (2, -1, 3)) == 1
-
-
-def test_quiet_hand() -> None:
-    assert replay(hand(*dealt((1, 2, 3), (1, 2, -3)))) == {"credits": [48, 52], "winner": 1, "pool": 4}
-
-
-def test_raise_is_matched_and_raised_again() -> None:
-    # Seat 0 raises, 1 raises, 0 must act again and matches: 2 + 2 + 2 besides the antes.
-    actions = [0, 0, 1, *QUIET[2][2:]]
-    assert replay(hand(*dealt((0, 2, 3), (1, 2, -3)), actions=actions)) == {
-        "credits": [44, 56],
-        "winner": 1,
-        "pool": 10,
-    }
-
-
 def test_fold_gives_the_pool_at_once() -> None:
     assert replay(hand(actions=[0, 2])) == {"credits": [52, 48], "winner": 0, "pool": 6}
-
-
-def test_betting_goes_on_among_those_left() -> None:
-    # 0 raises, 1 folds, 2 raises, 0 matches; then 0 and 2 alone buy and bet.
-    actions = [0, 2, 0, 1, *3 * [4, 4, 1, 1]]
-    result = replay(hand(*dealt((1, 1, 4), (9, 9, 9), (1, 5, -6)), players=3, actions=actions))
-    # The folded seat gets no spike card: 4 and 9 are the next two cards.
-    assert result == {"credits": [56, 48, 46], "winner": 0, "pool": 12}
 
 
 def test_bought_card_replaces_and_costs_two() -> None:
@@ -143,40 +116,10 @@ def test_equal_dice_replace_the_hands_but_not_the_spikes() -> None:
     assert sorted(VALUES[cards_of(int(state["discards"]))].tolist()) == [2, 6, 9, 9]
 
 
-def test_double_one_replaces_the_spikes_before_the_hands() -> None:
-    front = [*dealt((6, 2, 5), (9, 9, 9)), 7, 8, -1, -2, -3, -4]
-    state = played(front, [1, 1, 4, 4, 1, 1], dice=[[1, 1], [1, 2], [1, 2]])
-    assert VALUES[state["spikes"][:2]].tolist() == [7, 8]
-    assert VALUES[state["hands"][:2]].tolist() == [[-3, -1], [-4, -2]]
-
-
-def test_a_folded_seat_gets_no_new_cards() -> None:
-    front = [*[6, 9, 1, 2, 9, 1], 5, 4, -1, -2, -3, -4]
-    state = played(front, [1, 0, 2, 1, 4, 4, 1, 1], (50, 50, 50), dice=[[2, 2], [1, 2], [1, 2]])
-    assert VALUES[state["hands"][:3]].tolist() == [[-3, -1], [-4, -2], [1, 1]]
-    assert state["in_hand"] == 0b011
-
-
-def test_all_in_seat_is_skipped_and_still_wins() -> None:
-    # Seat 1 has 2 credits, all of them its ante; seat 0 plays alone.
-    state = played(dealt((9, 9, 9), (1, 0, -1)), [1, 4, 1, 4, 1, 4], (50, 2))
-    assert state["turn"] == 0 and state["to_act"] == 1
-    apply(state, 1)
-    assert state["phase"] == OVER
-    assert state["credits"].tolist()[:2] == [48, 4]
-
-
 def test_last_credits_are_paid_as_far_as_they_go() -> None:
     state = played(dealt((9, 9, 9), (1, 0, -1)), [0, 1], (50, 3), bet=6)
     assert state["credits"].tolist()[:2] == [42, 0]
     assert state["pool"] == 11
-
-
-def test_all_in_seat_that_bought_still_exchanges() -> None:
-    state = played([*dealt((9, 9, 9), (1, 0, 5)), -1], [1, 1, 4, 3], (50, 4))
-    assert state["credits"][1] == 0 and state["turn"] == 1
-    apply(state, 6)
-    assert VALUES[state["spikes"][1]] == -1
 
 
 def test_reshuffle_without_a_seed_puts_the_discards_under_the_deck() -> None:
@@ -197,15 +140,6 @@ def test_raise_cap() -> None:
     states = game.deal(np.array([1], np.uint64))
     game.apply(states, np.array([0], np.uint8))
     assert game.legal(states)[0] == 0b110
-
-
-def test_first_seat_rotates() -> None:
-    game = load_game("spike", {"seats": 3, "rotate": True})
-    states = game.deal(np.array([1], np.uint64))
-    for turn in (0, 1, 2, 0):
-        assert states["turn"][0] == turn
-        game.apply(states, np.array([2], np.uint8))
-        game.apply(states, np.array([2], np.uint8))
 
 
 def test_second_pot_rolls_over_until_a_sum_of_zero_wins() -> None:
@@ -257,12 +191,3 @@ def test_bad_options_are_named() -> None:
     assert bad({"rotate": 1}) == "rotate"
     assert bad({"hands": 0}) == "hands"
     assert bad({"chairs": 3}) == "chairs"
-
-
-def configured(seats: int) -> Game:
-    return load_game("spike", {"seats": seats})
-
-
-def test_every_seat_is_a_team() -> None:
-    assert configured(5).teams == ((0,), (1,), (2,), (3,), (4,))
-    assert configured(5).seats == 5

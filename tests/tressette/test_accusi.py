@@ -89,60 +89,16 @@ def test_each_seat_declares_before_its_first_card_and_everybody_hears_it() -> No
     assert [declared_points(states[0], team) for team in (0, 1)] == [9, 3]
 
 
-def test_what_was_declared_stays_declared_when_the_cards_are_gone() -> None:
-    states = declaring(WORKED, plays="AC 4C 3S AS")
-    before = states["accusi"].copy()
-    play(states, "2C 5C 3B CS 3C 6C 3D RS")
-    assert np.array_equal(states["accusi"], before) and before.any()
-
-
 def test_the_hand_is_still_worth_eleven() -> None:
     states = declaring(CROSSED, plays=CROSSED_PLAYS)
     assert [declared_points(states[0], team) for team in (0, 1)] == [6, 6]
     assert GAME.returns(states).tolist() == [[3, 8, 3, 8]]
 
 
-def test_without_the_option_nothing_is_declared() -> None:
-    states = table(WORKED, plays="AC 4C 3S AS")
-    assert not states["accusi"].any()
-    assert load_game("tressette").bits == DECLARED == GAME.bits - 4 * len(ACCUSI)
-
-
 @pytest.mark.parametrize("value", [1, "yes", None])
 def test_a_bad_option(value: Any) -> None:
     with error_about(InputError, "game.accusi"):
         load_game("tressette", {"accusi": value})
-
-
-@pytest.mark.parametrize(
-    "hand, plays, owed",
-    [
-        ("4D 2D 5D 6D 7D", "4D", 1),  # busso: the 2 is owed
-        ("4D 2D 5D 6D 7D", "4D 3D FD RD|3C 5D", 1),  # another card of the suit does not show it
-        ("4D 2D 5D 6D 7D", "4D 3D FD RD|3C 2D", 0),
-        ("4D 5D 6D 7D CD", "4D", 1),  # striscio: any card shows it
-        ("4D 5D 6D 7D CD", "4D 3D FD RD|3C 5D", 0),
-        ("4D 5C 6C 7C FC", "4D", 0),  # volo owes nothing
-        ("4D 2D 5C 6C 7C", "4D 3D FD RD|3C 5C", 1),  # a card of another suit shows nothing
-    ],
-)
-def test_what_a_signal_owes(hand: str, plays: str, owed: int) -> None:
-    """Seat 0 leads; then seat 1, which takes with the 3, leads coppe, which only seats 1 and perhaps 0 hold."""
-    states = table([hand, "3D 3C", "FD FS", "RD FB"], signals="3B:busso")
-    first, _, rest = plays.partition("|")
-    play(states, first)
-    for card in rest.split()[:1]:
-        play(states, f"{card} FS FB {rest.split()[1]}")
-    assert int(states[0]["owed"]) & 15 == owed
-
-
-def test_a_new_lead_says_anew_what_is_owed() -> None:
-    states = table(["3D 2D RD 4D", "4C 5C 6C", "7C FC CC", "4B 5B 6B"], signals="3B:busso")
-    owed = []
-    for cards in ("3D 4C 7C 4B", "2D 5C FC 5B", "RD 6C CC 6B", "4D"):
-        play(states, cards)
-        owed.append(int(states[0]["owed"]) & 1)
-    assert owed == [1, 1, 1, 0]
 
 
 def test_who_led_first_is_remembered() -> None:

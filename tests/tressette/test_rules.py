@@ -7,73 +7,8 @@ from cards.base.errors import InputError
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from tests.errors import error_about
-from tests.tressette.table import A_SUIT_EACH, CROSSED, CROSSED_PLAYS, GAME, SIGNALLING, mask, names, play, table
-from tressette.cards import SUIT_TEXT
+from tests.tressette.table import CROSSED, CROSSED_PLAYS, GAME, mask, play, table
 from tressette.rules import BUSSO, SILENT, STRISCIO, VOLO, points
-
-
-def legal(states: np.ndarray) -> str:
-    return names(GAME.legal(states)[0])
-
-
-def test_leader_plays_any_card() -> None:
-    assert legal(table(["4D AC 3B", "", "", ""])) == "4D AC 3B"
-
-
-def test_followers_follow_suit() -> None:
-    assert legal(table(["4C", "3C 5C AD", "", ""], plays="4C")) == "5C 3C"
-
-
-def test_without_the_suit_any_card_will_do() -> None:
-    assert legal(table(["4C", "3S 5B AD", "", ""], plays="4C")) == "AD 3S 5B"
-
-
-def test_the_suit_led_counts_and_not_the_suit_of_the_winner_or_the_last() -> None:
-    assert legal(table(["4C", "3S", "5C 6S", ""], plays="4C 3S")) == "5C"
-
-
-def test_there_is_no_obligation_to_win() -> None:
-    assert legal(table(["4C", "5C 3C", "", ""], plays="4C")) == "5C 3C"
-
-
-@pytest.mark.parametrize("low, high", list(zip("4567FCRA2", "567FCRA23", strict=True)))
-@pytest.mark.parametrize("suit", SUIT_TEXT)
-def test_rank_order(low: str, high: str, suit: str) -> None:
-    other = "DCSB"[SUIT_TEXT.index(suit) - 1]
-    for led, answer, taker in ((low, high, 1), (high, low, 0)):
-        cards = [led + suit, answer + suit, "3" + other, "2" + other]
-        state = table(cards, plays=" ".join(cards))[0]
-        assert (state["leader"], state["turn"], state["last_taker"]) == (taker, taker, taker)
-        assert state["tricks"].tolist() == ([0, 1] if taker else [1, 0])
-
-
-@pytest.mark.parametrize("leader", range(4))
-def test_turns_go_round_from_the_leader(leader: int) -> None:
-    states = table(A_SUIT_EACH, leader)
-    seats = []
-    for _ in range(4):
-        seat = int(states[0]["turn"])
-        seats.append(seat)
-        play(states, "4" + SUIT_TEXT[seat])
-    assert seats == [(leader + k) % 4 for k in range(4)]
-    assert states[0]["turn"] == leader
-
-
-@pytest.mark.parametrize(
-    "cards, thirds",
-    [
-        ("4D 5D 6D 7D", 0),
-        ("FD CD RD 4D", 3),
-        ("AD 4D 5D 6D", 3),
-        ("2D 3D 7D 4D", 2),
-        ("AD AC AS AB", 12),
-        ("3D 2C AS RB", 6),
-    ],
-)
-def test_thirds_of_a_trick_go_to_its_taker(cards: str, thirds: int) -> None:
-    state = table(cards.split(), plays=cards)[0]
-    team = int(state["last_taker"]) % 2
-    assert (state["thirds"][team], state["thirds"][1 - team]) == (thirds, 0)
 
 
 @pytest.mark.parametrize(
@@ -181,30 +116,3 @@ def test_signals(hand: str, led: str, signal: int) -> None:
     states = play(table([hand, "", "", ""], signals="3B:busso"), led)
     assert states[0]["signals"][0].tolist() == [signal, SILENT, SILENT, SILENT]
     assert bool(states[0]["voids"] & 1) == (signal == VOLO)
-
-
-def test_without_the_option_nothing_is_said() -> None:
-    states = table(["4D 2C", "", "", ""], plays="4D")
-    assert not states["signals"].any()
-    assert states[0]["voids"] == 0
-
-
-def test_only_leaders_signal() -> None:
-    hands = ["4D 2D", "5D 2C", "6D 3D", "7D AD"]
-    states = play(table(hands, signals="3B:busso"), "4D 5D 6D 7D")
-    assert np.argwhere(states[0]["signals"]).tolist() == [[0, 0], [3, 3]]
-
-
-def test_the_newest_signal_counts() -> None:
-    states = np.full(1, SIGNALLING.blank, SIGNALLING.dtype)
-    states[:] = table(["3D 2D RD 4D", "4C 5C 6C", "7C FC CC", "4B 5B 6B"], signals="3B:busso")
-    said = []
-    for cards in ("3D 4C 7C 4B", "2D 5C FC 5B", "RD 6C CC 6B", "4D"):
-        play(states, cards)
-        said.append(int(states[0]["signals"][0, 0]))
-    assert said == [BUSSO, STRISCIO, STRISCIO, VOLO]
-
-
-def test_a_seat_that_does_not_follow_is_known_to_be_void() -> None:
-    state = table(["4D", "5D", "6C", "7S"], plays="4D 5D 6C 7S")[0]
-    assert int(state["voids"]) == 1 << 4 * 2 | 1 << 4 * 3

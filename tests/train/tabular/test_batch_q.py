@@ -14,7 +14,7 @@ from cards.game import Game, load_game
 from cards.tabular.tables import load_policy, numbering_of
 from tests.errors import key_of
 from train.__main__ import main
-from train.tabular.batch_q import Batch, by_whole_games, greedy, mark_tried, play_batch, sweep, visited
+from train.tabular.batch_q import Batch, by_whole_games, greedy, play_batch, sweep, visited
 from train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
 
 GAME = load_game("spike")
@@ -55,12 +55,6 @@ def test_untried_actions_are_never_chosen() -> None:
     assert visited(values).tolist() == [True, False, True, True]
     values[0, 1] = -6
     assert greedy(values, legal, initial).tolist() == [5, 1, 0, 0]
-
-
-def test_new_actions_start_from_zero() -> None:
-    values = np.array([[NEVER, 4], [0, NEVER]], np.float32)
-    mark_tried(values, batch((0, 0, 1.0, 1), (0, 1, 1.0, 1)))
-    assert values.tolist() == [[0.0, 4.0], [0.0, NEVER]]
 
 
 def test_initial_policy_without_exploration_plays_quiet_hands() -> None:

@@ -16,7 +16,6 @@ from train.tabular.algorithms import (
     Simulator,
     action_values,
     evaluate_policy,
-    expected_reward,
     greedy,
     learn,
     of_game,
@@ -48,29 +47,6 @@ def grid_world() -> Mdp:
     start = np.full(16, 1 / 14)
     start[[0, 15]] = 0
     return Mdp(successor, probability, np.full((16, 4, 1), -1.0), start, 0.0, 1.0)
-
-
-def averaged(mdp: Mdp) -> Mdp:
-    """The process of the policy that takes every action alike, as one of a single action."""
-    states, actions, branches = mdp.probability.shape
-    return mdp._replace(
-        successor=mdp.successor.reshape(states, 1, actions * branches),
-        probability=mdp.probability.reshape(states, 1, actions * branches) / actions,
-        reward=mdp.reward.reshape(states, 1, actions * branches),
-    )
-
-
-def test_policy_evaluation_of_the_random_walk() -> None:
-    values = evaluate_policy(random_walk(), np.zeros(5, np.int64))
-    assert values == pytest.approx(np.arange(1, 6) / 6, abs=1e-11)
-    assert expected_reward(random_walk(), values) == pytest.approx(0.5)
-
-
-def test_policy_evaluation_of_the_published_grid_world() -> None:
-    mdp = averaged(grid_world())
-    policy = np.where(legal(mdp)[:, 0], 0, -1)
-    published = [0, -14, -20, -22, -14, -18, -20, -20, -20, -20, -18, -14, -22, -20, -14, 0]
-    assert evaluate_policy(mdp, policy) == pytest.approx(published, abs=1e-9)
 
 
 def test_policy_and_value_iteration_of_the_grid_world() -> None:
@@ -107,18 +83,6 @@ def test_a_process_that_never_ends_is_an_error() -> None:
     mdp = Mdp(np.zeros((1, 1, 1), np.int32), np.ones((1, 1, 1)), np.ones((1, 1, 1)), np.ones(1), 0.0, 1.0)
     with pytest.raises(ValueError, match="no convergence"):
         evaluate_policy(mdp, np.zeros(1, np.int64))
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("probability", 0.7), ("probability", -1.0), ("successor", 5), ("successor", -2)]
-)
-def test_what_is_no_process_is_an_error(field: str, value: Any) -> None:
-    mdp = random_walk()
-    getattr(mdp, field)[3, 0, 0] = value
-    with pytest.raises(ValueError, match=r"state 3, action 0: not the branches"):
-        check_mdp(mdp)
-    with pytest.raises(ValueError, match="discount"):
-        check_mdp(random_walk(discount=1.5))
 
 
 def method(**changes: Any) -> Method:

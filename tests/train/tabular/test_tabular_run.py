@@ -114,13 +114,6 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
         loaded(tmp_path / "nothing.pt")
 
 
-def test_sette_mezzo_learns_its_published_reward(tmp_path: Path) -> None:
-    more = ["game=sette_mezzo", "game.reward=study", "game.limit=4", "episodes=1000000", "log_every_episodes=500000"]
-    assert main(["algo=q_learning", *arguments(tmp_path), *more, "checkpoint.every_episodes=500000"]) == 0
-    results = json.loads((tmp_path / "sette_mezzo/small/results.json").read_text())
-    assert 0 <= results["loss"] < 0.002 and results["mean"] < 0.1
-
-
 @pytest.mark.parametrize(
     ("more", "error"),
     [
@@ -149,12 +142,6 @@ def test_other_settings_in_the_same_folder(tmp_path: Path, capsys: pytest.Captur
     assert main(["algo=q_learning", *arguments(tmp_path)]) == 0
     assert main(["algo=q_learning", *arguments(tmp_path), "epsilon=0.1"]) == 2
     assert "epsilon: the run in" in capsys.readouterr().err
-
-
-def test_settings_can_be_printed(capsys: pytest.CaptureFixture) -> None:
-    assert main(["experiment=blackjack_mc", "--cfg"]) == 0
-    said = capsys.readouterr().out
-    assert "algo: monte_carlo" in said and "policy: hit_below_14" in said and "decks: infinite" in said
 
 
 @pytest.mark.parametrize("game", ["blackjack", "sette_mezzo"])
