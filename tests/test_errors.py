@@ -12,8 +12,6 @@ from cards.base.errors import InputError
 from command.errors import UserError
 from command.settings.checks import SettingsError, require
 from command.settings.line import run_command
-from play.__main__ import main as play
-from train.__main__ import main as train
 from train.dqn.rollout.backend import BackendLostError
 
 
@@ -60,22 +58,3 @@ def test_a_command_ends_with_its_line_and_exit_code(capsys: pytest.CaptureFixtur
 
     assert run_command(command, []) == 3
     assert capsys.readouterr() == ("", "error: learner.lr: too great; say 3\n")
-
-
-LINES = {
-    "learner.lr=-1": "learner.lr: more than 0, at most 1e+38, not -1.0",
-    "learner.lrr=1": "learner.lrr: there is no such setting with these choices; --cfg prints those that there are",
-    "game.signals=7": "game.signals: true or false, not 7",
-    "evaluation.opponents=greedy": "evaluation.opponents: a list is wanted, such as [a,b]",
-}
-
-
-@pytest.mark.parametrize("override", LINES)
-def test_lines_of_training(override: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train([override]) == 2
-    assert capsys.readouterr() == ("", f"error: {LINES[override]}\n")
-
-
-def test_the_line_of_a_player_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert play(["opponents=gredy"]) == 2
-    assert capsys.readouterr().err.startswith("error: players: gredy: tressette has no such player; it has random, ")

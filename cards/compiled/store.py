@@ -11,14 +11,11 @@ import hashlib
 import logging
 import os
 import stat
-import time
 from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-DAY = 86_400.0
-KEPT = 30 * DAY  # a file that no process has read for so long is removed
-LARGEST = 1 << 29  # bytes of all files; beyond that the longest unread go first
+LARGEST = 1 << 29  # bytes of all files, beyond which all of them go
 _DIGEST = hashlib.sha256().digest_size
 _SUFFIX = ".code"
 
@@ -38,7 +35,7 @@ class CodeStore:
         self.folder = folder
         self._path = folder / version
         self.problem: str | None = None
-        self._private = False
+        self._private = self._has_written = False
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             for path in (folder, self._path):
@@ -60,7 +57,6 @@ class CodeStore:
         content = data[_DIGEST:]
         if hashlib.sha256(content).digest() != data[:_DIGEST]:
             return None
-        _mark_as_used(path)
         return content
 
     def write(self, key: str, content: bytes) -> None:
@@ -70,44 +66,19 @@ class CodeStore:
         path = self._path / (key + _SUFFIX)
         temporary = path.with_suffix(f".{os.getpid()}-{os.urandom(4).hex()}")
         try:
+            if not self._has_written:
+                _empty_beyond(LARGEST, self.folder)
+            self._has_written = True
             temporary.write_bytes(hashlib.sha256(content).digest() + content)
             temporary.replace(path)
         except OSError as error:
             self._give_up(f"{error.strerror or error}: {path.parent}")
             with contextlib.suppress(OSError):
                 temporary.unlink()
-        self._prune_daily()
 
     def _give_up(self, problem: str) -> None:
         self.problem = problem
         log.info("compiled code is not kept, so every start compiles again: %s", problem)
-
-    def _prune_daily(self) -> None:
-        marker = self.folder / "pruned"
-        with contextlib.suppress(OSError):
-            if marker.exists() and time.time() - marker.stat().st_mtime < DAY:
-                return
-            marker.touch()
-            prune(self.folder)
-
-
-def prune(folder: Path, kept: float = KEPT, largest: int = LARGEST) -> None:
-    """Remove the files that were not read for `kept` seconds, then the longest unread beyond `largest` bytes."""
-    found = []
-    for path in folder.glob("*/*"):
-        with contextlib.suppress(OSError):
-            status = path.stat()
-            found.append((status.st_mtime, status.st_size, path))
-    oldest, total = time.time() - kept, sum(size for _, size, _ in found)
-    for used, size, path in sorted(found):
-        unfinished = path.suffix != _SUFFIX and used < time.time() - DAY
-        if used < oldest or total > largest or unfinished:
-            with contextlib.suppress(OSError):
-                path.unlink()
-            total -= size
-    for version in folder.glob("*/"):
-        with contextlib.suppress(OSError):
-            version.rmdir()  # where it is empty
 
 
 def _require_private(path: Path) -> None:
@@ -119,8 +90,9 @@ def _require_private(path: Path) -> None:
         raise PermissionError(f"{path} is open to other users; chmod 700 {path}")
 
 
-def _mark_as_used(path: Path) -> None:
-    """At most once a day, for `prune`."""
-    with contextlib.suppress(OSError):
-        if time.time() - path.stat().st_mtime > DAY:
-            os.utime(path)
+def _empty_beyond(largest: int, folder: Path) -> None:
+    """Delete all files where they are too large together: code of old versions is never read again."""
+    files = list(folder.glob("*/*"))
+    if sum(path.stat().st_size for path in files) > largest:
+        for path in files:
+            path.unlink(missing_ok=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cards.tabular.multisets import Multisets, draw_until, multisets
+from cards.tabular.multisets import draw_until, multisets
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(0, 14))
@@ -58,11 +58,3 @@ def test_draw_until_follows_every_order(deck: tuple[int, ...], stop: int, replac
     found = {tuple(sets.counts[k].tolist()): ended[k] for k in np.flatnonzero(ended)}
     assert found.keys() == wanted.keys()
     assert all(math.isclose(found[end], wanted[end], abs_tol=1e-14) for end in wanted)
-
-
-def test_draw_until_by_hand() -> None:
-    # One card of value 1 and one of value 2 left, both wanted to reach 3 from nothing: the end is always both.
-    sets = multisets([1, 2], 3)
-    ended = np.empty(len(sets.total))
-    assert draw_until(Multisets(*sets), 0, sets.total >= 3, np.ones(2), False, ended) == 0
-    assert ended[sets.child[sets.child[0, 0], 1]] == 1

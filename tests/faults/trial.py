@@ -62,41 +62,27 @@ def copy_of_tree(root: Path, folder: Path) -> Path:
     return folder
 
 
-def try_fault(fault: Fault, root: Path, folder: Path, all_tests: bool = False) -> Verdict:
+def try_fault(fault: Fault, root: Path, folder: Path) -> Verdict:
     """Seed the fault in a new copy at `folder`, run its tests there, and delete the copy."""
     try:
         path = copy_of_tree(root, folder) / fault.file
         path.write_text(fault.seeded(path.read_text()))
         _check_imports(folder)
-        return _judged(fault, folder, all_tests)
+        return _judged(fault, folder)
     except (ValueError, OSError, subprocess.SubprocessError) as error:
         return Verdict(fault.name, "untried", 0.0, str(error))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def healthy(faults: Sequence[Fault], folder: Path) -> str:
-    """Run the tests of all these faults in a copy without any; empty if they pass, else what does not."""
-    for fault in faults:
-        for mark in (FAST, SLOW):
-            run = _pytest(folder, fault.tests, fault.keyword, mark)
-            if run.code not in (PASSED, NO_TESTS):
-                return f"{run.culprit} fails\n{run.output}"
-            if run.code == PASSED:
-                break
-    return ""
-
-
-def _judged(fault: Fault, folder: Path, all_tests: bool) -> Verdict:
-    """Fast tests first; slow ones only where these pass, and the whole fast suite last of all."""
-    stages = [(fault.tests, fault.keyword, FAST), (fault.tests, fault.keyword, SLOW)]
-    stages += [(("tests", "--ignore=tests/slurm"), "", FAST)] if all_tests else []
+def _judged(fault: Fault, folder: Path) -> Verdict:
+    """Fast tests first; slow ones only where these pass."""
     seconds, chose_any = 0.0, False
-    for tests, keyword, mark in stages:
-        run = _pytest(folder, tests, keyword, mark)
+    for mark in (FAST, SLOW):
+        run = _pytest(folder, fault.tests, fault.keyword, mark)
         seconds += run.seconds
         if run.code == FAILED and "::" in run.culprit:  # else a file could not even be imported
-            by = run.culprit + ("" if mark == FAST else " (slow)") + ("" if tests == fault.tests else " (not named)")
+            by = run.culprit + ("" if mark == FAST else " (slow)")
             return Verdict(fault.name, "caught", seconds, by)
         if run.code not in (PASSED, NO_TESTS):
             return Verdict(fault.name, "untried", seconds, f"pytest ended with {run.code}:\n{run.output[-2000:]}")

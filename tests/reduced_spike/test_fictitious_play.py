@@ -2,10 +2,7 @@
 
 from itertools import pairwise
 
-import numpy as np
-import pytest
-
-from tests.reduced_spike.fictitious_play import Pair, mean, respond
+from tests.reduced_spike.fictitious_play import Pair, respond
 from tests.reduced_spike.sequence_form import SequenceForm
 from tests.reduced_spike.test_exact_response import certain, small_form
 
@@ -32,14 +29,3 @@ def test_who_responds_to_the_newest_alone_goes_round_in_circles() -> None:
     for row in rows[7:]:
         assert row["last 8"] < row["last 4"] < row["last 2"] < row["last 1"]
         assert row["all"] > 0.7
-
-
-def test_a_drawn_policy_wins_the_mean() -> None:
-    """Who sits down as either of two, drawn for the game, wins the mean of what the two win, against anybody."""
-    form = small_form()
-    one = start(form)
-    other = (form.best(0, one[1])[1], form.best(1, one[0])[1])
-    both = mean([one, other])
-    for seat, plans in ((0, (one[0], other[0], both[0])), (1, (one[1], other[1], both[1]))):
-        values = [form.value(plan, one[1]) if seat == 0 else form.value(one[0], plan) for plan in plans]
-        assert values[2] == pytest.approx(np.mean(values[:2]), abs=1e-9)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
 from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.matches.duplicate import duel
@@ -17,7 +16,6 @@ from spike.players import cautious
 from spike.rules import apply
 from spike.search import MonteCarlo, draw_unseen, unseen
 from spike.state import OVER
-from tests.errors import error_about
 from tests.spike.hidden import reshuffle_hidden
 
 TWO = load_game("spike")
@@ -114,18 +112,6 @@ def test_what_it_cannot_see_does_not_matter(game: Game) -> None:
         seed = stream(6, "generators", number, 1)
         assert choice(game, other, seed, 10) == choice(game, states, seed, 10)
     assert changed > 10
-
-
-@pytest.mark.parametrize(
-    "spec, words",
-    [
-        ("monte_carlo:samples=0", "samples: "),
-        ("monte_carlo:samples=1.5", "samples: "),
-    ],
-)
-def test_bad_options_are_one_line(spec: str, words: str) -> None:
-    with error_about(InputError, spec, words):
-        named_player(TWO, spec)
 
 
 def test_it_beats_cautious() -> None:

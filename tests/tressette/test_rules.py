@@ -51,12 +51,6 @@ def test_a_whole_hand() -> None:
     assert GAME.returns(states).tolist() == [[3, 8, 3, 8]]
 
 
-def test_after_the_hand_nobody_may_play() -> None:
-    states = play(table(CROSSED), CROSSED_PLAYS)
-    with error_about(InputError, "tressette", "over"):
-        GAME.apply(states, np.zeros(1, np.uint8))
-
-
 def test_an_illegal_card_is_named_with_seat_and_legal_cards() -> None:
     states = table(["4C", "3C 5C AD", "", ""], plays="4C")
     with error_about(InputError, "AD", "seat 1", hint="legal: 5C 3C"):
@@ -77,12 +71,6 @@ def test_random_leader_is_not_bound_to_the_four_of_denari() -> None:
     states = GAME.deal(stream(1, "four", 0, 200))
     holds = states["hands"] & mask("4D") != 0
     assert 20 < np.count_nonzero(holds.argmax(axis=1) == states["leader"]) < 90
-
-
-def test_options_change_no_card() -> None:
-    seeds = stream(1, "options", 0, 50)
-    other = load_game("tressette", {"signals": True, "first_leader": "four_of_denari"})
-    assert np.array_equal(GAME.deal(seeds)["hands"], other.deal(seeds)["hands"])
 
 
 @pytest.mark.parametrize(

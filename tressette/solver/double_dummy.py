@@ -29,7 +29,6 @@ class Table(NamedTuple):
     entries: NDArray[np.uint64]  # [entries, 2]
     codes: NDArray[np.uint32]  # [suits, sets of cards]
     history: NDArray[np.int64]  # [seats, cards]
-    nodes: NDArray[np.int64]  # [1] positions searched so far
     frames: NDArray[np.void]  # [cards + 2], the last is the position asked about
 
 
@@ -41,7 +40,6 @@ def new_table(bits: int = 18) -> Table:
         np.zeros((max(BUCKET, 1 << bits), 2), np.uint64),
         np.zeros((4, 1024), np.uint32),
         np.zeros((SEATS, CARDS), np.int64),
-        np.zeros(1, np.int64),
         np.zeros(FRAMES + 1, FRAME),
     )
 
@@ -118,7 +116,6 @@ def _search(target: int, table: Table) -> int:
         frame.playing = card
         child = frames[ply + 1]
         follow(frame, card, child)
-        table.nodes[0] += 1
         if child.on_table == 0 and _settled(child, target, table):
             _improve(frame, card, child.best)
             continue
@@ -154,7 +151,10 @@ def _prepare(state: Any, table: Table) -> Any:
 
 @njit(nogil=True)
 def points_near(guess: int, state: Any, table: Table) -> int:
-    """As `solve`; the nearer `guess` is to the result, the fewer searches it takes."""
+    """Points, 0 to 11, that team 0 gets in the whole hand when all seats play best from here on, all hands open.
+
+    The nearer `guess` is to the result, the fewer searches it takes.
+    """
     if over(state):
         return points(state, 0)
     root = _prepare(state, table)
@@ -167,12 +167,6 @@ def middle(state: Any) -> int:
     """The points of team 0 if both teams get half of what is left: where to begin."""
     left = ALL_THIRDS - state.thirds[0] - state.thirds[1]
     return (state.thirds[0] + left // 2) // 3
-
-
-@njit(nogil=True)
-def solve(state: Any, table: Table) -> int:
-    """Points, 0 to 11, that team 0 gets in the whole hand when all seats play best from here on, all hands open."""
-    return points_near(middle(state), state, table)
 
 
 @njit(nogil=True)

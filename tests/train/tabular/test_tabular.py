@@ -247,8 +247,3 @@ def test_errors_of_tables_made_by_hand() -> None:
     assert wrong.optimal_share == pytest.approx(13 / 14)
     worse = evaluate_policy(mdp, greedy(np.where(legal(mdp), values, -np.inf)))
     assert wrong.loss == pytest.approx((exact.values - worse).sum() / 14) and wrong.loss > 0
-
-
-def test_games_of_many_seats_are_refused() -> None:
-    with pytest.raises(ValueError, match="tressette has 4 seats"):
-        of_game(load_game("tressette"), "points", lambda state: 0)

@@ -12,14 +12,14 @@ from cards.game import Game, States, load_game
 from cards.matches.duplicate import duel
 from cards.play import Decisions, named_player
 from tests.errors import error_about
-from tests.tressette.search.open_hands import Minimax, each, endings, position
+from tests.tressette.search.open_hands import Minimax, each, endings, position, solve
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME
 from tressette.cards import card_text, parse_card
 from tressette.players import greedy
 from tressette.rules import apply
 from tressette.search.sampler import sampled_states
-from tressette.solver.double_dummy import new_table, solve
+from tressette.solver.double_dummy import new_table
 from tressette.solver.endings import points_after, solved_values
 
 ALL_RULES: dict[str, Any] = {"signals": True, "accusi": True}

@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.base.errors import InputError
 from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.matches.duplicate import duel
 from cards.play import Decisions, named_player
-from tests.errors import error_about
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME, mask, table
 from tressette.cards import parse_card
@@ -60,16 +58,6 @@ def test_the_choice_is_the_card_with_the_best_mean(options: dict[str, Any]) -> N
             assert card == by_the_engine(states[k], int(legal[k]), samples[12 * k : 12 * k + 12])
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_cards_that_it_cannot_see_do_not_matter(options: dict[str, Any]) -> None:
-    game = load_game("tressette", options)
-    for states, _ in moments(game, stream(3, "secret", 0, 30), "random", [0, 6, 15, 22, 29]):
-        seeds = stream(4, "generators", 0, states.size)
-        others = sampled_states(states, np.arange(states.size), 1, stream(5, "others", 0, states.size))
-        assert np.any(others["hands"] != states["hands"])
-        assert choices(game, others, seeds, 10) == choices(game, states, seeds, 10)
-
-
 def test_a_choice_does_not_depend_on_the_other_games() -> None:
     states, _ = next(moments(GAME, stream(6, "batch", 0, 9), "greedy", [11]))
     seeds = stream(7, "generators", 0, 9)
@@ -93,19 +81,6 @@ def test_it_keeps_an_ace_from_a_two_that_must_fall() -> None:
     states = table(hands, gone=gone)
     found = choices(GAME, states, stream(8, "generators", 0, 1), 50)
     assert found == [parse_card("3D")] and int(states[0]["hands"][0]) == int(mask("3D AD"))
-
-
-@pytest.mark.parametrize(
-    "spec, words",
-    [
-        ("monte_carlo:samples=0", "samples: "),
-        ("monte_carlo:samples=many", "samples: "),
-        ("monte_carlo:tricks=3", "'tricks'"),
-    ],
-)
-def test_bad_options_are_one_line(spec: str, words: str) -> None:
-    with error_about(InputError, spec, words):
-        named_player(GAME, spec)
 
 
 def test_whom_it_beats() -> None:

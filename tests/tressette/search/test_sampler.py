@@ -130,20 +130,6 @@ def test_cards_lie_where_they_lie_as_often_as_counted(options: dict[str, object]
                 assert not far_off(found[seat, card], samples, expected), (moment, seat, card)
 
 
-def test_under_accusi_too() -> None:
-    samples = 50_000
-    options = {"accusi": True, "signals": True}
-    for states, k, moment in positions(options, "accusi", 2, [19, 22], ("random", "greedy")):
-        whole = agreeing(moment)
-        assert int(prepare(states[k], int(states[k]["turn"]), new_tables()[0])) >= whole
-        found = hold(states, k, samples)
-        high = [card for card in range(40) if card % 10 >= 7 and card not in moment.cards]
-        for card in [card for card in high if card not in moment.hands()[moment.seat]][:3]:
-            for seat in sorted({0, 1, 2, 3} - {moment.seat}):
-                expected = agreeing(moment, (seat, card)) / whole
-                assert not far_off(found[seat, card], samples, expected), (moment, seat, card)
-
-
 def test_at_the_first_card_nothing_is_known() -> None:
     game = load_game("tressette")
     states = game.deal(stream(4, "first", 0, 1))
@@ -176,9 +162,3 @@ def test_samples_of_a_game_do_not_depend_on_the_batch() -> None:
     assert together[3] == alone[3] and together[2] != alone[2]
     # Another seven are others.
     assert not np.array_equal(whole[21:28]["hands"], sampled_states(states, np.array([3]), 7, alone)["hands"])
-
-
-def test_a_game_that_is_not_in_the_batch() -> None:
-    states = load_game("tressette").deal(stream(9, "few", 0, 2))
-    with pytest.raises(ValueError, match="no such game"):
-        sampled_states(states, np.array([2]), 1, stream(9, "draws", 0, 2))
