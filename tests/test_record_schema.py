@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from cards.game import load_game
 from evaluate.replay import replay_file
+from tests.cards.recorded import recorded
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = json.loads((ROOT / "docs" / "record.schema.json").read_text())
@@ -30,14 +31,8 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
 
 
 def random_record(name: str, options: dict[str, Any], seed: int) -> dict[str, Any]:
-    game, random = load_game(name, options), np.random.default_rng(seed)
-    state = game.deal(np.array([seed], np.uint64))
-    start, actions = state[0].copy(), []
-    while not game.over(state)[0]:
-        mask = int(game.legal(state)[0])
-        actions.append(int(random.choice([action for action in range(game.actions) if mask >> action & 1])))
-        game.apply(state, np.array(actions[-1:], np.uint8))
-    record: dict[str, Any] = json.loads(json.dumps(game.record(start, actions)))
+    ((found,), _) = recorded(load_game(name, options), np.array([seed], np.uint64))
+    record: dict[str, Any] = json.loads(json.dumps(found))
     return record
 
 

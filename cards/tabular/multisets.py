@@ -1,6 +1,6 @@
 """Hands in which only the values of the cards matter: all of them up to a total, and hitting or standing with one.
 
-The dealer, or whoever plays against the one player, draws by a fixed rule.
+The dealer draws by a fixed rule.
 """
 
 from __future__ import annotations
@@ -105,16 +105,16 @@ def hit_or_stand(
     replaced: bool,
     stands_at: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Successors and probabilities of a process, `[states, 2, kinds + outcomes]`, in which hits come one by one.
+    """The process of hitting and standing: successors and probabilities, `[states, 2, kinds + outcomes]`.
 
-    State `hand * kinds + kind` is a hand against a dealer whose first card is of that kind, and who ends with the
-    sets that `stops[sum of the player, sets]`. At the sum `stands_at` a hand stands by itself.
+    State `hand * kinds + kind` is a hand against a dealer who shows a card of that kind, and who ends with the sets
+    for which `stops[sum of the player, sets]` holds. A hand stands by itself at the sum `stands_at`.
     """
     states, kinds = hands.sum.size * deck.size, deck.size
     successor = np.full((states, 2, kinds + len(OUTCOMES)), END, np.int32)
     probability = np.zeros(successor.shape)
     _fill(hands, dealer, dealer_sum, stops, deck, replaced, stands_at, successor, probability)
-    # What stands by itself was needed on the way alone, there is nothing to decide.
+    # A hand that stands by itself has no decision; its probabilities were needed for the hands before it.
     probability[np.repeat(hands.sum == stands_at, kinds)] = 0.0
     return successor, probability
 

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from cards.tabular.mdp import END, Mdp, legal
 from command.settings.checks import SettingsError
-from evaluate.solve.plots import draw, learning_curves, make_folder
+from evaluate.solve.plots import draw, make_folder
 from evaluate.solve.solution import Solved, title
 from train.dqn.players.load import holds_table, load_network
 from train.run.checkpoint import checkpoint
-from train.run.metrics.metrics import evaluation_scalar
 from train.settings.run import RunSettings
 from train.tabular.errors import Errors, Exact, learned_policy
 from train.tabular.trainer import Table, error_lines, exact_for, table_of
@@ -35,11 +34,10 @@ class Beside:
     exact_values: Numbers
     policy: NDArray[np.int64] | None
     exact_policy: NDArray[np.int64] | None
-    columns: tuple[str, ...]  # of metrics.csv, that show how it was learned
 
 
 def compare(solved: Solved, source: Path, folder: str | None) -> None:
-    """Say how far what was learned is from the exact values, and draw both and the learning curves.
+    """Say how far what was learned is from the exact values, and draw both.
 
     `source` is a run folder or checkpoint of tabular learning or of a network. Raises as `beside_exact` does.
     """
@@ -50,7 +48,6 @@ def compare(solved: Solved, source: Path, folder: str | None) -> None:
         draw(solved, layout, found.values, found.policy, target, "learned")
         draw(solved, layout, found.exact_values, found.exact_policy, target, "exact")
         draw(solved, layout, np.abs(found.values - found.exact_values), None, target, "error")
-    _draw_curves(source, found.columns, found.title.partition(", ")[0], target)
     print(f"written to {target}", file=sys.stderr)
 
 
@@ -90,7 +87,6 @@ def _table_beside(solved: Solved, source: Path, table: Table) -> Beside:
         exact.values,
         policy,
         None if policy is None else exact.policy,
-        ("error/greatest", "error/mean", "policy/optimal_share", "policy/loss"),
     )
 
 
@@ -163,7 +159,6 @@ def _network_beside(solved: Solved, source: Path, path: Path, state: dict[str, A
         Exact(replace(solved.model, mdp=solved.model.mdp._replace(discount=gamma))).values,
         policy,
         exact.policy,
-        ("train/loss", *(evaluation_scalar("points", name) for name in settings.evaluation.opponents)),
     )
 
 
@@ -194,15 +189,3 @@ def _by_state(solved: Solved, learned: Learned) -> tuple[Numbers, NDArray[np.int
     values = np.bincount(observed.state, weight * best, states) / np.where(total > 0, total, 1)
     votes = [np.bincount(observed.state, weight * (chosen == action), states) for action in range(solved.game.actions)]
     return values, np.argmax(votes, axis=0)
-
-
-# ---------------------------------------------------------------------- pictures
-
-
-def _draw_curves(source: Path, columns: tuple[str, ...], name: str, folder: Path) -> None:
-    if not (source / "metrics.csv").is_file():
-        return
-    try:
-        learning_curves(source, columns, name, folder / "learning_curves.png")
-    except ValueError as error:
-        print(f"no learning curves: {error}", file=sys.stderr)

@@ -11,10 +11,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
 from cards.tabular.mdp import NOWHERE, Layout
 from command.settings.checks import SettingsError
-from evaluate.curves import read_curves
 from evaluate.solve.solution import Solved
 
 _LIGHT = 0.55  # cells brighter than this get dark letters
@@ -100,27 +98,4 @@ def _heatmap(
     axes.set_ylabel(layout.row_label)
     axes.set_title(title, size=10)
     axes.tick_params(length=0)
-    figure.savefig(path, dpi=130)
-
-
-def learning_curves(run: Path, columns: Sequence[str], title: str, path: Path) -> None:
-    """Columns of the metrics.csv of a run over env_steps, one below the other; those without a number are left out.
-
-    Raises ValueError when it holds none of them.
-    """
-    curves = read_curves(run)
-    shown = {name: curves[name] for name in columns if name in curves}
-    if not shown:
-        raise InputError(run, f"its metrics.csv holds none of {', '.join(columns)}")
-    figure = Figure(figsize=(7, 0.6 + 1.9 * len(shown)), layout="constrained")
-    for axes, (name, (steps, numbers)) in zip(
-        figure.subplots(len(shown), sharex=True, squeeze=False)[:, 0], shown.items(), strict=True
-    ):
-        axes.plot(steps, numbers, marker=".", color=_ACTION_COLORS[1])
-        axes.set_ylabel(name)
-        axes.grid(alpha=0.3)
-        # Errors shrink by orders of magnitude; the others may be 0, or less by rounding.
-        axes.set_yscale("log" if name.startswith("error/") and min(numbers) > 0 else "linear")
-    axes.set_xlabel("decisions")
-    figure.suptitle(title, size=10)
     figure.savefig(path, dpi=130)

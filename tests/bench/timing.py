@@ -10,7 +10,7 @@ _collectors: list[list[dict[str, Any]]] = []
 
 
 def report(figure: str, value: float, unit: str, **more: object) -> None:
-    """Print one figure as a JSON line, and give it to whoever is `collecting`."""
+    """Print one figure as a JSON line, and add it to the lists of `collecting`."""
     line = {"figure": figure, "value": float(f"{value:.5g}"), "unit": unit, **more}
     for lines in _collectors:
         lines.append(line)

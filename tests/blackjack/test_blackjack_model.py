@@ -9,7 +9,7 @@ import pytest
 
 from blackjack.cards import HANDS, KINDS
 from blackjack.model import model
-from blackjack.rules import HIT, STAND, Options
+from blackjack.rules import HIT, Options
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import named_player, play
@@ -177,25 +177,6 @@ def test_infinitely_many_decks_again(rules: dict[str, Any]) -> None:
     for state in met.tolist():
         kind, text = state % KINDS, exact.state_text(state).split()
         assert abs(values[state] - again.best(int(text[1]), text[0] == "soft", kind)) < 1e-12
-
-
-def test_by_hand() -> None:
-    exact = model(Options(), "value")
-    state = exact.locate(["10", "10"], "10")
-    # 20 against a ten: the dealer's next card makes 20 with a ten (4/13) and 21 with an ace (1/13).
-    # From 12 to 16 he draws on; at 17 to 19 he has lost.
-    drawn = {total: Recursion(Options()).dealer(20, total, False, 2) for total in range(12, 17)}
-    lose = 1 / 13 + sum(chances[2] for chances in drawn.values()) / 13
-    tie = 4 / 13 + sum(chances[1] for chances in drawn.values()) / 13
-    assert exact.mdp.probability[state, STAND, KINDS:] == pytest.approx([1 - tie - lose, tie, lose])
-    # The first 16: a 4 makes 20, a 5 makes 21, 6 to 10 go over, the rest 17 to 19.
-    assert drawn[16] == pytest.approx((11 / 13, 1 / 13, 1 / 13))
-    # A hit of hard 20 survives with an ace alone, and 21 stands by itself.
-    hit = exact.mdp.probability[state, HIT]
-    assert hit[:KINDS].sum() == 0 and hit[KINDS + 2] > 12 / 13 - 1e-12
-    # A natural is dealt with 2 * 1/13 * 4/13; it ties against an ace and a ten.
-    natural = 2 * 4 / 169
-    assert exact.decided == pytest.approx((natural * (1 - natural), natural * natural, 0))
 
 
 @pytest.mark.parametrize("rules", [{}, {"decks": 1}, {"decks": 6, "soft_17": "hit", "ties": "push"}], ids=str)

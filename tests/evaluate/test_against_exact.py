@@ -94,7 +94,7 @@ def test_a_network_beside_the_exact_table(run: Path, capsys: pytest.CaptureFixtu
     assert float(numbers["greatest error"]) > float(numbers["mean error"].split(";")[0]) > 0
     assert float(numbers["exact expected result over all deals"]) == pytest.approx(-0.1618, abs=1e-4)
     names = {path.name for path in (run / "pictures").glob("*.png")}
-    assert {"learning_curves.png", "learned_policy_hard.png", "exact_values_soft.png", "error_values_hard.png"} <= names
+    assert {"learned_policy_hard.png", "exact_values_soft.png", "error_values_hard.png"} <= names
     assert all(imread(run / "pictures" / name).std() > 0.02 for name in names)
 
 

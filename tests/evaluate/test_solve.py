@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from cards.tabular.mdp import NOWHERE, Layout
 from command.game import with_game_options
 from evaluate.solve.__main__ import SolveSettings, main
-from evaluate.solve.plots import arranged, learning_curves, policy_heatmap, value_heatmap
+from evaluate.solve.plots import arranged, policy_heatmap, value_heatmap
 from tests.errors import key_of
 from train.__main__ import main as train
 from train.run.checkpoint import checkpoint
@@ -138,7 +138,7 @@ def test_a_learned_table(tmp_path: Path, experiment: str, capsys: pytest.Capture
     expected = -0.1618 if learns else -0.258915
     assert float(lines[-1].split()[-1]) == pytest.approx(expected, abs=1e-5)
     names = {path.name for path in (run / "pictures").glob("*.png")}
-    assert {"learning_curves.png", "learned_values_hard.png", "error_values_soft.png"} <= names
+    assert {"learned_values_hard.png", "error_values_soft.png"} <= names
     assert ("learned_policy_hard.png" in names) == learns
 
 
@@ -206,12 +206,3 @@ def test_pictures_show_what_they_are_given(tmp_path: Path) -> None:
         for color in colors:
             wanted = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
             assert (np.abs(picture - wanted).max(axis=2) < 0.01).sum() > 500
-
-
-def test_curves_need_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.csv"
-    path.write_text("env_steps,loss\n10,0.5\n20,\n30,0.25\n")
-    learning_curves(tmp_path, ["loss", "other"], "x", tmp_path / "curves.png")
-    assert imread(tmp_path / "curves.png").std() > 0.05
-    with pytest.raises(ValueError, match="holds none of other"):
-        learning_curves(tmp_path, ["other"], "x", tmp_path / "none.png")

@@ -16,7 +16,7 @@ from sette_mezzo.cards import DECK, HANDS, KINDS, RANK_TEXT
 from sette_mezzo.model import locate, model, state_text
 from sette_mezzo.rules import HIT, STICK, Options
 from tests.mdp import check_mdp
-from train.tabular.algorithms import evaluate_policy, expected_reward, outcome_probabilities, policy_iteration
+from train.tabular.algorithms import evaluate_policy, expected_reward, policy_iteration
 
 HALVES = (2, 4, 6, 8, 10, 12, 14, 1)
 REWARDS = {"value": (1, 0, -1), "study": (1, 1, -1)}
@@ -116,25 +116,6 @@ def test_the_full_deck_again(own: str, other: str, limit: int) -> None:
     assert abs(policy_iteration(exact.mdp).values[state] - wanted) < 1e-12
 
 
-def test_by_hand() -> None:
-    exact = model(Options(), "value")
-    chances = outcome_probabilities(exact, policy_iteration(exact.mdp).policy)
-    # The opponent's 6 stops at once, so 6 and a half wins and 6 ties for certain.
-    assert chances[exact.locate(["6", "F"], "6")].tolist() == [1, 0, 0]
-    assert chances[exact.locate(["6"], "6")].tolist() == [0, 1, 0]
-    # 6 against 7 must hit; of 38 cards, 4 aces tie at 7 and stay there, 12 faces make 6.5, which must hit again.
-    state = exact.locate(["6"], "7")
-    assert policy_iteration(exact.mdp).policy[state] == HIT
-    assert exact.mdp.probability[state, HIT, [0, 7]] == pytest.approx([4 / 38, 12 / 38])
-    assert exact.mdp.successor[state, HIT, 0] == exact.locate(["6", "A"], "7")
-    assert exact.mdp.probability[state, HIT, KINDS:].tolist() == pytest.approx([0, 0, 22 / 38])
-    # After that half, only the 11 faces left (to 7, a tie with 7) and 4 aces (to 7.5) do not go over; 37 cards left.
-    # At 7 it sticks for the tie; 7 and a half wins against 7.
-    after = exact.locate(["6", "F"], "7")
-    assert chances[after] == pytest.approx([4 / 37, 11 / 37, 22 / 37])
-    assert chances[state] == pytest.approx([12 / 38 * 4 / 37, 4 / 38 + 12 / 38 * 11 / 37, 22 / 38 + 12 / 38 * 22 / 37])
-
-
 @pytest.mark.parametrize("reward", ["value", "study"])
 def test_simulated_play_agrees_with_the_computed_value(reward: str) -> None:
     game = load_game("sette_mezzo", {"limit": 5.5})
@@ -174,15 +155,6 @@ def test_policies_of_the_process_and_of_the_engine_are_the_same() -> None:
     # Sticking with 5 against a 5, which stops at once.
     assert below[exact.locate(["5"], "5")] == 0
     assert exact.policies["hit_below_5"][exact.locate(["5"], "5")] == STICK
-
-
-def test_hands_have_no_more_cards_than_the_deck() -> None:
-    exact = model(Options(), "value")
-    met = reachable(exact.mdp, np.flatnonzero(exact.mdp.start))
-    hands = HANDS.counts[np.flatnonzero(met) // KINDS]
-    # Twelve face cards and an ace make seven.
-    assert (hands <= DECK).all() and hands[:, 7].max() == 12 and hands.sum(axis=1).max() == 13
-    assert state_text(exact.locate(["F", "2", "C"], "R")) == "2 F F (3) against F"
 
 
 @pytest.mark.parametrize(

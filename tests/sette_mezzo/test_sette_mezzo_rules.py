@@ -7,30 +7,12 @@ from cards.base.errors import InputError
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.play import RandomPlayer, play
 from sette_mezzo import GAME
 from sette_mezzo.cards import RANK_TEXT, parse_card
 from sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS
-from sette_mezzo.rules import HIT, STICK, apply, begin, give_opponent, give_player, over
-from sette_mezzo.rules import result as result_of
+from sette_mezzo.rules import HIT, STICK, apply, begin, give_opponent, give_player
+from tests.cards.recorded import recorded
 from tests.errors import error_about
-
-
-def games(count: int, limit: float = 5.0) -> tuple[list[dict], np.ndarray]:
-    """Records of random games and what the engine says they returned."""
-    game = load_game("sette_mezzo", {"limit": limit})
-    seeds = stream(5, "rules", 0, count)
-    starts = game.deal(seeds)
-    played: list[list[int]] = [[] for _ in range(count)]
-
-    def watch(decisions, actions, totals):
-        running = decisions.games
-        for k, action in zip(running.tolist(), actions.tolist(), strict=True):
-            played[k].append(action)
-
-    final, _ = play(game, seeds, [RandomPlayer()], np.zeros((count, 1), np.uint8), watch=watch)
-    records = [game.record(start, actions) for start, actions in zip(starts, played, strict=True)]
-    return records, game.returns(final)[:, 0]
 
 
 def halves(card: str) -> int:
@@ -56,9 +38,10 @@ def referee(player: list[str], opponent: list[str], limit: float) -> int:
 
 @pytest.mark.parametrize("limit", [0.5, 5.0, 7.5])
 def test_random_games_follow_the_rules(limit: float) -> None:
-    records, returns_ = games(1500, limit)
+    game = load_game("sette_mezzo", {"limit": limit})
+    records, final = recorded(game, stream(5, "rules", 0, 1500))
     found = [referee(record["player"], record["opponent"], limit) for record in records]
-    assert found == returns_.tolist()
+    assert found == game.returns(final)[:, 0].tolist()
     assert set(found) == {-1, 0, 1}
     for record, wanted in zip(records, found, strict=True):
         replayed = GAME.replay(record)
@@ -72,12 +55,6 @@ def state_with(player: str, opponent: str) -> np.ndarray:
     for card in player[1:]:
         give_player(state[0], parse_card(card))
     return state
-
-
-def test_hitting_at_seven_and_a_half_is_allowed_and_loses() -> None:
-    state = state_with("7F", "2")
-    apply(state[0], HIT)
-    assert over(state[0]) and result_of(state[0]) == -1
 
 
 def test_every_first_pair_is_as_likely_as_the_deck_has_it() -> None:

@@ -67,21 +67,6 @@ def test_special_hands(first: Cards, second: Cards) -> None:
     assert winner(second, first, **SPECIAL) == 1
 
 
-def test_fold_gives_the_pool_at_once() -> None:
-    assert replay(hand(actions=[0, 2])) == {"credits": [52, 48], "winner": 0, "pool": 6}
-
-
-def test_bought_card_replaces_and_costs_two() -> None:
-    front = [*dealt((6, 2, 5), (9, 9, 9)), -8]
-    swaps = {5: 13, 6: 0, 7: 3, 8: -1}  # what 6 + 2 + 5 becomes with -8 in place of nothing, spike, lower, higher
-    for action, total in swaps.items():
-        state = played(front, [1, 1, 3, action])
-        assert VALUES[state["hands"][0]].sum() + VALUES[state["spikes"][0]] == total
-        assert state["credits"].tolist()[:2] == [46, 48]
-        assert state["pool"] == 6
-        assert list(VALUES[cards_of(int(state["discards"]))]) == [{5: -8, 6: 5, 7: 2, 8: 6}[action]]
-
-
 def played(front: list[int], actions: list[int], credits: tuple[int, ...] = (50, 50), **changes: Any) -> np.void:
     """The state after some actions of a hand that begins with these cards."""
     state = np.array([blank(Options(hands=1))], STATE)
@@ -116,12 +101,6 @@ def test_equal_dice_replace_the_hands_but_not_the_spikes() -> None:
     assert sorted(VALUES[cards_of(int(state["discards"]))].tolist()) == [2, 6, 9, 9]
 
 
-def test_last_credits_are_paid_as_far_as_they_go() -> None:
-    state = played(dealt((9, 9, 9), (1, 0, -1)), [0, 1], (50, 3), bet=6)
-    assert state["credits"].tolist()[:2] == [42, 0]
-    assert state["pool"] == 11
-
-
 def test_reshuffle_without_a_seed_puts_the_discards_under_the_deck() -> None:
     # Eight seats leave 38 cards; a double takes 16; with 22 left the next dice bring the discards back.
     quiet = [1] * 8 + [4] * 8 + [1] * 8
@@ -140,14 +119,6 @@ def test_raise_cap() -> None:
     states = game.deal(np.array([1], np.uint64))
     game.apply(states, np.array([0], np.uint8))
     assert game.legal(states)[0] == 0b110
-
-
-def test_second_pot_rolls_over_until_a_sum_of_zero_wins() -> None:
-    options = {"options": {"sabacc_pot": True}}
-    nobody = replay(hand(*dealt((1, 2, 3), (1, 2, -2)), second_pot=6, **options))
-    assert nobody == {"credits": [47, 51], "winner": 1, "pool": 4}
-    somebody = replay(hand(*dealt((1, 2, 3), (1, 2, -3)), second_pot=6, **options))
-    assert somebody == {"credits": [47, 59], "winner": 1, "pool": 12}
 
 
 @settings(max_examples=25, deadline=None)

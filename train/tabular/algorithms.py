@@ -138,14 +138,14 @@ def _evaluation_sweep(mdp: Mdp, policy: Policy, values: Values) -> float:
 
 
 class Simulator(NamedTuple):
-    """What episodes are played by: compiled rules and a reward of one seat, on one record at a time.
+    """Compiled rules and a reward for one seat, with which the loops below play one episode at a time.
 
-    `index(state)` is the number of a state, from 0; `states[2]` are records to play in.
+    `number(state)` is that of a state, from 0; `states[2]` are records to play in.
     """
 
     rules: Rules
     reward: Callable[..., None]
-    index: Callable[[Any], int]
+    number: Callable[[Any], int]
     states: NDArray[np.void]
 
 
@@ -179,7 +179,7 @@ def learn(
     `values` and `visits` are changed: `[states, 1]` in the evaluations, `[states, actions]` in Q-learning. The same
     seeds in the same order give the same table, however they are cut into calls.
     """
-    loop = LEARNERS[algo](simulator.rules, simulator.reward, simulator.index)
+    loop = LEARNERS[algo](simulator.rules, simulator.reward, simulator.number)
     return int(loop(simulator.states, seeds, values, visits, method))
 
 

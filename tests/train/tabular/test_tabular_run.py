@@ -4,7 +4,6 @@ import csv
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -142,24 +141,3 @@ def test_other_settings_in_the_same_folder(tmp_path: Path, capsys: pytest.Captur
     assert main(["algo=q_learning", *arguments(tmp_path)]) == 0
     assert main(["algo=q_learning", *arguments(tmp_path), "epsilon=0.1"]) == 2
     assert "epsilon: the run in" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("game", ["blackjack", "sette_mezzo"])
-def test_networks_learn_the_small_games(tmp_path: Path, game: str) -> None:
-    small = [
-        "rollout=local",
-        "rollout.games=256",
-        "episodes=4096",
-        "network.hidden=[32]",
-        "learner.learning_starts=500",
-    ]
-    more = [
-        "evaluation.deals=64",
-        "evaluation.final_deals=64",
-        "evaluation.every_episodes=2048",
-        "learner.batch_size=64",
-    ]
-    assert main([*small, *more, f"game={game}", f"runs={tmp_path}", "name=dqn"]) == 0
-    results = json.loads((tmp_path / game / "dqn" / "results.json").read_text())
-    won = results["random"]["win_rate"][0]
-    assert 0.5 < won < 0.9 and np.isfinite(results["random"]["wins"]).all()
