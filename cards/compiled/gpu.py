@@ -3,8 +3,6 @@
 Import this module only where a device is to play: `from numba import cuda` takes a second. It needs the extra `gpu`
 (`pip install 'busso[gpu]'`), and an NVIDIA GPU to launch anything; Numba's simulator (NUMBA_ENABLE_CUDASIM=1, read when
 Numba is imported) runs the same kernels on a CPU, slowly, and there arrays "on the device" are NumPy arrays.
-
-The states lie one behind the other, the same bytes as on the CPU.
 """
 
 from __future__ import annotations
@@ -25,8 +23,7 @@ from cards.game import Game, States
 from cards.play import random_legal
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
-# Of a block: few, so that each has many registers, and a multiple of the 32 that run together. The simulator starts a
-# thread for each.
+# Of a block: few, so that each has many registers, and a multiple of the 32 that run together.
 THREADS = 4 if SIMULATED else 128
 _NOTHING_ILLEGAL = np.iinfo(np.int64).max
 _OVER = np.uint64(0)  # the mask of a game that is over, in which nobody moves
@@ -67,7 +64,7 @@ plain = _unwrap if SIMULATED else njit(lambda value: value)
 
 
 class Kernels(NamedTuple):
-    """Kernels over all `states`, for a grid of at least as many threads; a row for each game everywhere."""
+    """Kernels over all `states`, for a grid of as many threads; everywhere a row for each game."""
 
     deal: Any  # (states, blank, seeds)
     turn: Any  # (states, out)
@@ -159,6 +156,11 @@ def reward_kernel(apply_one: Callable[..., None], reward_one: Callable[..., None
     return apply_rewarded
 
 
+@njit  # as a whole: in the simulator a word would come back as a Python integer
+def _random_action(masks: Any, generators: Any, game: int) -> int:
+    return random_legal(masks[game], next_bits(generators, game))
+
+
 @cache
 def random_kernel() -> Any:
     """`(masks, generators, out)`: the draws of `cards.play.RandomPlayer`, in the games that are not over."""
@@ -167,7 +169,7 @@ def random_kernel() -> Any:
     def draw(masks: Any, generators: Any, out: Any) -> None:
         i = cuda.grid(1)
         if i < masks.size and masks[i] != _OVER:
-            out[i] = random_legal(masks[i], next_bits(plain(generators), i))
+            out[i] = _random_action(plain(masks), plain(generators), i)
 
     return draw
 
@@ -176,11 +178,15 @@ def random_kernel() -> Any:
 def policy_kernel(policy: Callable[..., int]) -> Any:
     """`(states, masks, generators, out)`: what the policy plays in the games that are not over; see `policy_loop`."""
 
+    @njit
+    def decide(states: Any, generators: Any, game: int) -> int:
+        return policy(states[game], next_bits(generators, game))
+
     @cuda.jit
     def act(states: Any, masks: Any, generators: Any, out: Any) -> None:
         i = cuda.grid(1)
         if i < states.size and masks[i] != _OVER:
-            out[i] = policy(plain(states[i]), next_bits(plain(generators), i))
+            out[i] = decide(plain(states), plain(generators), i)
 
     return act
 

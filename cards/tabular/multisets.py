@@ -96,6 +96,7 @@ class Hands(NamedTuple):
     dealt: NDArray[np.bool_]  # [hands] whether the player may hold it and decide
 
 
+@njit
 def hit_or_stand(
     hands: Hands,
     dealer: Multisets,
@@ -110,41 +111,27 @@ def hit_or_stand(
     State `hand * kinds + kind` is a hand against a dealer who shows a card of that kind, and who ends with the sets
     for which `stops[sum of the player, sets]` holds. A hand stands by itself at the sum `stands_at`.
     """
-    states, kinds = hands.sum.size * deck.size, deck.size
-    successor = np.full((states, 2, kinds + len(OUTCOMES)), END, np.int32)
+    kinds, ended = deck.size, np.empty(dealer.total.size)
+    successor = np.full((hands.sum.size * kinds, 2, kinds + 3), END, np.int32)
     probability = np.zeros(successor.shape)
-    _fill(hands, dealer, dealer_sum, stops, deck, replaced, stands_at, successor, probability)
-    # A hand that stands by itself has no decision; its probabilities were needed for the hands before it.
-    probability[np.repeat(hands.sum == stands_at, kinds)] = 0.0
-    return successor, probability
-
-
-@njit
-def _fill(
-    hands: Hands,
-    dealer: Multisets,
-    dealer_sum: NDArray[np.int64],
-    stops: NDArray[np.bool_],
-    deck: NDArray[np.float64],
-    replaced: bool,
-    stands_at: int,
-    successor: NDArray[np.int32],
-    probability: NDArray[np.float64],
-) -> None:
-    """Both actions of every hand that the deck allows, from the greatest down: a hit may end at a greater sum."""
-    ended = np.empty(dealer.total.size)
+    # From the greatest down: a hit may end at a greater sum.
     for hand in range(hands.sum.size - 1, -1, -1):
-        for kind in range(deck.size):
+        for kind in range(kinds):
             left = deck - hands.counts[hand]
             left[kind] -= 0 if replaced else 1
             if left.min() < 0 or not hands.dealt[hand]:
                 continue
-            state, total = hand * deck.size + kind, hands.sum[hand]
+            state, total = hand * kinds + kind, hands.sum[hand]
             # A card of a kind alone is the child of the empty hand.
             past = draw_until(dealer, dealer.child[0, kind], stops[total], left, replaced, ended)
-            _compare(dealer_sum, total, ended, past, probability[state, STAND, deck.size :])
+            _compare(dealer_sum, total, ended, past, probability[state, STAND, kinds:])
             if total != stands_at and left.sum() > 0:
                 _hit(hands, hand, kind, left / left.sum(), stands_at, successor[state, HIT], probability)
+    # A hand that stands by itself has no decision; its probabilities were needed for the hands before it.
+    for state in range(successor.shape[0]):
+        if hands.sum[state // kinds] == stands_at:
+            probability[state] = 0.0
+    return successor, probability
 
 
 @njit
