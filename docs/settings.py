@@ -34,7 +34,7 @@ CONF = ROOT / "conf"
 PAGE = ROOT / "docs" / "settings.md"
 
 _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?: +(?P<value>[^#\s](?:[^#]|#(?! ))*?)?)?(?: +# (?P<says>.*))?")
-_SKIPPED = ("defaults", "behaviour", "algo", "kind")  # `behaviour` has a paragraph, the others are chosen by a group
+_SKIPPED = ("defaults", "opponents.phases", "algo", "kind")  # the phases have a paragraph, others are chosen by a group
 
 # What the files hold, by their names in conf/.
 SCHEMAS: dict[str, type[Any]] = {
@@ -71,10 +71,10 @@ COMMANDS = (
 TABLES = (("tabular", "tables of the small games"), ("batch_q", "tables of Corellian Spike, by batches of self-play"))
 
 
-BEHAVIOUR = (
-    "`behaviour` says who sits in the seats while learning: phases of `{until: EPISODE, mix: {player: probability}}`, "
-    "the last with `until: null`; `network` is the network that learns, `league` a past self of it (`league.*`), "
-    "others are named as in `evaluation.opponents`."
+PHASES = (
+    "`opponents.phases` says who sits in the seats while learning: a list of "
+    "`{until: EPISODE, mix: {player: probability}}`, the last with `until: null`; `network` is the one that learns, "
+    "`league` a past self of it (`league.*`), others are named as in `evaluation.opponents`."
 )
 
 
@@ -100,7 +100,7 @@ def keys_of(path: Path, prefix: str = "") -> list[Key]:
         name = ".".join([*(group for _, group in above), match["key"]])
         if match["value"] is None:
             above.append((indent, match["key"]))
-        if name.partition(".")[0] in _SKIPPED:
+        if name.startswith(_SKIPPED):
             continue
         if match["value"] is not None or match["says"]:
             found.append(Key(prefix + name, match["value"] or "", match["says"] or ""))
@@ -185,7 +185,7 @@ def page() -> Iterator[str]:
     yield from settings_table(keys_of(CONF / "algo" / "dqn.yaml"), TrainSettings)
     yield from (
         "",
-        BEHAVIOUR,
+        PHASES,
         "",
         "### Recipes",
         "",

@@ -20,7 +20,7 @@ from command.settings.line import parse, run_command
 from train.run.device import gpu_names, other_gpus, this_machine
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import Chosen, at_the_door
+from train.settings.resolve import Chosen, resolve
 from train.settings.tabular import TabularSettings
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _main(arguments: Sequence[str]) -> int:
         from train.multirun import multirun
 
         return multirun(options.overrides, _print_one_of_many if options.print_config else train)
-    chosen = at_the_door(options.overrides, this_machine())
+    chosen = resolve(options.overrides, this_machine())
     return _print_settings(chosen) if options.print_config else train(chosen)
 
 
@@ -96,7 +96,7 @@ def examine(arguments: Sequence[str]) -> int:
     from train.dqn.players.load import check_players
     from train.dqn.warm_start import with_shape_of_start
 
-    settings = with_shape_of_start(at_the_door(options.overrides, this_machine())).settings
+    settings = with_shape_of_start(resolve(options.overrides, this_machine())).settings
     if not isinstance(settings, TrainSettings):
         raise SettingsError(
             "doctor", f"looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray"

@@ -15,7 +15,7 @@ from command.settings.line import failure_of
 from train.run.device import this_machine
 from train.run.folder import RunInUseError
 from train.run.signals import EXIT_REQUEUE, StopRequest
-from train.settings.resolve import Chosen, at_the_door
+from train.settings.resolve import Chosen, resolve
 from train.sweep import SweepRun, sweep_runs
 
 _LAUNCHER = "hydra/launcher="
@@ -32,7 +32,7 @@ def multirun(overrides: Sequence[str], train: Callable[[Chosen], int]) -> int:
     given = [each for each in overrides if each != PLAIN_LAUNCHER]
     _refuse_launcher(given)
     runs = sweep_runs(given) if combinations(given)[0] else [SweepRun({}, given)]
-    chosen = [at_the_door(run.overrides, this_machine()) for run in runs]
+    chosen = [resolve(run.overrides, this_machine()) for run in runs]
     with StopRequest() as stop:  # also between two runs
         return _run_all(given, runs, chosen, train, stop)
 

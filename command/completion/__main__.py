@@ -35,7 +35,7 @@ _FILES: dict[str, tuple[str, ...]] = {
 _OTHER_FLAGS = {"train": ("--multirun",), "sweep": ("--sort=",), "tune": ("--multirun",)}
 EXAMPLE = "python -m command.completion bash"
 _PYTHONS = ("python", "python3")
-_NO_KEYS = ("defaults", "behaviour", "space")  # lists and mappings, which nobody completes
+_NO_KEYS = ("defaults", "opponents.phases", "space")  # lists and mappings, which nobody completes
 
 
 def main(arguments: Sequence[str]) -> int:

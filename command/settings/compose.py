@@ -17,8 +17,8 @@ from command.conf_folder import CONF
 from command.foreign import check_values, name_game
 from command.settings.as_hydra import refuse_what_has_no_effect
 from command.settings.checks import SettingsError, require
+from command.settings.old_keys import CHOICES, KEYS
 from command.settings.quoting import quoted
-from command.settings.renamed import refuse_old_spellings
 from command.space import Choice, Dimension, Interval
 
 if TYPE_CHECKING:
@@ -79,7 +79,6 @@ def combinations(overrides: list[str]) -> list[dict[str, str]]:
 
 
 def _refuse(overrides: list[str]) -> None:
-    refuse_old_spellings(overrides)
     refuse_what_has_no_effect(overrides)
 
 
@@ -175,21 +174,33 @@ def _one_line(error: Exception) -> SettingsError:
     typed = str(getattr(error, "override", None) or "").lstrip("+~")  # what cannot be parsed
     key = getattr(cause, "full_key", None) or typed.partition("=")[0]
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
-        there = [line for line in lines[2:20] if "search path" not in line and "provider=" not in line]
-        elsewhere = f"; one of your own: {_ELSEWHERE}" if choice[1] == "game" else ""
-        return SettingsError(choice[1], f"there is no {choice[2]!r}", f"there are {', '.join(there)}{elsewhere}")
+        return _no_such_choice(choice[1], choice[2], lines[2:20])
     if "is not a ListConfig" in text or "to list" in text.lower():
         return SettingsError(key, "a list is wanted, such as [a,b]")
     if text.startswith("Ambiguous value for argument"):
         given = text.partition("'")[2].rstrip("'")
         return SettingsError(given, "several values are for --multirun, which runs them all")
     if "is not in struct" in text or re.match("Key '.*' not in '", text):
-        hint = "--cfg prints those that there are"
-        return SettingsError(key, "there is no such setting with these choices", hint)
+        return _no_such_key(key)
     if text.startswith("provider=hydra.searchpath"):
         missing = text.partition("path=")[2].removesuffix(" is not available.")
         return SettingsError("hydra.searchpath", f"there is no folder {missing}")
     return SettingsError(key, text)
+
+
+def _no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsError:
+    """The error for a choice that a group does not have; the lines of Hydra's message name those that there are."""
+    if new := CHOICES.get(f"{group}={choice}"):
+        return SettingsError(group, f"{choice} is {new.partition('=')[2]} now")
+    there = [line for line in lines if "search path" not in line and "provider=" not in line]
+    elsewhere = f"; one of your own: {_ELSEWHERE}" if group == "game" else ""
+    return SettingsError(group, f"there is no {choice!r}", f"there are {', '.join(there)}{elsewhere}")
+
+
+def _no_such_key(key: str) -> SettingsError:
+    if new := KEYS.get(key):
+        return SettingsError(key, f"it is {new} now")
+    return SettingsError(key, "there is no such setting with these choices", "--cfg prints those that there are")
 
 
 def settings_from_dict(schema: type[T], values: Any) -> T:

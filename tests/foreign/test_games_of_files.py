@@ -82,10 +82,10 @@ READERS = {
     "champion": ("evaluate.champion", ["run={}", "to=made"], "best"),
     "report": ("evaluate.report", ["{}"], "run"),
     "review": ("evaluate.review.__main__", ["{}", "by=random"], "records"),
-    "train from": ("train.__main__", [*TRAIN, "network.start={}"], "best"),
-    "train from, champion": ("train.__main__", [*TRAIN, "network.start={}"], "champion"),
-    "train among": ("train.__main__", [*TRAIN, "behaviour=[{{mix:{{network:0.5,{}:0.5}}}}]"], "best"),
-    "train against": ("train.__main__", [*TRAIN, "opponent={}"], "champion"),
+    "train from": ("train.__main__", [*TRAIN, "network.init_from={}"], "best"),
+    "train from, champion": ("train.__main__", [*TRAIN, "network.init_from={}"], "champion"),
+    "train among": ("train.__main__", [*TRAIN, "opponents.phases=[{{mix:{{network:0.5,{}:0.5}}}}]"], "best"),
+    "train against": ("train.__main__", [*TRAIN, "opponents.only={}"], "champion"),
     "search": ("evaluate.tournament.__main__", ["players=['search({})',random]", "deals=2", "processes=1"], "best"),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cards.base.bounds import bounded
 from cards.game import Game
@@ -18,7 +18,7 @@ from command.settings.checks import (
     require,
 )
 
-SEAT, SIDE = "seat", "side"  # what a draw of `behaviour.mix` is for
+SEAT, SIDE = "seat", "side"  # what a draw of `opponents.phases.mix` is for
 MAX_BITS = 2**20  # of an observation that a network sees
 MAX_LAYERS = 100
 MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory and in every checkpoint
@@ -33,7 +33,7 @@ class NetworkSettings:
     inputs: int | None = bounded(None, 1, MAX_BITS)
     dueling: bool = False
     first_layer: str = "auto"
-    start: str | None = None
+    init_from: str | None = None
 
     def __post_init__(self) -> None:
         check_numbers("network", self)
@@ -63,7 +63,7 @@ class LearnerSettings:
     batch_size: int = bounded(1024, 1, 100_000_000)
     gamma: float = bounded(1.0, 0.0, 1.0)
     n_step: int = bounded(2, 1, 1_000_000)
-    n_step_cut: bool = False
+    watkins_cut: bool = False
     double: bool = False
     loss: str = "mse"
     grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
@@ -106,11 +106,11 @@ class ReplaySettings:
 
 @dataclass
 class ExplorationSettings:
-    """Epsilon falls linearly from `start` to `end` over the first `share` of the run's budget."""
+    """Epsilon falls linearly from `start` to `end` over the first `fraction` of the run's budget."""
 
     start: float = bounded(1.0, 0.0, 1.0)
     end: float = bounded(0.05, 0.0, 1.0)
-    share: float = bounded(0.03, 0.0, 1.0)
+    fraction: float = bounded(0.03, 0.0, 1.0)
 
     def __post_init__(self) -> None:
         check_numbers("exploration", self)
@@ -129,11 +129,22 @@ class PhaseSettings:
     each: str = SEAT
 
     def __post_init__(self) -> None:
-        check_numbers("behaviour", self)
-        check_one_of("behaviour.each", self.each, SEAT, SIDE)
+        check_numbers("opponents.phases", self)
+        check_one_of("opponents.phases.each", self.each, SEAT, SIDE)
         spelled = {same_spelling(player): share for player, share in self.mix.items()}
-        require(len(spelled) == len(self.mix), "behaviour.mix", "each player once", list(self.mix))
+        require(len(spelled) == len(self.mix), "opponents.phases.mix", "each player once", list(self.mix))
         self.mix = spelled
+
+
+@dataclass
+class OpponentSettings:
+    """Who sits in the seats while learning: by `phases`, or `only` one player, against which one side learns."""
+
+    only: str | None = None
+    phases: list[PhaseSettings] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.only = None if self.only is None else same_spelling(self.only)
 
 
 @dataclass

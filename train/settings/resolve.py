@@ -13,13 +13,14 @@ from typing import Any
 
 from command.foreign import read_yaml
 from command.settings.checks import SettingsError
+from command.settings.old_keys import upgraded
 from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.dqn import CPU_GAMES, MOST_DECISIONS, RolloutSettings, TrainSettings
 from train.settings.saved import changes
 
 GPU_RECIPE = "gpu"  # conf/experiment/gpu.yaml
 BEST_RESPONSE = "best_response"  # another
-FINISH = "finish"  # and another
+FINE_TUNE = "fine_tune"  # and another
 NO_EXPERIMENT = "experiment=null"  # Hydra has no such words: it is what conf/train.yaml says
 GAME_OF_RECIPE = "tressette"  # with which it was found: large batches were tried in no other
 
@@ -47,7 +48,7 @@ class Chosen:
     given: tuple[str, ...] = ()
 
 
-def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
+def resolve(overrides: Sequence[str], machine: Machine) -> Chosen:
     """The settings of a command line of `python -m train` on this machine. Raises SettingsError."""
     given, overrides = overrides, [each for each in overrides if each != NO_EXPERIMENT]
     settings = settings_of(overrides)
@@ -55,8 +56,9 @@ def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
         return Chosen(settings, given=tuple(given))
     settings, recipe = (settings, ()) if _names_a_recipe(given) else _with_gpu_recipe(overrides, settings, machine)
     settings = _against(overrides, settings)
-    if f"experiment={FINISH}" in overrides and settings.network.start is None:
-        raise SettingsError("network.start", f"experiment={FINISH} goes on with a network", "say network.start=RUN")
+    if f"experiment={FINE_TUNE}" in overrides and settings.network.init_from is None:
+        problem = f"experiment={FINE_TUNE} begins with a trained network"
+        raise SettingsError("network.init_from", problem, "say network.init_from=RUN")
     rollout, why = _rollout(settings, machine)
     return Chosen(replace(settings, rollout=rollout), (*recipe, *why), tuple(given))
 
@@ -64,21 +66,24 @@ def at_the_door(overrides: Sequence[str], machine: Machine) -> Chosen:
 def _against(overrides: Sequence[str], settings: TrainSettings) -> TrainSettings:
     """The settings of a run that learns against one player: it is measured by what it wins of that player.
 
-    Another experiment may say otherwise, and so may the command line. Raises SettingsError for a `behaviour` besides.
+    Another experiment or the command line may say otherwise. Raises SettingsError for `opponents.phases` besides.
     """
     against_one = f"experiment={BEST_RESPONSE}" in overrides
-    if settings.opponent is None:
+    if settings.opponents.only is None:
         if against_one:
-            raise SettingsError("opponent", f"experiment={BEST_RESPONSE} needs one player", "say opponent=PLAYER")
+            raise SettingsError(
+                "opponents.only", f"experiment={BEST_RESPONSE} needs one player", "say opponents.only=PLAYER"
+            )
         return settings
     given = {each.lstrip("+~").partition("=")[0].partition("@")[0] for each in overrides}
-    if any(key.partition("[")[0].partition(".")[0] == "behaviour" for key in given):
-        other = f"opponent={settings.opponent}, which sits in all seats of the other sides"
-        raise SettingsError("behaviour", f"says who sits where, and so does {other}", "leave one out")
+    if any(key.startswith("opponents.phases") for key in given):
+        other = f"opponents.only={settings.opponents.only}, which sits in all seats of the other sides"
+        raise SettingsError("opponents.phases", f"says who sits where, and so does {other}", "leave one out")
     if "evaluation.opponents" in given or ("experiment" in given and not against_one):
         return settings
-    best_by = settings.evaluation.best_by if "evaluation.best_by" in given else "result"
-    return replace(settings, evaluation=replace(settings.evaluation, opponents=[settings.opponent], best_by=best_by))
+    best_metric = settings.evaluation.best_metric if "evaluation.best_metric" in given else "result"
+    only = [settings.opponents.only]
+    return replace(settings, evaluation=replace(settings.evaluation, opponents=only, best_metric=best_metric))
 
 
 def _with_gpu_recipe(
@@ -118,7 +123,7 @@ def settings_of_run(folder: Path) -> dict[str, Any]:
         stored = read_yaml(path.read_text())
     except ValueError:
         return {}  # those in the checkpoint are compared later
-    return stored if isinstance(stored, dict) else {}
+    return upgraded(stored) if isinstance(stored, dict) else {}
 
 
 def _is_nearer(stored: dict[str, Any], one: TrainSettings, other: TrainSettings) -> bool:
@@ -142,8 +147,8 @@ def _rollout(settings: TrainSettings, machine: Machine) -> tuple[RolloutSettings
         kind, why = _kind(rollout, on_gpu)
         rollout, notes = replace(rollout, kind=kind), (f"rollout=auto: {kind}, since {why}",)
     if rollout.kind == "threads":
-        blocks = rollout.blocks_on(on_gpu, machine.cpus - settings.learner.threads)
-        return replace(rollout, blocks=blocks, games=_games(settings, rollout.games_on(on_gpu), blocks)), notes
+        blocks = rollout.actor_threads_on(on_gpu, machine.cpus - settings.learner.threads)
+        return replace(rollout, actor_threads=blocks, games=_games(settings, rollout.games_on(on_gpu), blocks)), notes
     if rollout.kind == "device":
         return replace(rollout, games=_games(settings, rollout.games_on_device(), 0)), notes
     return replace(rollout, games=rollout.games_on(gpu=False)), notes
@@ -167,14 +172,16 @@ def _games(settings: TrainSettings, most: int, blocks: int) -> int:
 def _kind(rollout: RolloutSettings, on_gpu: bool) -> tuple[str, str]:
     """Which kind `auto` is, and why."""
     of_ray = [f"rollout.{name}" for name in ("workers", "gpus_per_worker") if getattr(rollout, name)]
-    of_ray += ["rollout.threads"] if rollout.threads > 1 else []
+    of_ray += ["rollout.torch_threads"] if rollout.torch_threads > 1 else []
     of_ray += ["rollout.dashboard"] if rollout.dashboard else []
-    if of_ray and rollout.blocks:
+    if of_ray and rollout.actor_threads:
         raise SettingsError(
-            of_ray[0], "is of Ray, rollout.blocks of threads", "leave one out, or say rollout=ray or rollout=threads"
+            of_ray[0],
+            "is of Ray, rollout.actor_threads of threads",
+            "leave one out, or say rollout=ray or rollout=threads",
         )
-    if of_ray or rollout.blocks:
-        return ("ray", f"{of_ray[0]} is given") if of_ray else ("threads", "rollout.blocks is given")
+    if of_ray or rollout.actor_threads:
+        return ("ray", f"{of_ray[0]} is given") if of_ray else ("threads", "rollout.actor_threads is given")
     if os.environ.get("RAY_ADDRESS"):
         return "ray", "RAY_ADDRESS names a cluster"
     if rollout.nodes > 1:

@@ -9,6 +9,7 @@ from command.foreign import check_values
 from command.game import game_defaults
 from command.settings.checks import SettingsError
 from command.settings.compose import settings_from_dict
+from command.settings.old_keys import upgraded
 
 T = TypeVar("T")
 
@@ -31,7 +32,7 @@ def settings_of_checkpoint(schema: type[T], values: Any) -> T:
     Raises SettingsError as `settings_from_dict` does.
     """
     check_values(values)
-    return settings_from_dict(schema, _known(schema, values)[0])
+    return settings_from_dict(schema, _known(schema, upgraded(values))[0])
 
 
 def counters_of_checkpoint(schema: type[T], values: dict[str, Any]) -> T:
@@ -74,7 +75,7 @@ def _known(schema: Any, values: Any, prefix: str = "") -> tuple[Any, list[str], 
 
 
 def _known_of_list(kind: Any, values: Any, prefix: str) -> tuple[Any, list[str], list[str]]:
-    """The same for a list of dataclasses, such as `behaviour`; whatever else it is stays as it is."""
+    """The same for a list of dataclasses, such as `opponents.phases`; whatever else it is stays as it is."""
     (item, *_) = get_args(kind) or (None,)
     if not (isinstance(values, list) and is_dataclass(item)):
         return values, [], []

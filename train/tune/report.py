@@ -18,7 +18,7 @@ from cards.matches.duplicate import decimals
 from command.conf_folder import CONF
 from command.terminal.console import output_may_fail, result_console
 from train.run.device import this_machine
-from train.settings.resolve import NO_EXPERIMENT, at_the_door
+from train.settings.resolve import NO_EXPERIMENT, resolve
 from train.settings.saved import changes
 from train.tune.study import WHY, Study, values_of
 from train.tune.trial import meaning
@@ -81,7 +81,7 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     # Who names an experiment gets no recipe for a GPU besides, so what the trials have of it stands in the file.
     folders = [each for each in study.search.fixed if each.startswith("hydra.searchpath=")]  # of a game from elsewhere
     given = [*folders, f"game={chosen.game_name}", f"algo={chosen.algo}", NO_EXPERIMENT]
-    plain = at_the_door(given, this_machine()).settings
+    plain = resolve(given, this_machine()).settings
     values: dict[str, Any] = {}
     for key, (_, value) in changes(asdict(plain), found).items():
         if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):

@@ -15,7 +15,7 @@ from command.space import Dimension
 from train.run.device import this_machine
 from train.settings.algorithms import AnyRunSettings
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import Chosen, at_the_door
+from train.settings.resolve import Chosen, resolve
 from train.settings.run import is_run_name
 
 MINUTES = 3.0  # of a trial where no budget is named
@@ -24,7 +24,7 @@ DEALS = 256  # of each
 
 _TAKEN = ("name",)  # settings of training that follow from the study
 # Trials that differ in these have results that cannot be compared.
-_NOT_SEARCHED = ("algo", "game", "runs", "opponent", "opponents")
+_NOT_SEARCHED = ("algo", "game", "runs", "opponents.only")
 _NOT_SEARCHED_GROUPS = ("game.", "evaluation.")
 _SEARCHED_ALL_THE_SAME = "game.reward"  # which learning alone knows of
 MAX_TRIALS = 100_000
@@ -79,7 +79,7 @@ class Search:
         for key in values:
             require(key in self.dimensions, key, "one of what is searched", key)
         given = [*self.fixed, *(f"{key}={value}" for key, value in values.items())]
-        return at_the_door([*given, f"name='{self.settings.study}/trial-{number:03d}'"], this_machine())
+        return resolve([*given, f"name='{self.settings.study}/trial-{number:03d}'"], this_machine())
 
     def value_of_base(self, key: str) -> Any:
         """What the settings say of a key without the search; None of one that they do not have."""
@@ -100,7 +100,7 @@ def search_of(overrides: Sequence[str]) -> Search:
     dimensions = search_space(rest)
     given = [each for each in rest if each.partition("=")[0] not in dimensions]
     named = f"name='{settings.study}'"  # else the door would look at what the run `default` began with
-    chosen = at_the_door([*given, named], this_machine())
+    chosen = resolve([*given, named], this_machine())
     if not dimensions:
         if not isinstance(chosen.settings, TrainSettings):
             key = "step_size" if hasattr(chosen.settings, "step_size") else "seed"
@@ -114,7 +114,7 @@ def search_of(overrides: Sequence[str]) -> Search:
             raise SettingsError(key, "decides how trials are measured, so all have the same", "a study=... for each")
     require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)
     given = [*_pace(given, chosen.settings), *given]
-    return Search(settings, dimensions, given, at_the_door([*given, named], this_machine()))
+    return Search(settings, dimensions, given, resolve([*given, named], this_machine()))
 
 
 def _pace(given: Sequence[str], settings: AnyRunSettings) -> list[str]:

@@ -91,7 +91,7 @@ def meaning(settings: AnyRunSettings) -> str:
 def result(settings: AnyRunSettings) -> tuple[float, float | None]:
     """The objective of a complete run and the half-width of its 95% interval, from results.json.
 
-    The best network on fresh deals, by `evaluation.best_by`; of a table of a small game its loss, which is exact.
+    The best network on fresh deals, by `evaluation.best_metric`; of a table of a small game its loss, which is exact.
     """
     found = results_of_complete(settings.folder)
     if isinstance(settings, TabularSettings):

@@ -13,7 +13,7 @@ from train.doctor.gpu_memory import GB, block_bytes, buffer_bytes, check_gpu_mem
 from train.run.device import other_gpus
 from train.settings.dqn import TrainSettings
 
-THREADS = ("rollout=threads", "rollout.games=16384", "rollout.blocks=4")
+THREADS = ("rollout=threads", "rollout.games=16384", "rollout.actor_threads=4")
 
 
 def buffer(tmp_path: Path, capacity: int, *overrides: str) -> TrainSettings:
@@ -38,9 +38,9 @@ def test_priorities_take_room_too(tmp_path: Path) -> None:
 
 
 def test_blocks_that_are_too_large(tmp_path: Path) -> None:
-    chosen = buffer(tmp_path, 1000, "rollout.blocks=60")
+    chosen = buffer(tmp_path, 1000, "rollout.actor_threads=60")
     assert 60 * block_bytes(chosen.load_game(), chosen) > 4 * GB
-    with error_about(SettingsError, "rollout.games or rollout.blocks", hint="lower it"):
+    with error_about(SettingsError, "rollout.games or rollout.actor_threads", hint="lower it"):
         check_gpu_memory(chosen, 4 * GB, "cuda:1")
     with error_about(SettingsError, "learner.batch_size"):
         check_gpu_memory(settings(tmp_path, "learner.batch_size=1000000"), 2 * GB, "cuda:1")

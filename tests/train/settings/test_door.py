@@ -11,7 +11,7 @@ from tests.errors import error_about
 from tests.train.runs import small
 from train.__main__ import main
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import Chosen, Machine, at_the_door
+from train.settings.resolve import Chosen, Machine, resolve
 
 LAPTOP, GPU_NODE = Machine(gpu=False, cpus=4), Machine(gpu=True, cpus=16)
 
@@ -39,7 +39,7 @@ def _nothing_else_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         (GPU_NODE, ["rollout.nodes=2"], "ray", 512, None, "the run is on several nodes"),
         (GPU_NODE, ["rollout.workers=4"], "ray", 512, None, "rollout.workers is given"),
         (GPU_NODE, ["rollout.gpus_per_worker=0.1", "rollout.games=64"], "ray", 64, None, "gpus_per_worker is given"),
-        (LAPTOP, ["rollout.blocks=2"], "threads", 512, 2, "rollout.blocks is given"),
+        (LAPTOP, ["rollout.actor_threads=2"], "threads", 512, 2, "rollout.actor_threads is given"),
         (LAPTOP, ["rollout=threads"], "threads", 512, 3, ""),
         (LAPTOP, ["rollout=threads", "learner.threads=4"], "threads", 512, 1, ""),
         (GPU_NODE, ["rollout=local"], "local", 512, None, ""),
@@ -51,49 +51,49 @@ def _nothing_else_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 def test_rollouts_of_a_machine(
     machine: Machine, overrides: list[str], kind: str, games: int, blocks: int | None, says: str
 ) -> None:
-    chosen = at_the_door(overrides, machine)
+    chosen = resolve(overrides, machine)
     rollout = dqn(chosen).rollout
-    assert (rollout.kind, rollout.games, rollout.blocks) == (kind, games, blocks)
+    assert (rollout.kind, rollout.games, rollout.actor_threads) == (kind, games, blocks)
     notes = [note for note in chosen.notes if note.startswith("rollout=auto")]
     assert len(notes) == bool(says) and says in "".join(notes)
 
 
 def test_a_cluster_that_is_named_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
-    assert dqn(at_the_door([], GPU_NODE)).rollout.kind == "ray"
+    assert dqn(resolve([], GPU_NODE)).rollout.kind == "ray"
 
 
 def test_settings_of_ray_and_of_threads_do_not_mix() -> None:
     with error_about(SettingsError, "rollout.workers", hint="leave one out"):
-        at_the_door(["rollout.workers=2", "rollout.blocks=2"], LAPTOP)
+        resolve(["rollout.workers=2", "rollout.actor_threads=2"], LAPTOP)
     with error_about(SettingsError, "rollout.workers"):
-        at_the_door(["rollout=threads", "rollout.workers=2"], LAPTOP)
-    assert dqn(at_the_door(["rollout=threads", "rollout.workers=2", "rollout.nodes=2"], LAPTOP)).rollout.workers == 2
-    for given in (["rollout=local", "rollout.blocks=2"], ["rollout=ray", "rollout.blocks=2"]):
-        with error_about(SettingsError, "rollout.blocks", hint="--cfg"):
-            at_the_door(given, LAPTOP)
-    with error_about(SettingsError, "rollout.blocks"):
-        at_the_door(["rollout=threads", "rollout.blocks=0"], LAPTOP)
+        resolve(["rollout=threads", "rollout.workers=2"], LAPTOP)
+    assert dqn(resolve(["rollout=threads", "rollout.workers=2", "rollout.nodes=2"], LAPTOP)).rollout.workers == 2
+    for given in (["rollout=local", "rollout.actor_threads=2"], ["rollout=ray", "rollout.actor_threads=2"]):
+        with error_about(SettingsError, "rollout.actor_threads", hint="--cfg"):
+            resolve(given, LAPTOP)
+    with error_about(SettingsError, "rollout.actor_threads"):
+        resolve(["rollout=threads", "rollout.actor_threads=0"], LAPTOP)
 
 
 def test_the_recipe_of_a_gpu_is_taken_where_nothing_else_is_named(tmp_path: Path) -> None:
     runs = f"runs={tmp_path}"
-    recipe = dqn(at_the_door(["experiment=gpu", runs], LAPTOP))
-    chosen = at_the_door([runs], GPU_NODE)
+    recipe = dqn(resolve(["experiment=gpu", runs], LAPTOP))
+    chosen = resolve([runs], GPU_NODE)
     assert recipe.name == "gpu" and dqn(chosen).name == "default"
     assert dqn(chosen).learner == recipe.learner and recipe.learner.batch_size == 16384
     assert chosen.notes[0].startswith("experiment=gpu: the learner has a GPU; experiment=null is without it")
-    assert dqn(at_the_door([runs, "learner.batch_size=64", "name=x"], GPU_NODE)).learner.batch_size == 64
-    plain = dqn(at_the_door([runs], LAPTOP))
+    assert dqn(resolve([runs, "learner.batch_size=64", "name=x"], GPU_NODE)).learner.batch_size == 64
+    plain = dqn(resolve([runs], LAPTOP))
     assert plain.learner.batch_size == 1024
     for named in ("experiment=study_tressette", "experiment=null", "~experiment", "rollout=threads", "device=cpu"):
-        assert dqn(at_the_door([runs, named], GPU_NODE)).learner.batch_size != 16384, named
-    assert at_the_door(["algo=q_learning", "game=blackjack"], GPU_NODE).notes == ()
-    assert dqn(at_the_door([runs, "game=spike"], GPU_NODE)).learner.batch_size == 1024  # with another it was not tried
+        assert dqn(resolve([runs, named], GPU_NODE)).learner.batch_size != 16384, named
+    assert resolve(["algo=q_learning", "game=blackjack"], GPU_NODE).notes == ()
+    assert dqn(resolve([runs, "game=spike"], GPU_NODE)).learner.batch_size == 1024  # with another it was not tried
 
 
 def test_the_recipe_of_one_node_is_not_taken_on_several(tmp_path: Path) -> None:
-    chosen = dqn(at_the_door([f"runs={tmp_path}", "rollout.nodes=2"], GPU_NODE))
+    chosen = dqn(resolve([f"runs={tmp_path}", "rollout.nodes=2"], GPU_NODE))
     assert (chosen.rollout.kind, chosen.learner.batch_size) == ("ray", 1024)
 
 
@@ -101,43 +101,43 @@ def test_so_few_games_at_a_time_that_buffer_and_budget_hold_them(tmp_path: Path)
     """With 15 CPUs for 8 blocks, 10 rollouts are out: of 64 decisions a game at most, and 50 times in a budget."""
     runs = f"runs={tmp_path}"
     many, cpus = Machine(gpu=True, cpus=128), "rollout=threads"
-    default = dqn(at_the_door([runs], many)).rollout
+    default = dqn(resolve([runs], many)).rollout
     assert (default.blocks, default.games) == (8, 16_384)
-    assert dqn(at_the_door([runs, cpus], many)).rollout.games == 1_000_000 // (64 * 10)
-    assert dqn(at_the_door([runs, "episodes=400000"], many)).rollout.games == 400_000 // (50 * 10)
-    assert dqn(at_the_door([runs, "episodes=1000"], many)).rollout.games == 512
-    assert dqn(at_the_door([runs, "episodes=1000", "rollout.games=9"], many)).rollout.games == 9
-    assert dqn(at_the_door([runs, "experiment=study_tressette"], many)).rollout.games == 512
+    assert dqn(resolve([runs, cpus], many)).rollout.games == 1_000_000 // (64 * 10)
+    assert dqn(resolve([runs, "episodes=400000"], many)).rollout.games == 400_000 // (50 * 10)
+    assert dqn(resolve([runs, "episodes=1000"], many)).rollout.games == 512
+    assert dqn(resolve([runs, "episodes=1000", "rollout.games=9"], many)).rollout.games == 9
+    assert dqn(resolve([runs, "experiment=study_tressette"], many)).rollout.games == 512
 
 
 def test_a_run_goes_on_with_what_it_began_with(tmp_path: Path) -> None:
     """Whatever the machine is now; without a checkpoint nothing has begun."""
     for name, began_on, other in (("a", GPU_NODE, LAPTOP), ("b", LAPTOP, GPU_NODE)):
         overrides = [f"runs={tmp_path}", f"name={name}", "learner.lr=5e-4"]
-        began = at_the_door(overrides, began_on)
+        began = resolve(overrides, began_on)
         folder = dqn(began).folder
         (folder / "checkpoints").mkdir(parents=True)
         (folder / "config.yaml").write_text(as_yaml(began.settings))
-        assert dqn(at_the_door(overrides, other)).learner != dqn(began).learner
+        assert dqn(resolve(overrides, other)).learner != dqn(began).learner
         (folder / "checkpoints" / "episode_000000000064.pt").write_text("")
-        assert dqn(at_the_door(overrides, other)).learner == dqn(began).learner
-        assert any("the run began with it" in note for note in at_the_door(overrides, LAPTOP).notes) == (name == "a")
+        assert dqn(resolve(overrides, other)).learner == dqn(began).learner
+        assert any("the run began with it" in note for note in resolve(overrides, LAPTOP).notes) == (name == "a")
         (folder / "config.yaml").write_text("]")
-        assert dqn(at_the_door(overrides, other)).learner != dqn(began).learner
+        assert dqn(resolve(overrides, other)).learner != dqn(began).learner
 
 
 def test_what_was_chosen_is_printed_and_logged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("train.__main__.this_machine", lambda: Machine(gpu=False, cpus=3))
-    auto = ["rollout=auto", "rollout.blocks=1", "rollout.games=32"]
+    auto = ["rollout=auto", "rollout.actor_threads=1", "rollout.games=32"]
     assert main([*small(tmp_path, "episodes=64"), *auto, "--cfg"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("# rollout=auto: threads, since rollout.blocks is given\n")
+    assert printed.startswith("# rollout=auto: threads, since rollout.actor_threads is given\n")
     assert yaml.safe_load(printed)["rollout"]["kind"] == "threads"
     assert main([*small(tmp_path, "episodes=64"), *auto]) == 0
     log = (tmp_path / "tressette" / "small" / "train.log").read_text()
-    assert log.count("rollout=auto: threads, since rollout.blocks is given") == 1
+    assert log.count("rollout=auto: threads, since rollout.actor_threads is given") == 1
     monkeypatch.setattr("train.__main__.this_machine", lambda: Machine(gpu=True, cpus=3))
     capsys.readouterr()
     assert main(["--cfg"]) == 0

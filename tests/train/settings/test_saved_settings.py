@@ -77,18 +77,18 @@ def older(state: dict[str, Any]) -> None:
     values["network"]["flavour"] = {"a": 1}
     values["colour"] = "red"
     values["game"]["jokers"] = 2
-    for phase in values["behaviour"]:
+    for phase in values["opponents"]["phases"]:
         phase["mood"] = "good"
 
 
 LACKS = "learner.grad_clip", "network.dueling", "seed", "replay", "game.first_leader"
-HAS = "learner.momentum", "network.flavour", "colour", "game.jokers", "behaviour.mood"
+HAS = "learner.momentum", "network.flavour", "colour", "game.jokers", "opponents.phases.mood"
 
 
 def test_resuming_an_older_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def without_moods(state: dict[str, Any]) -> None:
         older(state)
-        for phase in state["settings"]["behaviour"]:
+        for phase in state["settings"]["opponents"]["phases"]:
             del phase["mood"]  # lists are compared as they are
         state["counters"]["sneezes"] = 3
         del state["counters"]["idle_starts"], state["passed"]["log"]

@@ -28,7 +28,7 @@ from train.dqn.learner.divergence import DivergedError
 from train.dqn.rollout.backend import BackendLostError
 from train.run.checkpoint import checkpoint
 from train.run.signals import StopRequest
-from train.settings.resolve import Chosen, Machine, at_the_door
+from train.settings.resolve import Chosen, Machine, resolve
 from train.tune import __main__ as command
 from train.tune import report
 from train.tune import study as studies
@@ -522,7 +522,7 @@ def test_the_experiment_has_the_recipe_for_a_gpu(tmp_path: Path, monkeypatch: py
     assert path.stem == "gpu_best"  # conf/ has one that is called gpu
     folders = f"hydra.searchpath=[file://{path.parent.parent}]"
     of_trial = found.search.trial(0, trial.user_attrs["values"]).settings
-    of_experiment = at_the_door([folders, "experiment=gpu_best"], gpu).settings
+    of_experiment = resolve([folders, "experiment=gpu_best"], gpu).settings
     assert of_trial.learner == of_experiment.learner  # type: ignore[union-attr]
     assert of_trial.replay == of_experiment.replay  # type: ignore[union-attr]
 
@@ -574,7 +574,7 @@ def test_another_search_is_another_study(tmp_path: Path, before: Any, after: Any
         (["pruner=best"], "pruner"),
         (["study=../x"], "study"),
         (["algo=dqn,batch_q"], "algo"),
-        (["evaluation.best_by=win_rate,result"], "evaluation.best_by"),
+        (["evaluation.best_metric=win_rate,result"], "evaluation.best_metric"),
         (["name=x"], "name"),
         (["learner.lr=interval(1e-2,1e-3)"], "learner.lr"),
         (["learner.lr=tag(log,interval(0,1))"], "learner.lr"),
