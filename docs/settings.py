@@ -39,8 +39,8 @@ _SKIPPED = ("defaults", "opponents.phases", "algo", "kind")  # the phases have a
 # What the files hold, by their names in conf/.
 SCHEMAS: dict[str, type[Any]] = {
     "train": TrainSettings,
-    "tabular": TabularSettings,
-    "batch_q": BatchQSettings,
+    "q_learning": TabularSettings,
+    "batch_q_learning": BatchQSettings,
     "tournament": TournamentSettings,
     "record": RecordSettings,
     "review": ReviewSettings,
@@ -68,7 +68,10 @@ COMMANDS = (
     ("export", "python -m evaluate.export"),
     ("tune", "python -m train.tune"),
 )
-TABLES = (("tabular", "tables of the small games"), ("batch_q", "tables of Corellian Spike, by batches of self-play"))
+TABLES = (
+    ("q_learning", "tables of the small games"),
+    ("batch_q_learning", "tables of Corellian Spike, by batches of self-play"),
+)
 
 
 PHASES = (
@@ -146,7 +149,7 @@ def choices(group: str) -> Iterator[str]:
 
 def recipes() -> Iterator[str]:
     """What the recipe of each game sets, one column for each."""
-    paths = sorted((CONF / "recipe").glob("*.yaml"))
+    paths = sorted((CONF / "recipe" / "dqn").glob("*.yaml"))
     values = {path.stem: _flat(yaml.safe_load(path.read_text()) or {}) for path in paths}
     names = list(dict.fromkeys(key for found in values.values() for key in found))
     rows = [(f"`{name}`", *(_as_written(found.get(name)) for found in values.values())) for name in names]
@@ -206,8 +209,8 @@ def page() -> Iterator[str]:
     yield from choices("experiment")
     yield from ("", "## Learning in tables", "")
     for name, title in TABLES:
-        yield from (f"### {title[0].upper()}{title[1:]}", "", heading(CONF / f"{name}.yaml"), "")
-        yield from settings_table(keys_of(CONF / f"{name}.yaml"), SCHEMAS[name])
+        yield from (f"### {title[0].upper()}{title[1:]}", "", heading(CONF / "algo" / f"{name}.yaml"), "")
+        yield from settings_table(keys_of(CONF / "algo" / f"{name}.yaml"), SCHEMAS[name])
         yield ""
     yield from choices("algo")
     for name, command in COMMANDS:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from command.busso import COMMANDS
-from command.completion.__main__ import SHELLS, main, script_for, words_of
+from command.completion.__main__ import main
+from command.completion.scripts import SHELLS, script_for, words_of
 from tests.limits import seconds
 from train.settings.resolve import Machine, resolve
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 
 from command.errors import UserError
 from command.lock.owner import restarts
+from command.main import failure_of
 from command.settings.as_hydra import PLAIN_LAUNCHER
 from command.settings.checks import SettingsError
 from command.settings.compose import combinations
-from command.settings.line import failure_of
+from command.settings.overrides import key_of
 from train.run.device import this_machine
 from train.run.folder import RunInUseError
 from train.run.signals import EXIT_REQUEUE, StopRequest
@@ -89,4 +90,4 @@ def _refuse_launcher(overrides: Sequence[str]) -> None:
     count = len(combinations(rest))
     script = f"sbatch --array=0-{count - 1} slurm/sweep.sh {shlex.join(rest)}"
     here = f"on this machine python -m train --multirun {shlex.join(rest)}"
-    raise SettingsError(others[0].partition("=")[0], f"as jobs of Slurm the same is {script}", here)
+    raise SettingsError(key_of(others[0]), f"as jobs of Slurm the same is {script}", here)

@@ -177,7 +177,7 @@ def test_settings_that_were_sent_name_their_game(tmp_path: Path) -> None:
     from command.settings.compose import compose
     from evaluate.tournament.settings import TournamentSettings
     from tests.train.runs import small
-    from train.settings.algorithms import settings_of
+    from train.settings.resolve import settings_of
 
     given = [f"hydra.searchpath=[{HERE / 'conf'}]", "game=kuhn_poker"]
     code = "import pickle, sys; s = pickle.load(sys.stdin.buffer); from command.game import load_configured_game as l"

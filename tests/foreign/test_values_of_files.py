@@ -124,7 +124,7 @@ def test_what_a_champion_says_of_itself_stays_as_it_is(trained_run: Any, tmp_pat
 
 
 def test_the_command_line_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    from train.settings.algorithms import settings_of
+    from train.settings.resolve import settings_of
 
     assert settings_of([f"runs=${{oc.env:{NAME}}}"]).runs == SECRET
 

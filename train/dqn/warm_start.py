@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 import torch
 
 from command.settings.checks import SettingsError
+from command.settings.overrides import given
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import holds_table, load_champion, load_network
 from train.dqn.players.named import file_of
@@ -30,10 +31,10 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     if not isinstance(settings, TrainSettings) or settings.network.init_from is None:
         return chosen
     shape = _shape_of_begun(settings) or _read(settings)[1]
-    given = {each.lstrip("+~").partition("=")[0] for each in chosen.given}
+    given_keys = given(chosen.given)
     for name in _SHAPE:
         own, theirs = getattr(settings.network, name), getattr(shape, name)
-        if f"network.{name}" in given and own != theirs:
+        if f"network.{name}" in given_keys and own != theirs:
             raise SettingsError(
                 KEY,
                 f"the network of {settings.network.init_from} has network.{name}={theirs}, not {own}",
@@ -41,7 +42,7 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
             )
     network = replace(settings.network, **{name: getattr(shape, name) for name in _SHAPE})
     explore = settings.exploration
-    if "exploration.start" not in given:  # it need not play at random first
+    if "exploration.start" not in given_keys:  # it need not play at random first
         explore = replace(explore, start=explore.end)
     line = f"{KEY}: begins with the weights of {settings.network.init_from}, and its shape, hidden={network.hidden}"
     return replace(

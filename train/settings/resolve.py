@@ -1,28 +1,30 @@
-"""What a command line means on this machine: which rollouts, and whether the recipe for a GPU is taken.
-
-Decided here, once; whatever comes later reads settings that leave nothing open.
-"""
+"""What a command line of `python -m train` means on this machine: settings that leave nothing open."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from command.foreign import read_yaml
 from command.settings.checks import SettingsError
+from command.settings.compose import compose
 from command.settings.old_keys import upgraded
-from train.settings.algorithms import AnyRunSettings, settings_of
+from command.settings.overrides import Override, given
+from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
 from train.settings.dqn import CPU_GAMES, MOST_DECISIONS, RolloutSettings, TrainSettings
-from train.settings.saved import changes
+from train.settings.tabular import ALGORITHMS, TabularSettings
 
-GPU_RECIPE = "gpu"  # conf/experiment/gpu.yaml
-BEST_RESPONSE = "best_response"  # another
-FINE_TUNE = "fine_tune"  # and another
-NO_EXPERIMENT = "experiment=null"  # Hydra has no such words: it is what conf/train.yaml says
-GAME_OF_RECIPE = "tressette"  # with which it was found: large batches were tried in no other
+AnyRunSettings = TrainSettings | BatchQSettings | TabularSettings
+SCHEMAS: dict[str, type[AnyRunSettings]] = {
+    "dqn": TrainSettings,
+    BATCH_Q_LEARNING: BatchQSettings,
+    **dict.fromkeys(ALGORITHMS, TabularSettings),
+}
+BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
+_NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # by an experiment
 
 _WAVES = 50  # of rollouts that are out at a time, at least, in a run of so many episodes
 
@@ -48,70 +50,42 @@ class Chosen:
     given: tuple[str, ...] = ()
 
 
+def settings_of(overrides: Sequence[str]) -> AnyRunSettings:
+    """The settings of a command line on any machine, by one composition. Raises SettingsError."""
+    return compose(SCHEMAS, "train", overrides)
+
+
 def resolve(overrides: Sequence[str], machine: Machine) -> Chosen:
     """The settings of a command line of `python -m train` on this machine. Raises SettingsError."""
-    given, overrides = overrides, [each for each in overrides if each != NO_EXPERIMENT]
+    named = given(overrides)
+    experiment = named["experiment"].value if "experiment" in named else None
+    if (key := _NEEDED.get(experiment or "")) and key not in named:
+        raise SettingsError(key, f"experiment={experiment} needs it", f"say {key}=...")
     settings = settings_of(overrides)
     if not isinstance(settings, TrainSettings):
-        return Chosen(settings, given=tuple(given))
-    settings, recipe = (settings, ()) if _names_a_recipe(given) else _with_gpu_recipe(overrides, settings, machine)
-    settings = _against(overrides, settings)
-    if f"experiment={FINE_TUNE}" in overrides and settings.network.init_from is None:
-        problem = f"experiment={FINE_TUNE} begins with a trained network"
-        raise SettingsError("network.init_from", problem, "say network.init_from=RUN")
-    rollout, why = _rollout(settings, machine)
-    return Chosen(replace(settings, rollout=rollout), (*recipe, *why), tuple(given))
+        return Chosen(settings, given=tuple(overrides))
+    settings = _measured_against_opponent(settings, named, experiment)
+    rollout, notes = _rollout(settings, machine)
+    return Chosen(replace(settings, rollout=rollout), notes, tuple(overrides))
 
 
-def _against(overrides: Sequence[str], settings: TrainSettings) -> TrainSettings:
-    """The settings of a run that learns against one player: it is measured by what it wins of that player.
+def _measured_against_opponent(
+    settings: TrainSettings, named: Mapping[str, Override], experiment: str | None
+) -> TrainSettings:
+    """The settings; those of a run that learns against one player measure it by what it wins of that player.
 
     Another experiment or the command line may say otherwise. Raises SettingsError for `opponents.phases` besides.
     """
-    against_one = f"experiment={BEST_RESPONSE}" in overrides
-    if settings.opponents.only is None:
-        if against_one:
-            raise SettingsError(
-                "opponents.only", f"experiment={BEST_RESPONSE} needs one player", "say opponents.only=PLAYER"
-            )
+    only = settings.opponents.only
+    if only is None:
         return settings
-    given = {each.lstrip("+~").partition("=")[0].partition("@")[0] for each in overrides}
-    if any(key.startswith("opponents.phases") for key in given):
-        other = f"opponents.only={settings.opponents.only}, which sits in all seats of the other sides"
+    if any(key.startswith("opponents.phases") for key in named):
+        other = f"opponents.only={only}, which sits in all seats of the other sides"
         raise SettingsError("opponents.phases", f"says who sits where, and so does {other}", "leave one out")
-    if "evaluation.opponents" in given or ("experiment" in given and not against_one):
+    if "evaluation.opponents" in named or experiment not in (None, BEST_RESPONSE):
         return settings
-    best_metric = settings.evaluation.best_metric if "evaluation.best_metric" in given else "result"
-    only = [settings.opponents.only]
-    return replace(settings, evaluation=replace(settings.evaluation, opponents=only, best_metric=best_metric))
-
-
-def _with_gpu_recipe(
-    overrides: Sequence[str], plain: TrainSettings, machine: Machine
-) -> tuple[TrainSettings, tuple[str, ...]]:
-    """The settings with the recipe for a GPU where it is to be taken, and why.
-
-    A run that was begun goes on with what it began with, also on another machine.
-    """
-    if plain.game_name != GAME_OF_RECIPE:
-        return plain, ()
-    begun, gpu = settings_of_run(plain.folder), machine.learns_on_gpu(plain.device)
-    by_threads = gpu and (plain.rollout.kind != "auto" or _kind(plain.rollout, gpu)[0] == "threads")
-    if not (begun or by_threads):
-        return plain, ()
-    with_it = settings_of([f"experiment={GPU_RECIPE}", *overrides])
-    assert isinstance(with_it, TrainSettings)
-    with_it = replace(with_it, name=plain.name)
-    if begun and not _is_nearer(begun, with_it, plain):
-        return plain, ()
-    why = "the run began with it" if begun else "the learner has a GPU"
-    return with_it, (f"experiment={GPU_RECIPE}: {why}; {NO_EXPERIMENT} is without it, in a run with another name=...",)
-
-
-def _names_a_recipe(overrides: Sequence[str]) -> bool:
-    return bool(
-        {each.lstrip("+~").partition("=")[0].partition("@")[0] for each in overrides} & {"experiment", "rollout"}
-    )
+    best_metric = settings.evaluation.best_metric if "evaluation.best_metric" in named else "result"
+    return replace(settings, evaluation=replace(settings.evaluation, opponents=[only], best_metric=best_metric))
 
 
 def settings_of_run(folder: Path) -> dict[str, Any]:
@@ -124,19 +98,6 @@ def settings_of_run(folder: Path) -> dict[str, Any]:
     except ValueError:
         return {}  # those in the checkpoint are compared later
     return upgraded(stored) if isinstance(stored, dict) else {}
-
-
-def _is_nearer(stored: dict[str, Any], one: TrainSettings, other: TrainSettings) -> bool:
-    """Whether `one` has more of the stored values than `other`."""
-    differing = changes(asdict(one), asdict(other))
-    agree = [sum(_value(stored, key) == values[side] for key, values in differing.items()) for side in (0, 1)]
-    return agree[0] > agree[1]
-
-
-def _value(values: Any, key: str) -> Any:
-    for name in key.split("."):
-        values = values.get(name) if isinstance(values, dict) else None
-    return values
 
 
 def _rollout(settings: TrainSettings, machine: Machine) -> tuple[RolloutSettings, tuple[str, ...]]:

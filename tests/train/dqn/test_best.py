@@ -11,8 +11,8 @@ from tests.errors import error_about
 from train.dqn.best_checkpoint import Best, score_of
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.background_writer import BackgroundWriter
-from train.settings.algorithms import settings_of
 from train.settings.dqn import EvaluationSettings, TrainSettings
+from train.settings.resolve import settings_of
 
 OPPONENTS = "evaluation.opponents=[initial,cautious]"
 

@@ -19,7 +19,8 @@ from tests.errors import key_of
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, equal, settings, small
 from tests.train.warm import train
-from train.__main__ import main, make_backend
+from train.__main__ import main
+from train.api import make_backend
 from train.dqn.learner.learner import Learner
 from train.dqn.rollout.backend import BackendLostError, LocalBackend
 from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights

@@ -162,7 +162,7 @@ def test_spellings(tmp_path: Path, given: str, key: str, hint: str) -> None:
 
 def test_games_on_a_gpu_know_policies_alone(tmp_path: Path) -> None:
     on_device = [each for each in small(tmp_path) if not each.startswith("rollout")] + ["rollout=device"]
-    from train.settings.algorithms import settings_of
+    from train.settings.resolve import settings_of
 
     for player in ("runs/x", "champion", "monte_carlo:samples=1"):
         with error_about(SettingsError, "opponents.phases.mix", player, hint="rollout=threads"):

@@ -8,7 +8,7 @@ import torch
 from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.runs import settings
-from train.__main__ import look_at_gpus
+from train.api import look_at_gpus
 from train.doctor.gpu_memory import GB, block_bytes, buffer_bytes, check_gpu_memory
 from train.run.device import other_gpus
 from train.settings.dqn import TrainSettings
@@ -52,7 +52,7 @@ def test_gpus_of_different_kinds_are_named(
     assert other_gpus("auto", ["L40", "L40"], 0) == other_gpus("auto", ["L40"], 0) == ""
     says = "device=auto: of 2 GPUs of different kinds this run uses cuda:0, H100; device=cuda:1 is T4"
     assert other_gpus("auto", ["H100", "T4"], 0) == says
-    monkeypatch.setattr("train.__main__.gpu_names", lambda: ["H100", "T4"])
+    monkeypatch.setattr("train.api.gpu_names", lambda: ["H100", "T4"])
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (GB, 2 * GB))
     with pytest.raises(SettingsError, match="cuda:0"):
         look_at_gpus(settings(tmp_path, "device=auto"), torch.device("cuda"))

@@ -12,7 +12,7 @@ import torch
 from cards.matches.duplicate import Duel
 from tests.chips import CHIPS, emulated_chip
 from tests.train.runs import OWN_TO_A_RUN, equal, save_format_1, save_format_2, settings, whole
-from train.__main__ import make_backend
+from train.api import make_backend
 from train.dqn.learner.learner import Learner
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.worker import RolloutRequest

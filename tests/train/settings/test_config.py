@@ -8,8 +8,8 @@ from command.conf_folder import CONF
 from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml, compose, settings_from_dict
 from tests.errors import error_about
-from train.settings.algorithms import settings_of
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import settings_of
 
 
 def experiments() -> list[str]:

@@ -23,7 +23,7 @@ from tests.limits import seconds, until
 from tests.test_lock import AWAY, holder, line, put
 from tests.train.runs import SMALL
 from train.__main__ import main as train
-from train.__main__ import train as run_training
+from train.api import train as run_training
 from train.dqn.learner.divergence import DivergedError
 from train.dqn.rollout.backend import BackendLostError
 from train.run.checkpoint import checkpoint

@@ -12,7 +12,7 @@ from ray.cluster_utils import Cluster
 from tests.limits import until
 from tests.train.dqn.test_threads import weights
 from tests.train.runs import settings
-from train.__main__ import make_backend
+from train.api import make_backend
 from train.dqn.rollout.backend import BackendLostError, LocalBackend
 from train.dqn.rollout.threads import ThreadsBackend
 from train.dqn.rollout.threads_and_ray import JoinedBackend

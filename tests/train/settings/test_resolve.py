@@ -1,12 +1,12 @@
-"""What a command line means on this machine: which rollouts, and whether the recipe for a GPU is taken."""
+"""What a command line means on this machine: which rollouts, by one recipe everywhere."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from command.settings.checks import SettingsError
-from command.settings.compose import as_yaml
 from tests.errors import error_about
 from tests.train.runs import small
 from train.__main__ import main
@@ -29,13 +29,13 @@ def _nothing_else_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("machine", "overrides", "kind", "games", "blocks", "says"),
+    ("machine", "overrides", "kind", "games", "actor_threads", "says"),
     [
         (LAPTOP, [], "ray", 512, None, "rollout=auto: ray, since the learner has no GPU"),
-        (GPU_NODE, [], "threads", 16384, 8, "rollout=auto: threads, since the learner has a GPU, on one node"),
-        (GPU_NODE, ["learner.threads=15"], "threads", 16384, 2, "threads"),
+        (GPU_NODE, [], "threads", 1562, 8, "rollout=auto: threads, since the learner has a GPU, on one node"),
+        (GPU_NODE, ["learner.threads=15"], "threads", 3906, 2, "threads"),
         (GPU_NODE, ["device=cpu"], "ray", 512, None, "the learner has no GPU"),
-        (LAPTOP, ["device=cuda:1"], "threads", 16384, 3, "the learner has a GPU"),
+        (LAPTOP, ["device=cuda:1"], "threads", 3125, 3, "the learner has a GPU"),
         (GPU_NODE, ["rollout.nodes=2"], "ray", 512, None, "the run is on several nodes"),
         (GPU_NODE, ["rollout.workers=4"], "ray", 512, None, "rollout.workers is given"),
         (GPU_NODE, ["rollout.gpus_per_worker=0.1", "rollout.games=64"], "ray", 64, None, "gpus_per_worker is given"),
@@ -49,11 +49,11 @@ def _nothing_else_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     ],
 )
 def test_rollouts_of_a_machine(
-    machine: Machine, overrides: list[str], kind: str, games: int, blocks: int | None, says: str
+    machine: Machine, overrides: list[str], kind: str, games: int, actor_threads: int | None, says: str
 ) -> None:
     chosen = resolve(overrides, machine)
     rollout = dqn(chosen).rollout
-    assert (rollout.kind, rollout.games, rollout.actor_threads) == (kind, games, blocks)
+    assert (rollout.kind, rollout.games, rollout.actor_threads) == (kind, games, actor_threads)
     notes = [note for note in chosen.notes if note.startswith("rollout=auto")]
     assert len(notes) == bool(says) and says in "".join(notes)
 
@@ -76,54 +76,36 @@ def test_settings_of_ray_and_of_threads_do_not_mix() -> None:
         resolve(["rollout=threads", "rollout.actor_threads=0"], LAPTOP)
 
 
-def test_the_recipe_of_a_gpu_is_taken_where_nothing_else_is_named(tmp_path: Path) -> None:
-    runs = f"runs={tmp_path}"
-    recipe = dqn(resolve(["experiment=gpu", runs], LAPTOP))
-    chosen = resolve([runs], GPU_NODE)
-    assert recipe.name == "gpu" and dqn(chosen).name == "default"
-    assert dqn(chosen).learner == recipe.learner and recipe.learner.batch_size == 16384
-    assert chosen.notes[0].startswith("experiment=gpu: the learner has a GPU; experiment=null is without it")
-    assert dqn(resolve([runs, "learner.batch_size=64", "name=x"], GPU_NODE)).learner.batch_size == 64
-    plain = dqn(resolve([runs], LAPTOP))
-    assert plain.learner.batch_size == 1024
-    for named in ("experiment=study_tressette", "experiment=null", "~experiment", "rollout=threads", "device=cpu"):
-        assert dqn(resolve([runs, named], GPU_NODE)).learner.batch_size != 16384, named
-    assert resolve(["algo=q_learning", "game=blackjack"], GPU_NODE).notes == ()
-    assert dqn(resolve([runs, "game=spike"], GPU_NODE)).learner.batch_size == 1024  # with another it was not tried
+def test_one_recipe_on_every_machine() -> None:
+    for given in ([], ["learner.lr=5e-4"]):
+        there, here = dqn(resolve(given, GPU_NODE)), dqn(resolve(given, LAPTOP))
+        assert replace(there, rollout=here.rollout) == here
+    assert dqn(resolve(["experiment=gpu"], LAPTOP)).learner.batch_size == 16384
 
 
-def test_the_recipe_of_one_node_is_not_taken_on_several(tmp_path: Path) -> None:
-    chosen = dqn(resolve([f"runs={tmp_path}", "rollout.nodes=2"], GPU_NODE))
-    assert (chosen.rollout.kind, chosen.learner.batch_size) == ("ray", 1024)
+@pytest.mark.parametrize(
+    "given", [[], ["game=spike", "minutes=1"], ["experiment=spike_n"], ["experiment=gpu", "rollout=local"], ["algo=td"]]
+)
+def test_a_start_composes_once(given: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import hydra
+
+    composed = list[str]()
+    compose = hydra.compose
+    monkeypatch.setattr(hydra, "compose", lambda name, overrides: composed.append(name) or compose(name, overrides))
+    monkeypatch.setattr("train.__main__.train", lambda chosen: 0)
+    assert main(given) == 0 and composed == ["train"]
 
 
 def test_so_few_games_at_a_time_that_buffer_and_budget_hold_them(tmp_path: Path) -> None:
     """With 15 CPUs for 8 blocks, 10 rollouts are out: of 64 decisions a game at most, and 50 times in a budget."""
     runs = f"runs={tmp_path}"
-    many, cpus = Machine(gpu=True, cpus=128), "rollout=threads"
+    many = Machine(gpu=True, cpus=128)
     default = dqn(resolve([runs], many)).rollout
-    assert (default.blocks, default.games) == (8, 16_384)
-    assert dqn(resolve([runs, cpus], many)).rollout.games == 1_000_000 // (64 * 10)
+    assert (default.actor_threads, default.games) == (8, 1_000_000 // (64 * 10))
     assert dqn(resolve([runs, "episodes=400000"], many)).rollout.games == 400_000 // (50 * 10)
     assert dqn(resolve([runs, "episodes=1000"], many)).rollout.games == 512
     assert dqn(resolve([runs, "episodes=1000", "rollout.games=9"], many)).rollout.games == 9
     assert dqn(resolve([runs, "experiment=study_tressette"], many)).rollout.games == 512
-
-
-def test_a_run_goes_on_with_what_it_began_with(tmp_path: Path) -> None:
-    """Whatever the machine is now; without a checkpoint nothing has begun."""
-    for name, began_on, other in (("a", GPU_NODE, LAPTOP), ("b", LAPTOP, GPU_NODE)):
-        overrides = [f"runs={tmp_path}", f"name={name}", "learner.lr=5e-4"]
-        began = resolve(overrides, began_on)
-        folder = dqn(began).folder
-        (folder / "checkpoints").mkdir(parents=True)
-        (folder / "config.yaml").write_text(as_yaml(began.settings))
-        assert dqn(resolve(overrides, other)).learner != dqn(began).learner
-        (folder / "checkpoints" / "episode_000000000064.pt").write_text("")
-        assert dqn(resolve(overrides, other)).learner == dqn(began).learner
-        assert any("the run began with it" in note for note in resolve(overrides, LAPTOP).notes) == (name == "a")
-        (folder / "config.yaml").write_text("]")
-        assert dqn(resolve(overrides, other)).learner != dqn(began).learner
 
 
 def test_what_was_chosen_is_printed_and_logged(
@@ -138,8 +120,3 @@ def test_what_was_chosen_is_printed_and_logged(
     assert main([*small(tmp_path, "episodes=64"), *auto]) == 0
     log = (tmp_path / "tressette" / "small" / "train.log").read_text()
     assert log.count("rollout=auto: threads, since rollout.actor_threads is given") == 1
-    monkeypatch.setattr("train.__main__.this_machine", lambda: Machine(gpu=True, cpus=3))
-    capsys.readouterr()
-    assert main(["--cfg"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("# experiment=gpu: ") and lines[1].startswith("# rollout=auto: threads")
