@@ -101,21 +101,21 @@ def settings_of_run(folder: Path) -> dict[str, Any]:
 
 
 def _rollout(settings: TrainSettings, machine: Machine) -> tuple[RolloutSettings, tuple[str, ...]]:
-    """Rollouts of a kind that is not `auto`, with as many games and blocks as there will be, and why."""
+    """Rollouts of a kind that is not `auto`, with the number of games and threads, and why."""
     rollout, on_gpu = settings.rollout, machine.learns_on_gpu(settings.device)
     notes: tuple[str, ...] = ()
     if rollout.kind == "auto":
         kind, why = _kind(rollout, on_gpu)
         rollout, notes = replace(rollout, kind=kind), (f"rollout=auto: {kind}, since {why}",)
     if rollout.kind == "threads":
-        blocks = rollout.actor_threads_on(on_gpu, machine.cpus - settings.learner.threads)
-        return replace(rollout, actor_threads=blocks, games=_games(settings, rollout.games_on(on_gpu), blocks)), notes
+        threads = rollout.actor_threads_on(on_gpu, machine.cpus - settings.learner.threads)
+        return replace(rollout, actor_threads=threads, games=_games(settings, rollout.games_on(on_gpu), threads)), notes
     if rollout.kind == "device":
         return replace(rollout, games=_games(settings, rollout.games_on_device(), 0)), notes
     return replace(rollout, games=rollout.games_on(gpu=False)), notes
 
 
-def _games(settings: TrainSettings, most: int, blocks: int) -> int:
+def _games(settings: TrainSettings, most: int, threads: int) -> int:
     """Games of one rollout, where they are not named: at most what the device likes.
 
     But so few that the buffer holds what is out at a time, and that of a run of so many episodes not much is played
@@ -123,7 +123,7 @@ def _games(settings: TrainSettings, most: int, blocks: int) -> int:
     """
     if settings.rollout.games:
         return settings.rollout.games
-    out = blocks + 2
+    out = threads + 2
     games = min(most, settings.replay.capacity // (MOST_DECISIONS * out))
     if settings.episodes:
         games = min(games, settings.episodes // (_WAVES * out))

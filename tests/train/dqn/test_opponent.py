@@ -117,7 +117,7 @@ def test_resumed_equals_uninterrupted_against_a_network(tmp_path: Path) -> None:
     assert differences(whole, run(tmp_path / "b", *given)) == []
 
 
-def door(*overrides: str) -> TrainSettings:
+def resolved(*overrides: str) -> TrainSettings:
     chosen = resolve(overrides, HERE).settings
     assert isinstance(chosen, TrainSettings)
     return chosen
@@ -125,15 +125,15 @@ def door(*overrides: str) -> TrainSettings:
 
 def test_it_is_measured_by_what_it_wins_of_that_player() -> None:
     for given in ([], ["experiment=best_response"]):
-        chosen = door("game=spike", "opponents.only=runs/x/", *given)
+        chosen = resolved("game=spike", "opponents.only=runs/x/", *given)
         assert (chosen.opponents.only, chosen.evaluation.opponents) == ("runs/x", ["runs/x"])
         assert chosen.evaluation.best_metric == "result" and chosen.learns_with == ["runs/x"]
     assert chosen.episodes == 500_000
-    other = door(
+    other = resolved(
         "game=spike", "opponents.only=cautious", "evaluation.opponents=[random]", "evaluation.best_metric=win_rate"
     )
     assert (other.evaluation.opponents, other.evaluation.best_metric) == (["random"], "win_rate")
-    assert door("game=spike").opponents.only is None
+    assert resolved("game=spike").opponents.only is None
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_it_is_measured_by_what_it_wins_of_that_player() -> None:
 )
 def test_what_is_refused(given: list[str], key: str) -> None:
     with error_about(SettingsError, key):
-        door(*given)
+        resolved(*given)
 
 
 def test_it_sits_alone_in_evaluations_of_many_seats(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Every number of the settings has bounds, and what lies just beyond is refused by its name.
 
-The door alone is asked: nothing is trained. What two settings have to do with each other is tested where it is checked.
+Settings are composed, nothing is trained. What two settings have to do with each other is tested where it is checked.
 """
 
 from __future__ import annotations
