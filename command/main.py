@@ -47,6 +47,7 @@ def settings_command(
 
     def of(run: Callable[[T], int | None]) -> Main:
         @command
+        @wraps(run)
         def main(arguments: Sequence[str]) -> int | None:
             logging.basicConfig(format="%(levelname)s: %(message)s")
             line = parse(f"python -m evaluate.{config_name}{words}", config_name, given(arguments), example)
@@ -63,6 +64,7 @@ def word_command(explanation: str | None, example: str) -> Callable[[Callable[[S
 
     def of(run: Callable[[Sequence[str]], int | None]) -> Main:
         @command
+        @wraps(run)
         def main(arguments: Sequence[str]) -> int | None:
             if not {"-h", "--help"}.isdisjoint(arguments):
                 print(f"{(explanation or '').strip()}\n\n{example_text(example)}")

@@ -18,8 +18,8 @@ from train.dqn.network.build import acting_network, build_network
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.replay.transitions import Recorder
 from train.dqn.rollout.worker import build_replay
-from train.settings.dqn import TrainSettings
-from train.settings.learning import LearnerSettings, NetworkSettings, OpponentSettings, PhaseSettings, ReplaySettings
+from train.settings.dqn import LearnerSettings, TrainSettings
+from train.settings.learning import NetworkSettings, OpponentSettings, PhaseSettings, ReplaySettings
 
 CPU = torch.device("cpu")
 BATCH = 512  # games between two times of learning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from cards.base.bounds import bounded
@@ -9,6 +10,7 @@ from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_COUNT,
     MAX_DEALS,
+    MAX_FLOAT,
     MAX_MINUTES,
     MAX_SECONDS,
     MAX_THREADS,
@@ -21,7 +23,6 @@ from train.settings.learning import (
     SIDE,
     ExplorationSettings,
     LeagueSettings,
-    LearnerSettings,
     NetworkSettings,
     OpponentSettings,
     ReplaySettings,
@@ -39,6 +40,35 @@ GPU_ACTORS = 8  # of threads, at most, where rollout.actor_threads is null: more
 NETWORK, LEAGUE = "network", "league"  # in `opponents.phases.mix`: the one that learns, and its past selves
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
+
+
+@dataclass
+class LearnerSettings:
+    """The update; see `train.dqn.learner.learner`."""
+
+    lr: float = bounded(1e-3, 0.0, MAX_FLOAT, above=True)
+    lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
+    batch_size: int = bounded(1024, 1, 100_000_000)
+    gamma: float = bounded(1.0, 0.0, 1.0)
+    n_step: int = bounded(2, 1, 1_000_000)
+    watkins_cut: bool = False
+    double: bool = False
+    loss: str = "mse"
+    grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
+    target_update_interval: int = bounded(2000, 1, MAX_COUNT)
+    target_tau: float = bounded(0.01, 0.0, 1.0)
+    ema_decay: float = bounded(0.99, 0.0, 1.0, below=True)
+    precision: str = "auto"
+    cuda_graphs: bool = True
+    threads: int = bounded(1, 1, MAX_THREADS)
+    samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
+    learning_starts: int = bounded(10_000, 1, MAX_COUNT)
+
+    def __post_init__(self) -> None:
+        check_numbers("learner", self)
+        require(self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
+        check_one_of("learner.loss", self.loss, "huber", "mse")
+        check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
 
 
 @dataclass

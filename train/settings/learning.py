@@ -1,8 +1,7 @@
-"""Groups of settings of a DQN run: what learns, from what, and with whom. Each is checked by itself."""
+"""Groups of settings of a DQN run: its network, replay buffer, exploration and opponents. Each is checked by itself."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 from cards.base.bounds import bounded
@@ -10,8 +9,6 @@ from cards.game import Game
 from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_COUNT,
-    MAX_FLOAT,
-    MAX_THREADS,
     SettingsError,
     check_numbers,
     check_one_of,
@@ -52,35 +49,6 @@ class NetworkSettings:
             game.symmetry.first(inputs)
         except ValueError as error:
             raise SettingsError("network.inputs", error, "say null, or network.symmetric=false") from None
-
-
-@dataclass
-class LearnerSettings:
-    """The update; see `train.dqn.learner.learner`."""
-
-    lr: float = bounded(1e-3, 0.0, MAX_FLOAT, above=True)
-    lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
-    batch_size: int = bounded(1024, 1, 100_000_000)
-    gamma: float = bounded(1.0, 0.0, 1.0)
-    n_step: int = bounded(2, 1, 1_000_000)
-    watkins_cut: bool = False
-    double: bool = False
-    loss: str = "mse"
-    grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
-    target_update_interval: int = bounded(2000, 1, MAX_COUNT)
-    target_tau: float = bounded(0.01, 0.0, 1.0)
-    ema_decay: float = bounded(0.99, 0.0, 1.0, below=True)
-    precision: str = "auto"
-    cuda_graphs: bool = True
-    threads: int = bounded(1, 1, MAX_THREADS)
-    samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
-    learning_starts: int = bounded(10_000, 1, MAX_COUNT)
-
-    def __post_init__(self) -> None:
-        check_numbers("learner", self)
-        require(self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
-        check_one_of("learner.loss", self.loss, "huber", "mse")
-        check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
 
 
 @dataclass

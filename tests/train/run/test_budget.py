@@ -11,8 +11,7 @@ from train.dqn.rate_limiter import Pace
 from train.run.budget import Budget
 from train.run.every import ROWS, Cadence
 from train.run.metrics.rates import RecentRates
-from train.settings.dqn import DEFAULT_MINUTES, TrainSettings
-from train.settings.learning import LearnerSettings
+from train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
 
 
 class Clock:

@@ -182,8 +182,8 @@ def test_an_option_of_a_player_at_its_ends_and_beyond(schema: type[Any], known: 
 def test_the_name_of_a_group_stands_before_its_settings(schema: type[Any]) -> None:
     plain = plain_values(schema)
     for group, kind in get_type_hints(schema).items():
-        if is_dataclass(kind):
-            first = next(each for each, _ in numbers(kind))
+        if is_dataclass(kind) and (held_numbers := [each for each, _ in numbers(kind)]):
+            first = held_numbers[0]
             held: Any = -1 if first.default_factory is MISSING else [-1]
             with error_about(SettingsError, f"{group}.{first.name}"):
                 settings_from_dict(schema, plain | {group: plain[group] | {first.name: held}})

@@ -143,8 +143,8 @@ def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
 def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     from dataclasses import asdict
 
-    from train.settings.dqn import EvaluationSettings, RolloutSettings
-    from train.settings.learning import ExplorationSettings, LearnerSettings, NetworkSettings, ReplaySettings
+    from train.settings.dqn import EvaluationSettings, LearnerSettings, RolloutSettings
+    from train.settings.learning import ExplorationSettings, NetworkSettings, ReplaySettings
     from train.settings.run import CheckpointSettings
 
     settings = asdict(compose(TrainSettings, "train", ["~recipe"]))
