@@ -35,7 +35,8 @@ def sweep_runs(overrides: Sequence[str]) -> list[SweepRun]:
     grid = combinations(list(overrides))
     if not grid[0]:
         raise SettingsError("sweep", "no key has several values", "say for example learner.lr=1e-3,3e-4 seed=0,1,2,3")
-    fixed = [override for override in overrides if key_of(override) not in grid[0]]
+    swept = {key_of(key) for key in grid[0]}
+    fixed = [override for override in overrides if key_of(override) not in swept]
     name = next((parsed(override).value for override in reversed(fixed) if key_of(override) == "name"), None)
     runs = []
     for values in grid:
@@ -48,7 +49,7 @@ def sweep_runs(overrides: Sequence[str]) -> list[SweepRun]:
 
 def _run_name(values: dict[str, str], prefix: str | None) -> str:
     """A folder that says what is special about the run: learner.lr=0.001,seed=2."""
-    parts = [f"{key.lstrip('+~')}={_plain(value)}" for key, value in values.items()]
+    parts = [f"{key_of(key)}={_plain(value)}" for key, value in values.items()]
     return ",".join([_plain(prefix), *parts] if prefix else parts)
 
 
