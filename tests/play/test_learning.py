@@ -4,7 +4,6 @@ import threading
 
 import numpy as np
 import pytest
-from train.tabular.simulator import of_game
 
 from cards.compiled.splitmix import stream
 from command.game import game_defaults, load_configured_game
@@ -17,7 +16,7 @@ from play.blackjack_lab.lessons import Choices, Lessons
 from play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
 from tests.limits import until
 from train.settings.tabular import TabularSettings
-from train.tabular.algorithms import Method, learn
+from train.tabular.algorithms import Method, learn, of_game
 
 RULES = game_defaults("blackjack")
 EVALUATED = "hit_below_14"
