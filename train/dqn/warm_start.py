@@ -10,7 +10,7 @@ from command.settings.checks import SettingsError
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import holds_table, load_champion, load_network
 from train.dqn.players.named import file_of
-from train.dqn.rollout.league import Weights
+from train.dqn.rollout.request import Weights
 from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
 from train.settings.learning import NetworkSettings

@@ -22,11 +22,11 @@ from command.settings.checks import SettingsError
 from train.run import gpu_failures, results
 from train.run.budget import Budget
 from train.run.checkpoint import ids
-from train.run.every import Cadence
+from train.run.every import Every
 from train.run.folder import BUDGET_KEYS, RunFolder
 from train.run.launches import add_start
 from train.run.metrics.metrics import Metrics
-from train.run.metrics.rates import RecentRates
+from train.run.metrics.rates import Rates
 from train.run.metrics.tensorboard import finish
 from train.run.progress import Display, Status
 from train.run.signals import StopRequest
@@ -35,6 +35,7 @@ from train.settings.run import RunSettings
 log = logging.getLogger("train")
 
 _SHOW_SECONDS = 0.25
+_RATES_SECONDS = 20.0  # of the rates that are shown
 
 # Looks at the curves of an evaluation, made when this share of the budget was spent: whether to give the run up.
 Judge = Callable[[float, Mapping[str, float]], bool]
@@ -42,7 +43,7 @@ Judge = Callable[[float, Mapping[str, float]], bool]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: its budget, its cadences and the names of its checkpoints count what is `done`, in `unit`."""
+    """How far a run is. Its budget and the names of its checkpoints count what is `done`, in `unit`."""
 
     done: int
     unit: str
@@ -66,7 +67,7 @@ class Trainer(Protocol):
         """How much it may learn, and how much of that is spent."""
 
     @property
-    def cadences(self) -> Mapping[str, Cadence]:
+    def every(self) -> Mapping[str, Every]:
         """When "log" and "checkpoint" are due; the runner leaves others to the trainer."""
 
     @property
@@ -123,7 +124,7 @@ class Runner:
         self._stop_requested, self._judge = stop_requested, judge
         self._trainer = trainer
         self._folder = folder
-        self._rates = RecentRates()
+        self._rates = Rates(_RATES_SECONDS)
         self._shown = 0.0
         self.resumed_from = folder.resume(trainer.load_state_dict)
 
@@ -207,7 +208,7 @@ class Runner:
         self._show()
 
     def _due(self, what: str) -> bool:
-        return self._trainer.cadences[what].take(self._trainer.progress.done)
+        return self._trainer.every[what].take(self._trainer.progress.done)
 
     def _show(self) -> None:
         now = time.perf_counter()

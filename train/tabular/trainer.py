@@ -21,7 +21,7 @@ from command.terminal.console import output_may_fail
 from train.run.budget import Budget
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.every import ROWS, Cadence, restore
+from train.run.every import ROWS, Every, restore
 from train.run.folder import RunFolder
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.rates import Rates
@@ -126,9 +126,9 @@ class TabularTrainer:
         )
         saving = settings.checkpoint
         self.keep = saving.keep
-        self.cadences = {
-            "log": Cadence(settings.log_every_episodes, 0.0, dense=ROWS),
-            "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
+        self.every = {
+            "log": Every(settings.log_every_episodes, 0.0, dense=ROWS),
+            "checkpoint": Every(saving.every_episodes, saving.min_seconds),
         }
 
     @property
@@ -149,7 +149,8 @@ class TabularTrainer:
         self._runner = runner
         learn(self.settings.algo, self._simulator, np.empty(0, np.uint64), self.values, self.visits, self._method)
         self._began = self.counters.episodes
-        self._rates = Rates(self.counters.env_steps)
+        self._rates = Rates()
+        self._rates.per_second(self.counters.env_steps, 0)
 
     def complete(self) -> bool:
         """Whether all episodes are played, or the time is up."""
@@ -183,8 +184,7 @@ class TabularTrainer:
     def log_row(self) -> dict[str, float]:
         """The errors of the table, and what was played."""
         counters, errors = self.counters, self.errors()
-        per_second = self._rates.per_second(counters.env_steps, 0)["time/env_steps_per_second"]
-        self._rates = Rates(counters.env_steps)
+        per_second, _ = self._rates.per_second(counters.env_steps, 0)
         self._runner.display.remember("greatest error", f"{errors.greatest:.5f}")
         log.info("%d episodes: %s", counters.episodes, errors)
         row = (
@@ -203,7 +203,7 @@ class TabularTrainer:
         return {
             "settings": asdict(self.settings),
             "counters": asdict(self.counters),
-            "passed": {what: cadence.passed for what, cadence in self.cadences.items()},
+            "passed": {what: every.passed for what, every in self.every.items()},
             "values": torch.from_numpy(self.values),
             "visits": torch.from_numpy(self.visits),
         }
@@ -216,7 +216,7 @@ class TabularTrainer:
         self.values, self.visits = values.copy(), visits.copy()
         self.counters = counters_of_checkpoint(Counters, state["counters"])
         self.budget.seconds_before = self.counters.seconds
-        restore(self.cadences, state["passed"])
+        restore(self.every, state["passed"])
 
     def report(self, stop_requested: Stop) -> None:
         """How far the table is, as lines and as results.json."""

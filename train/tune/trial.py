@@ -13,7 +13,7 @@ from command.lock.lock import InUseError, Lock
 from train.__main__ import train
 from train.run.checkpoint import checkpoint, pruning
 from train.run.folder import LOCK
-from train.run.metrics.metrics import evaluation_scalar
+from train.run.metrics.scalars import evaluation_scalar
 from train.run.results import INTERVAL, results_of_complete
 from train.settings.algorithms import AnyRunSettings
 from train.settings.dqn import TrainSettings

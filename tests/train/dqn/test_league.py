@@ -14,9 +14,10 @@ from tests.errors import error_about
 from tests.train.dqn.test_loop import run
 from tests.train.runs import OWN_TO_A_RUN, equal, settings
 from train.dqn.replay.transitions import Recorder
-from train.dqn.rollout.league import KEPT, League, Score, score, shares, superfluous
+from train.dqn.rollout.league import KEPT, League, score, shares, superfluous
+from train.dqn.rollout.request import RolloutRequest, Score, Weights
 from train.dqn.rollout.seating import player_names, seating
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker, Weights, seeds_and_seats
+from train.dqn.rollout.worker import RolloutWorker, seeds_and_seats
 from train.settings.learning import LeagueSettings
 
 CPU = torch.device("cpu")

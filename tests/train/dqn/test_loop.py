@@ -11,11 +11,11 @@ import torch
 
 from cards.matches.duplicate import Duel
 from tests.chips import CHIPS, emulated_chip
-from tests.train.runs import OWN_TO_A_RUN, equal, save_format_1, save_format_2, settings, whole
+from tests.train.runs import OWN_TO_A_RUN, equal, save_format_2, settings, whole
 from train.__main__ import make_backend
 from train.dqn.learner.learner import Learner
 from train.dqn.rollout.backend import LocalBackend
-from train.dqn.rollout.worker import RolloutRequest
+from train.dqn.rollout.request import RolloutRequest
 from train.dqn.trainer import Trainer
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.columns import TensorColumns
@@ -81,17 +81,6 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
     assert first == second
 
 
-def test_a_run_goes_on_from_a_checkpoint_of_format_1(tmp_path: Path) -> None:
-    """With a list of tensors, in what `torch.save` wrote, for a buffer."""
-    uninterrupted = run(tmp_path / "a")
-    state = run(tmp_path / "b", stop_after=128)
-    state["replay"]["rows"] = whole(state["replay"]["rows"])
-    (newest, *_) = checkpoint.listed(tmp_path / "b" / "tressette" / "small" / "checkpoints")
-    save_format_1(newest, state)
-    assert newest.read_bytes().startswith(b"busso-checkpoint 1 ")
-    assert differences(uninterrupted, run(tmp_path / "b")) == []
-
-
 def with_next_observations(state: dict[str, Any]) -> None:
     """The buffer as older versions had it."""
     replay = state["replay"]
@@ -101,19 +90,16 @@ def with_next_observations(state: dict[str, Any]) -> None:
     replay["tree"] = replay.pop("priorities") and torch.ones(len(action), dtype=torch.float64)
 
 
-@pytest.mark.parametrize("save", [save_format_1, save_format_2])
 @pytest.mark.parametrize("variant", [[], ["replay.prioritised=true"]], ids=["uniform", "prioritised"])
 def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
-    tmp_path: Path, save: Any, variant: list[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, variant: list[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next update waits for 1,000 decisions, and then all are made that are due."""
     before = run(tmp_path, *variant, stop_after=100)
     updates = before["learner"]["updates"]
     with_next_observations(before)
-    if save is save_format_1:
-        before["replay"]["rows"] = whole(before["replay"]["rows"])
     (newest, *_) = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
-    save(newest, before)
+    save_format_2(newest, before)
     held: list[int] = []
     update = Learner.update
     monkeypatch.setattr(Learner, "update", lambda it: held.append(it.replay.size) or update(it))
@@ -291,15 +277,15 @@ def test_curves_are_on_disk_even_if_the_checkpoint_is_not(tmp_path: Path, monkey
     assert closed == [True]
 
 
-def test_open_tickets_keep_their_attempt_and_may_be_of_an_older_version(tmp_path: Path) -> None:
+def test_open_requests_keep_their_attempt(tmp_path: Path) -> None:
     chosen, device = settings(tmp_path), choose_device("cpu")
     with RunFolder(chosen) as folder:
         trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
         trainer.requests.unplayed = [RolloutRequest(64, 32, 0.5, 3)]
         state = trainer.state_dict()
         assert state["open_requests"] == [[64, 32, 3]]
-        trainer.load_state_dict(state | {"open_requests": [[64, 32, 3], [96, 32]]})
-        requests = [trainer._next_request(), trainer._next_request()]
+        trainer.load_state_dict(state | {"open_requests": [[64, 32, 3], [96, 32, 0]]})
+        requests = [trainer.requests.next(), trainer.requests.next()]
     assert [(t.first, t.count, t.attempt, t.epsilon) for t in requests if t] == [(64, 32, 3, 1.0), (96, 32, 0, 1.0)]
 
 
@@ -308,7 +294,7 @@ def test_what_a_larger_backend_began_is_played_in_pieces(tmp_path: Path) -> None
     with RunFolder(chosen) as folder:
         trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
         trainer.requests.unplayed = [RolloutRequest(64, 80, 0.5, 3), RolloutRequest(200, 5, 0.5)]
-        requests = [trainer._next_request() for _ in range(4)]
+        requests = [trainer.requests.next() for _ in range(4)]
     found = [(request.first, request.count, request.attempt) for request in requests if request]
     assert found == [(64, 32, 3), (96, 32, 3), (128, 16, 3), (200, 5, 0)] and not trainer.requests.unplayed
 

@@ -17,8 +17,9 @@ from tests.train.runs import settings, small
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.replay.transitions import Recorder, Transitions
 from train.dqn.rollout.evaluator import Evaluator, evaluation_seating
+from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.seating import one_side
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
+from train.dqn.rollout.worker import RolloutWorker
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import Machine, at_the_door
 

@@ -18,8 +18,9 @@ from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.rollout.backend import LocalBackend, RolloutBackend
 from train.dqn.rollout.evaluator import Evaluator
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.threads import ThreadsBackend
-from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.rollout.worker import RolloutWorker
 from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
 

@@ -19,9 +19,10 @@ from tensorboard.plugins.hparams import metadata
 from tests.train.run import events
 from tests.train.runs import TrainedRuns, small
 from train.__main__ import main
-from train.run.every import HISTOGRAMS, ROWS, Cadence
+from train.run.every import HISTOGRAMS, ROWS, Every
 from train.run.folder import RunFolder
-from train.run.metrics.metrics import SCALARS, Metrics, evaluation_scalars
+from train.run.metrics.metrics import Metrics
+from train.run.metrics.scalars import SCALARS, evaluation_scalars
 from train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, Board, final_scalars, hyperparameters, layout
 
 
@@ -238,8 +239,8 @@ def test_what_was_written_is_there_whatever_comes(tmp_path: Path) -> None:
 
 def most_of_a_week(seconds: int, dense: int | None) -> int:
     """How often something is done that is due every so many seconds."""
-    cadence = Cadence(1, 0.0, dense=dense)
-    return sum(cadence.take(k) for k in range(7 * 24 * 3600 // seconds))
+    every = Every(1, 0.0, dense=dense)
+    return sum(every.take(k) for k in range(7 * 24 * 3600 // seconds))
 
 
 def test_a_start_that_left_no_checkpoint_leaves_no_hyperparameters(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from tests.train.run.events import curves
 from train.run.metrics import metrics
 from train.run.metrics.curves import read
 from train.run.metrics.matrix import drawn
-from train.run.metrics.metrics import SCALARS, Metrics
+from train.run.metrics.metrics import Metrics
+from train.run.metrics.scalars import SCALARS
 
 WEEK = 300_000  # rows, one every two seconds, as a version wrote them that thinned nothing
 SOME = 10_000

@@ -12,7 +12,8 @@ from cards.base.stopping import Stop, StoppedError
 from cards.matches.duplicate import Duel
 from command.errors import UserError
 from train.dqn.rollout.evaluator import Evaluator, Judge
-from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.worker import RolloutWorker
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings
 

@@ -12,7 +12,7 @@ from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
 from train.dqn.network.build import acting_network
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players.load import player_of
-from train.dqn.rollout.worker import Weights
+from train.dqn.rollout.request import Weights
 from train.settings.dqn import TrainSettings
 
 

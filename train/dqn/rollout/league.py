@@ -5,28 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from cards.compiled.splitmix import stream
+from train.dqn.rollout.request import Score, Weights
 from train.settings.dqn import LEAGUE, TrainSettings
 from train.settings.learning import LeagueSettings
-
-Weights = dict[str, Tensor]
 
 KEPT = 0.98  # of older results, with every rollout that brings new ones: they tell of the last fifty or so
 NEWEST = 0.25  # share of the members that count as the newest
 SCALARS = ("league/members", "league/win_rate", "league/win_rate_newest", "league/win_rate_oldest")
-
-
-class Score(NamedTuple):
-    """How the network's seats did against those of a member, in the games in which both sat: a draw is half a win."""
-
-    won: float
-    games: int
 
 
 def score(totals: NDArray[np.float32], own: NDArray[np.bool_], theirs: NDArray[np.bool_]) -> Score:

@@ -21,7 +21,8 @@ from torch import Tensor
 from cards.base.stopping import Stop, StoppedError
 from cards.matches.duplicate import Duel
 from train.dqn.rollout.evaluator import Evaluator
-from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.worker import RolloutWorker
 from train.run.metrics import resources
 from train.settings.dqn import TrainSettings
 

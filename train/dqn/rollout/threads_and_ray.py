@@ -11,8 +11,8 @@ from cards.base.stopping import Stop
 from cards.matches.duplicate import Duel
 from train.dqn.rollout.backend import RolloutBackend
 from train.dqn.rollout.ray.backend import WAIT_SECONDS, RayBackend
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.threads import ThreadsBackend
-from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights
 from train.settings.dqn import CPU_GAMES, TrainSettings
 
 _LOOK_SECONDS = 0.005

@@ -15,7 +15,7 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-from train.run.checkpoint.reading import patiently
+from train.run.checkpoint.files import patiently
 
 Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
 
@@ -127,11 +127,6 @@ def read_into(file: IO[bytes], into: memoryview) -> None:
 def as_bytes(values: Tensor) -> memoryview:
     """The memory of a contiguous CPU tensor, not a copy."""
     return values.numpy().data.cast("B")
-
-
-def as_columns(rows: Columns | Sequence[Tensor]) -> Columns:
-    """Columns of whichever kind a state holds: files of format 1 hold plain tensors."""
-    return rows if isinstance(rows, Columns) else TensorColumns(rows)
 
 
 def taken_out(state: Any, columns: dict[Place, Columns], place: Place = ()) -> Any:

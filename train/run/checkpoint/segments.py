@@ -22,8 +22,15 @@ from torch import Tensor
 
 from cards.base.files import delete_left_over, sync_folder, temporary_beside
 from train.run.checkpoint.columns import Columns, Kind, as_bytes, described, kinds_of, read_into
-from train.run.checkpoint.files import Hashing, NewerFormatError, header_bytes, on_disk, refuse_newer
-from train.run.checkpoint.reading import is_missing, patiently
+from train.run.checkpoint.files import (
+    Hashing,
+    NewerFormatError,
+    header_bytes,
+    is_missing,
+    on_disk,
+    patiently,
+    refuse_newer,
+)
 
 FOLDER = "replay"  # of the segments, beside the checkpoints
 MAGIC = b"busso-rows 1 "

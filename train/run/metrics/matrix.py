@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from train.run.metrics.curves import FILE
-from train.run.metrics.metrics import evaluation_scalar
+from train.run.metrics.scalars import evaluation_scalar
 
 ROWS = 12  # evaluations at most, evenly over the run
 

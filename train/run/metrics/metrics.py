@@ -18,46 +18,16 @@ from typing import Any
 from numpy.typing import NDArray
 
 from cards.base.files import rename_aside, replacing
-from cards.player_specs import curve_name
 from command.terminal.visible import VisibleFormatter
 from train.run.checkpoint import checkpoint
-from train.run.checkpoint.reading import is_missing, patiently
+from train.run.checkpoint.files import is_missing, patiently
 from train.run.metrics.curves import FILE
+from train.run.metrics.scalars import SCALARS, evaluation_scalars
 from train.run.metrics.tensorboard import Board
-
-SCALARS = (
-    "rollout/episode_return",  # mean over the network's seats; empty in self-play, where it is always 0
-    "rollout/absolute_return",  # mean of its absolute value: how much is won and lost in a game
-    "rollout/episode_length",  # decisions of all seats in a game
-    "rollout/epsilon",
-    "rollout/episodes",
-    "rollout/too_old",
-    "train/loss",
-    "train/q_mean",
-    "train/td_error",
-    "train/grad_norm",
-    "train/lr",
-    "train/updates",
-    "replay/size",
-    "replay/samples_per_insert",
-    "time/env_steps_per_second",
-    "time/updates_per_second",
-    "time/weights_lag",
-)
 
 BLOCK = 1 << 16  # bytes of metrics.csv that are read at once
 LOG_BYTES = 10_000_000  # of train.log, a week of lines; then it is renamed, over the one that was renamed before
 _LONGEST = 1 << 20  # bytes of its first line
-
-
-def evaluation_scalars(opponents: Sequence[str]) -> list[str]:
-    """The names of the evaluation curves against these opponents."""
-    return [evaluation_scalar(what, name) for name in opponents for what in ("win_rate", "points")]
-
-
-def evaluation_scalar(what: str, opponent: str) -> str:
-    """The name of the curve of `win_rate` or `points` against an opponent, which TensorBoard takes as it is."""
-    return f"eval/{what}_vs_{curve_name(opponent)}"
 
 
 class Metrics:

@@ -28,6 +28,7 @@ from torch.utils.tensorboard.summary import custom_scalars, histogram, image, sc
 from cards.base.files import write_atomic
 from command.settings.checks import SettingsError
 from train.run.metrics.events import PATTERN, EventFile
+from train.run.metrics.scalars import evaluation_scalar
 from train.run.results import read_results
 
 FOLDER = "tensorboard"
@@ -125,8 +126,6 @@ def finish(run: Path, env_steps: int) -> None:
 
 def final_scalars(results: Mapping[str, Any]) -> dict[str, float]:
     """The numbers of results.json by the names of their curves: means against each opponent, or errors of a table."""
-    from train.run.metrics.metrics import evaluation_scalar
-
     found: dict[str, float] = {}
     for name, value in results.items():
         if isinstance(value, Mapping):

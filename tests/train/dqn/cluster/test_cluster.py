@@ -24,7 +24,7 @@ from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.ray.backend import RayBackend, nodes_of_cluster
 from train.dqn.rollout.ray.messages import SLOTS
 from train.dqn.rollout.ray.supervisor import descendants
-from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.run.checkpoint import checkpoint
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings
@@ -53,8 +53,8 @@ def assert_processes_are_as_they_should(learner: int) -> None:
     """
     (worker,) = named(learner, "ray::WorkerActor")
     assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, learner)
-    (_, broker) = named(learner, "train.dqn.rollout.ray.supervisor")
-    assert "_raylet" in Path(f"/proc/{broker}/maps").read_text()
+    (_, driver) = named(learner, "train.dqn.rollout.ray.supervisor")
+    assert "_raylet" in Path(f"/proc/{driver}/maps").read_text()
     assert "_raylet" not in Path(f"/proc/{learner}/maps").read_text()
 
 
@@ -248,7 +248,7 @@ def test_an_evaluator_that_dies_is_replaced(chosen: TrainSettings, rollouts: Ray
     assert tag == 7 and duels["random"].wins.size == chosen.evaluation.deals
 
 
-@pytest.mark.slow  # without Ray: test_broker.py, test_each_actor_that_did_nothing_is_one_death
+@pytest.mark.slow  # without Ray: test_driver.py, test_each_actor_that_did_nothing_is_one_death
 def test_workers_that_cannot_start_end_the_run(tmp_path: Path) -> None:
     """Not for ever one after another: here what they have to play is gone."""
     chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1")

@@ -14,9 +14,9 @@ from tests.train.dqn.test_threads import weights
 from tests.train.runs import settings
 from train.__main__ import make_backend
 from train.dqn.rollout.backend import BackendLostError, LocalBackend
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.threads import ThreadsBackend
 from train.dqn.rollout.threads_and_ray import JoinedBackend
-from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights
 from train.dqn.trainer import Trainer
 from train.run.folder import RunFolder
 from train.run.runner import Runner

@@ -16,7 +16,7 @@ import pytest
 from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.processes import ended, named, trainer, until
-from train.dqn.rollout.ray.cluster import private
+from train.dqn.rollout.ray import private
 from train.dqn.rollout.ray.supervisor import descendants
 
 RUN = ("rollout=ray", "rollout.games=32", "rollout.workers=1", "checkpoint.every_episodes=1000000")
@@ -165,7 +165,7 @@ def test_when_all_are_killed_at_once_the_next_start_removes_the_folder(tmp_path:
         private.sweep(temporary)
         return not left.exists()
 
-    until("its keeper has ended", swept, 20)
+    until("its supervisor has ended", swept, 20)
 
 
 _TOURNAMENT = ("game=sette_mezzo", "players=[random,hit_below_5]", "processes=ray", "batch_deals=64")
@@ -183,7 +183,7 @@ def test_the_cluster_of_a_tournament_is_as_private(tmp_path: Path, temporary: Pa
         if number is None:
             assert process.wait(300) == 0
         else:
-            until("a unit is being played", lambda: named(process.pid, "ray::UnitActor") or process.poll() is not None)
+            until("a batch is being played", lambda: named(process.pid, "ray::call") or process.poll() is not None)
             ports = listening([process.pid, *descendants(process.pid)])
             assert len(ports) >= 5 and all(is_loopback(address) for address in ports.values()), ports
             assert len(list(temporary.iterdir())) == 1

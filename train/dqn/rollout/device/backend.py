@@ -22,8 +22,9 @@ from train.dqn.players.load import player_of
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.device.block import DeviceBlock
 from train.dqn.rollout.device.returns import DeviceRounds
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.seating import seated_players
-from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights, episode_return, seeds_and_seats
+from train.dqn.rollout.worker import episode_return, seeds_and_seats
 from train.settings.dqn import GPU_GAMES, TrainSettings
 
 

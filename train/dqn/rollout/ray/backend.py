@@ -10,7 +10,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from cards.base.stopping import Stop
 from cards.matches.duplicate import Duel
 from train.dqn.replay.transitions import Transitions
 from train.dqn.rollout.backend import BackendLostError
-from train.dqn.rollout.ray.cluster.process import RayProcess
 from train.dqn.rollout.ray.messages import SLOTS, Layout, Order, WeightArrays
-from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.ray.process import RayProcess
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
@@ -86,11 +86,10 @@ class RayBackend:
     def _on_failed(self) -> None:
         pass
 
-    def _on_rollout(self, about: dict[str, Any], slot: int, layout: Layout) -> None:
+    def _on_rollout(self, rollout: Rollout, slot: int, layout: Layout) -> None:
         arrays, lease = self._process.slots[slot].read(layout)
         weakref.finalize(lease, self._process.say, "free", slot).atexit = False
-        request = RolloutRequest(*about.pop("request"))
-        self._rollouts.append((Rollout(request=request, transitions=Transitions._make(arrays), **about), lease))
+        self._rollouts.append((replace(rollout, transitions=Transitions._make(arrays)), lease))
 
     def _on_evaluated(self, tag: int, duels: bytes) -> None:
         self._evaluations.append((tag, pickle.loads(duels)))
@@ -127,7 +126,7 @@ class RayBackend:
     def submit(self, request: RolloutRequest) -> None:
         """See `RolloutBackend`."""
         self._out += 1
-        self._process.say("submit", *astuple(request))
+        self._process.say("submit", request)
 
     def ready(self, wait: bool) -> list[Rollout]:
         """The rollout that was done first. Its arrays lie in memory that is used again when they are gone."""
@@ -192,8 +191,7 @@ def _arrays(weights: Weights) -> WeightArrays:
 
 
 def _copied(rollout: Rollout) -> Rollout:
-    arrays: Any = rollout.transitions  # views of NumPy into a slot
-    return replace(rollout, transitions=Transitions._make(array.copy() for array in arrays))
+    return replace(rollout, transitions=Transitions._make(array.copy() for array in rollout.transitions))
 
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:

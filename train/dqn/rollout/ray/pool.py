@@ -8,34 +8,19 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
 from command.settings.checks import SettingsError
-from train.dqn.rollout.ray.cluster.connect import alive_nodes, amounts, cpus_here, reserve
-from train.dqn.rollout.ray.messages import Arrays, Order, RequestFields, WeightArrays
+from train.dqn.rollout.ray.connect import alive_nodes, amounts, cpus_here, reserve
+from train.dqn.rollout.ray.messages import Order, WeightArrays
+from train.dqn.rollout.request import RolloutRequest
 
 HEALTH = "health"  # the concurrency group that answers while an actor plays
 START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
 DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run
-
-
-class Listener(Protocol):
-    """Whom the pool tells what comes."""
-
-    def rollout(self, about: dict[str, Any], arrays: Arrays) -> None:
-        """A request has been played: what the actor says of it, and its transitions."""
-
-    def evaluated(self, tag: int, duels: bytes) -> None:
-        """An evaluation is done."""
-
-    def workers(self, ready: int) -> None:
-        """So many workers have started, and live."""
-
-    def warning(self, text: str) -> None:
-        """Something that the user should know."""
 
 
 @dataclass(eq=False)
@@ -43,7 +28,7 @@ class _Member:
     """An actor as this process knows it."""
 
     actor: Any
-    requests: dict[int, RequestFields] = field(default_factory=dict)  # by first episode
+    requests: dict[int, RolloutRequest] = field(default_factory=dict)  # by first episode
     heard: float = field(default_factory=time.monotonic)  # when it last got on with something, or had nothing to do
     asked: bool = False  # and has not answered yet
     rounds: int = -1
@@ -79,9 +64,9 @@ class WorkerPool:
     reference to the newest weights; it fetches them when it starts a batch, and a node holds them once.
     """
 
-    def __init__(self, order: Order, listener: Listener, put: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, order: Order, tell: Callable[..., None], put: Callable[[Callable[[], None]], None]) -> None:
         self._rollout, self._settings = order.rollout, order.settings
-        self._listener, self._put = listener, put
+        self._tell, self._put = tell, put
         actors = importlib.import_module(order.actors)
         self._taken = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
         reserve(self._taken, self._wanted())
@@ -93,7 +78,7 @@ class WorkerPool:
         self._members: dict[int, list[Any]] = {}  # of the league: references, in the same way
         self._loads = _Loads()
         self._ready = 0
-        self._lost: list[RequestFields] = []  # to be played again
+        self._lost: list[RolloutRequest] = []  # to be played again
         self._evaluations: dict[int, Any] = {}  # references to weights by tag
         self._fruitless = 0  # actors that died without having done anything, since one did
         self._looked = time.monotonic()
@@ -143,37 +128,37 @@ class WorkerPool:
         """These are the members of the league. One that has left is kept as long as a request that is out names it."""
         self._members |= {number: [ray.put(weights)] for number, weights in new.items()}
         out = [request for worker in self._workers for request in worker.requests.values()]
-        named = {*numbers, *(request[-1] for request in [*out, *self._lost])}
+        named = {*numbers, *(request.member for request in [*out, *self._lost])}
         self._members = {number: weights for number, weights in self._members.items() if number in named}
 
-    def submit(self, request: RequestFields) -> None:
+    def submit(self, request: RolloutRequest) -> None:
         """Give a request to the worker with the fewest; it waits if the last of them has just died."""
         worker = self._loads.with_fewest_requests()
         if worker is None:
             self._lost.append(request)
             return
         self._loads.leave(worker)
-        worker.requests[request[0]] = request
+        worker.requests[request.first] = request
         self._loads.enter(worker)
-        member = [] if request[-1] is None else self._members[request[-1]]
+        member = [] if request.member is None else self._members[request.member]
         reference = worker.actor.play.remote(request, *self._newest, member)
         self._then(reference, partial(self._played, worker, request))
 
-    def _played(self, worker: _Member, request: RequestFields, answer: Future[Any]) -> None:
-        if worker.requests.get(request[0]) is not request:
+    def _played(self, worker: _Member, request: RolloutRequest, answer: Future[Any]) -> None:
+        if worker.requests.get(request.first) is not request:
             return  # it was given up, and another plays the request
         try:
-            about, arrays = answer.result()
+            rollout, arrays = answer.result()
         except RayTaskError:
             raise  # an error of ours, which would come again
         except RayError as error:  # the worker, its node, or what it left behind is gone
             self._replace(worker, reason_of(error))
             return
         self._loads.leave(worker)
-        del worker.requests[request[0]]
+        del worker.requests[request.first]
         self._loads.enter(worker)
         self._fruitless, worker.useful = 0, True
-        self._listener.rollout(about, arrays)
+        self._tell("rollout", rollout, arrays)
 
     # ------------------------------------------------------------------ who is alive
 
@@ -190,8 +175,7 @@ class WorkerPool:
                 self._check(member, now)
             self._fit_to_cluster()
         while self._lost and self._ready:
-            first, count, epsilon, attempt, of_league = self._lost.pop(0)
-            self.submit((first, count, epsilon, attempt + 1, of_league))
+            self.submit(self._lost.pop(0).again())
 
     def _ask(self, member: _Member) -> None:
         member.asked = True
@@ -218,7 +202,7 @@ class WorkerPool:
 
     def _count_ready(self, more: int) -> None:
         self._ready += more
-        self._listener.workers(self._ready)
+        self._tell("workers", self._ready)
 
     def _check(self, member: _Member, now: float) -> None:
         """Replace the member if it has not got on for too long, else ask it again."""
@@ -267,7 +251,7 @@ class WorkerPool:
         if self._fruitless >= DEATHS_IN_A_ROW + len(self._workers):
             raise SettingsError("rollout=ray", f"actors die one after another ({reason})", "try rollout=local")
         who = "evaluator" if member is self._evaluator else "worker"
-        self._listener.warning(f"a Ray {who} is replaced: {reason}")
+        self._tell("warning", f"a Ray {who} is replaced: {reason}")
 
     # ------------------------------------------------------------------ evaluation
 
@@ -292,7 +276,7 @@ class WorkerPool:
             return
         del self._evaluations[tag]
         self._fruitless, member.useful = 0, True
-        self._listener.evaluated(tag, duels)
+        self._tell("evaluated", tag, duels)
 
 
 def reason_of(error: Exception) -> str:

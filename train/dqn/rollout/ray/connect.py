@@ -1,6 +1,7 @@
 """A Ray cluster to play on: the one of RAY_ADDRESS, or one of this process alone.
 
-The keeper's environment (`private.environment`) keeps others out of the second; of the first its owner says who may in.
+The environment of the supervisor (`private.environment`) keeps others out of the second. The owner of the first says
+who may enter it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ import importlib
 import logging
 import os
 import socket
+import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
@@ -18,11 +22,15 @@ from ray.exceptions import AuthenticationError
 from ray.util.placement_group import placement_group
 
 from command.settings.checks import SettingsError
-from train.dqn.rollout.ray.cluster import private
+from train.dqn.rollout.ray import private
 from train.run.metrics import resources
 from train.settings.dqn import RolloutSettings
 
 CONNECT_SECONDS = 5.0
+# Ray notices only after a minute that its head is gone, and then ends the process.
+PROBE_SECONDS = 0.5
+REFUSALS = 2  # in a row: nobody listens at that port, so nobody lives who did
+SILENT_SECONDS = 10.0  # without an answer of any kind: the machine or the network is gone
 
 
 class MissingNodesError(SettingsError):
@@ -172,3 +180,53 @@ def _check_resource(name: str, key: str, wanted: float) -> None:
     available = amounts()[name]
     if wanted > available:
         raise SettingsError(key, f"the workers want {wanted:g} {name}s, the cluster has {available:g}")
+
+
+@dataclass
+class Probe:
+    """One of Ray's servers, and how it answered so far."""
+
+    what: str
+    host: str
+    port: int
+    refused: int = 0
+    heard: float = 0.0
+
+    def gone(self) -> bool:
+        """Knock; whether there is no hope any more."""
+        try:
+            socket.create_connection((self.host, self.port), timeout=SILENT_SECONDS / 2).close()
+        except ConnectionRefusedError:
+            self.refused += 1
+        except OSError:
+            self.refused = 0
+        else:
+            self.refused, self.heard = 0, time.monotonic()
+        return self.refused >= REFUSALS or time.monotonic() - self.heard > SILENT_SECONDS
+
+
+class Watch(threading.Thread):
+    """Knocks at the cluster's head and at the raylet of this node; calls `lost` with a reason, once."""
+
+    def __init__(self, lost: Callable[[str], None]) -> None:
+        super().__init__(daemon=True)
+        context = ray.get_runtime_context()
+        host, _, port = context.gcs_address.rpartition(":")
+        self._probes = [Probe("its head", host, int(port))]
+        own = context.get_node_id()
+        for node in alive_nodes():
+            if node["NodeID"] == own:
+                raylet = Probe("the raylet of this node", node["NodeManagerAddress"], node["NodeManagerPort"])
+                self._probes.append(raylet)
+        self._lost = lost
+
+    def run(self) -> None:
+        """Until something is gone."""
+        for probe in self._probes:
+            probe.heard = time.monotonic()
+        while True:
+            for probe in self._probes:
+                if probe.gone():
+                    self._lost(f"{probe.what} does not answer at {probe.host}:{probe.port}")
+                    return
+            time.sleep(PROBE_SECONDS)
