@@ -191,14 +191,6 @@ def test_a_player_whose_file_has_changed_is_refused(tmp_path: Path) -> None:
     Journal(tmp_path, about).close()  # the one that was refused does not hold it
 
 
-def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
-    held = Journal(tmp_path, {"players": {}})
-    with error_about(SettingsError, "folder", hint="another"):
-        Journal(tmp_path, {"players": {}})
-    held.close()
-    Journal(tmp_path, {"players": {}}).close()
-
-
 def test_a_folder_is_held_by_one_where_locks_stay_on_their_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,17 +76,6 @@ def test_who_leaves() -> None:
     assert list(found.weights) == [number // 100 for number in episodes]
 
 
-def test_a_league_goes_on_from_its_state() -> None:
-    one, other = league(6, size=4), league(size=4)
-    one.count(3, Score(won=2.0, games=9))
-    other.load_state_dict(one.state_dict())
-    assert equal(one.state_dict(), other.state_dict()) == []
-    for each in (one, other):
-        each.join(700, {"weight": torch.zeros(2)})
-    assert [one.draw(k) for k in range(20)] == [other.draw(k) for k in range(20)]
-    assert list(one.weights) == list(other.weights)
-
-
 def test_a_score_is_of_games_in_which_both_sat() -> None:
     """Means of 2 against 1, 1 against 1, one without the network, 0 against 3, and one of two members."""
     totals = np.array([[1, 3, 1], [1, 1, 0], [5, 1, 1], [0, 3, 3], [4, 0, 0]], np.float32)

@@ -124,19 +124,6 @@ def test_a_run_whose_buffer_is_lost_goes_on(tmp_path: Path, caplog: pytest.LogCa
     assert after["learner"]["updates"] == 256 * 40 // 2 // 64
 
 
-@pytest.mark.slow
-def test_a_resumed_run_of_spike_equals_an_uninterrupted_one_bit_for_bit(tmp_path: Path) -> None:
-    spike = ["game=spike", "game.seats=4", "game.min_seats=2", "game.hands=2", "learner.n_step=2", "episodes=192"]
-    whole = run(tmp_path / "a", *spike)
-    assert whole["counters"]["episodes"] == 192 and whole["learner"]["updates"] > 20
-    for episodes in (64, 100, 160):
-        run(tmp_path / "b", *spike, stop_after=episodes)
-    resumed = run(tmp_path / "b", *spike)
-    assert differences(whole, resumed) == []
-    first, second = (metrics_without_times(tmp_path / x / "spike" / "small") for x in "ab")
-    assert first == second and first[-1]["eval/points_vs_random"]
-
-
 DEEP = ("network.hidden=[32,32]", "network.dueling=true", "learner.double=true", "learner.ema_decay=0.9")
 SHORT = (*DEEP, "episodes=160")
 FIRST_PARTS = """
@@ -179,11 +166,6 @@ def metrics_without_times(folder: Path) -> list[dict[str, str]]:
     with (folder / "metrics.csv").open() as file:
         rows = list(csv.DictReader(file))
     return [{k: v for k, v in row.items() if not k.endswith("_per_second")} for row in rows]
-
-
-def test_another_seed_is_another_run(tmp_path: Path) -> None:
-    a, b = (run(tmp_path / str(seed), f"seed={seed}") for seed in (1, 2))
-    assert any("online" in path for path in differences(a, b))
 
 
 def test_samples_per_insert_is_kept(tmp_path: Path) -> None:
@@ -229,11 +211,6 @@ def test_learning_rate_and_epsilon_reach_their_ends(tmp_path: Path) -> None:
     run(tmp_path, "learner.lr=1e-3", "learner.lr_end=0")
     last = [row for row in metrics_without_times(tmp_path / "tressette" / "small") if row["train/lr"]][-1]
     assert float(last["train/lr"]) == 0 and float(last["rollout/epsilon"]) == 0.05
-
-
-def test_episodes_may_be_raised_later(tmp_path: Path) -> None:
-    run(tmp_path, "episodes=128")
-    assert run(tmp_path, "episodes=192")["counters"]["episodes"] == 192
 
 
 class Waiting(LocalBackend):

@@ -103,12 +103,6 @@ def test_due_at_every_multiple_but_never_sooner_than_the_seconds() -> None:
     assert not every.take(200_099) and every.take(200_100)
 
 
-def test_a_resumed_every_does_not_do_again_what_was_done() -> None:
-    every = Every(100, 0.0)
-    every.passed = 7
-    assert not every.take(799) and every.take(800)
-
-
 def test_what_was_due_before_a_run_was_resumed_counts_as_done() -> None:
     every = Every(5, 0.0)
     every.skip(7)

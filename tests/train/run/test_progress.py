@@ -35,9 +35,12 @@ def test_a_terminal_shows_rates_time_left_and_the_last_evaluation(monkeypatch: p
     [
         (
             STATUS,
-            "a/b  25%  12,345 episodes  678 updates  98,765 env steps/s  43 updates/s  1:30 left",
+            "a/b  25%  12,345 episodes  493,800 env steps  678 updates  98,765 env steps/s  43 updates/s  1:30 left",
         ),
-        (Status(0.5, 3, 4_000, None, 12.0, 0.0, None, "iterations"), "a/b  50%  3 iterations  12 env steps/s"),
+        (
+            Status(0.5, 3, 4_000, None, 12.0, 0.0, None, "iterations"),
+            "a/b  50%  3 iterations  4,000 env steps  12 env steps/s",
+        ),
     ],
 )
 def test_plain_lines_elsewhere(

@@ -20,13 +20,6 @@ def seated_players(settings: TrainSettings) -> list[str]:
     return player_names(settings.behaviour) if settings.opponent is None else [NETWORK, settings.opponent]
 
 
-def seats_of(
-    settings: TrainSettings, game: Game, names: Sequence[str], first_episode: int, seeds: NDArray[np.uint64]
-) -> NDArray[np.uint8]:
-    """Who sits where in each episode, `[episodes, seats]` of indices into `names`, which are `seated_players`."""
-    return seating(phases_of(settings), names, first_episode, seeds, game)
-
-
 def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
     """The phases of a run; against one opponent there is one."""
     if settings.opponent is None:

@@ -18,20 +18,20 @@ from train.settings.dqn import CPU_GAMES, TrainSettings
 _LOOK_SECONDS = 0.005
 
 
-def threads_and_ray(settings: TrainSettings, device: torch.device) -> JoinedBackend:
+def threads_and_ray(settings: TrainSettings, device: torch.device) -> HybridBackend:
     """Both for a run on several nodes; Ray's workers, which compute on CPUs, play fewer games at a time."""
     rollout = settings.rollout
     games = min(rollout.games_on(device.type == "cuda"), CPU_GAMES)
     of_ray = replace(settings, rollout=replace(rollout, kind="ray", games=games))
     there = RayBackend(of_ray, elsewhere=True)  # first: it starts while the networks are made
     try:
-        return JoinedBackend(ThreadsBackend(settings, device), there)
+        return HybridBackend(ThreadsBackend(settings, device), there)
     except BaseException:
         there.close()
         raise
 
 
-class JoinedBackend:
+class HybridBackend:
     """Requests go `here` as long as there is room, else `there`; `here` evaluates. What ends one ends the run.
 
     See `RolloutBackend` for the methods.

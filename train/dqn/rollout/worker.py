@@ -23,7 +23,7 @@ from train.dqn.replay.transitions import Recorder
 from train.dqn.rollout.device.recorder import DeviceRecorder
 from train.dqn.rollout.league import score
 from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest, Weights
-from train.dqn.rollout.seating import learned_seats, seated_players, seats_of
+from train.dqn.rollout.seating import learned_seats, phases_of, seated_players, seating
 from train.settings.dqn import LEAGUE, TrainSettings
 
 _ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
@@ -48,7 +48,7 @@ def seeds_and_seats(
     """The seed of each game of a request, and who sits where, as indices into `names`; the same for every worker."""
     name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
     seeds = stream(settings.seed, name, request.first, request.count)
-    sitting = seats_of(settings, game, names, request.first, seeds)
+    sitting = seating(phases_of(settings), names, request.first, seeds, game)
     if request.member is None and LEAGUE in names:
         sitting[sitting == names.index(LEAGUE)] = 0
     return seeds, sitting

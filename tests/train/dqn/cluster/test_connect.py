@@ -9,9 +9,8 @@ import pytest
 
 from command.errors import UserError
 from command.settings.checks import SettingsError
-from tests.errors import error_about, key_of
-from tests.train.runs import settings, small
-from train.__main__ import main
+from tests.errors import error_about
+from tests.train.runs import settings
 from train.dqn.rollout.ray.backend import RayBackend
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import RolloutSettings
@@ -98,14 +97,3 @@ def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("RAY_ADDRESS", "local")
     with error_about(SettingsError, "RAY_ADDRESS"):
         connect(RolloutSettings(), "rollout=ray", "rollout=local")
-
-
-@pytest.mark.slow  # imports Ray twice
-def test_a_job_does_not_come_back_for_ever(tmp_path: Path, ray_that: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    ray_that(TEMPORARY[0])
-    codes = []
-    for _ in range(2):
-        codes.append(main(small(tmp_path, "rollout=ray")))
-        said = capsys.readouterr().err
-        assert key_of(said, alone=False) == "rollout=ray" and "Traceback" not in said and "And more" not in said
-    assert codes == [EXIT_REQUEUE, 1]

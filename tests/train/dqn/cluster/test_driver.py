@@ -2,7 +2,6 @@
 
 import gc
 import os
-import random
 import signal
 import subprocess
 import time
@@ -25,7 +24,7 @@ from tests.train.runs import settings
 from train.dqn.rollout.backend import BackendLostError
 from train.dqn.rollout.ray.backend import RayBackend
 from train.dqn.rollout.ray.messages import Order, Slot
-from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Loads, _Member
+from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Member
 from train.dqn.rollout.ray.supervisor import descendants
 from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 
@@ -65,9 +64,9 @@ class Submitted(WorkerPool):
     def __init__(self, workers: int) -> None:
         self.played: list[Any] = []
         self.said: list[str] = []
-        self._workers = {_Member(None): None for _ in range(workers)}
+        self._workers = {_Member(None, ready=True): None for _ in range(workers)}
         self._evaluator = _Member(None)
-        self._fruitless, self._ready, self._lost = 0, workers, []
+        self._fruitless, self._lost = 0, []
         self._looked = time.monotonic()
         self._rollout: Any = SimpleNamespace(look_seconds=lambda workers: 3600.0)  # nobody is due to be asked
         self._tell: Any = lambda name, text: self.said.append(text)
@@ -92,32 +91,6 @@ def test_requests_of_the_dead_are_played_with_other_games() -> None:
     pool._lost += [RolloutRequest(0, 32, 0.5), RolloutRequest(32, 32, 0.5, 1, 4)]
     pool.look_after_workers()
     assert pool.played == [RolloutRequest(0, 32, 0.5, 1), RolloutRequest(32, 32, 0.5, 2, 4)]
-
-
-def test_the_worker_with_the_fewest_requests() -> None:
-    """Against asking all of them, over comings, goings and requests at random."""
-    loads, choose = _Loads(), random.Random(3)
-    workers: list[_Member] = []
-    for step in range(2000):
-        what = choose.random()
-        if what < 0.05 or not workers:
-            workers.append(_Member(None))
-            loads.enter(workers[-1])
-        elif what < 0.08:
-            loads.leave(workers.pop(choose.randrange(len(workers))))
-        else:
-            worker = loads.with_fewest_requests() if what < 0.6 else choose.choice(workers)
-            assert worker is not None
-            loads.leave(worker)
-            if what < 0.6:
-                worker.requests[step] = RolloutRequest(step, 1, 0.0)
-            elif worker.requests:
-                worker.requests.popitem()
-            loads.enter(worker)
-        fewest = loads.with_fewest_requests()
-        assert (fewest is None) == (not workers)
-        if fewest is not None:
-            assert len(fewest.requests) == min(len(worker.requests) for worker in workers)
 
 
 class Gone:

@@ -101,17 +101,6 @@ def test_an_outside_cluster_outlives_the_run(tmp_path: Path) -> None:
         assert len(alive(named(cluster, "gcs_server") + named(cluster, "raylet/raylet"))) == 2
 
 
-@pytest.mark.slow  # of a supervisor alone: tests/train/dqn/cluster/test_driver.py
-def test_a_killed_trainer_leaves_nothing(tmp_path: Path) -> None:
-    with trainer(tmp_path, *RUN) as process:
-        everybody = descendants(process.pid)
-        assert len(everybody) > 6
-        process.kill()
-        process.wait()
-        took = until("everybody has ended", lambda: not alive(everybody), 60)
-        print(f"\n{len(everybody)} processes ended {took:.1f} s after their trainer was killed")
-
-
 @pytest.mark.slow  # what each signal does, without Ray: tests/train/test_command.py
 def test_a_second_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     with trainer(tmp_path, *RUN) as process:
@@ -154,36 +143,3 @@ assert "ray" not in sys.modules
 
 def test_neither_supervisor_nor_learner_imports_ray() -> None:
     assert subprocess.run([sys.executable, "-c", IMPORTS], check=False).returncode == 0
-
-
-@pytest.mark.slow  # of a driver alone: tests/train/dqn/cluster/test_driver.py
-def test_a_ray_that_hangs_is_given_up(tmp_path: Path) -> None:
-    with trainer(tmp_path, *RUN, "rollout.heartbeat_seconds=5") as process:
-        everybody = descendants(process.pid)
-        (_, driver) = named(process.pid, "train.dqn.rollout.ray.supervisor")
-        os.kill(driver, signal.SIGSTOP)
-        text = end_of(process, tmp_path)
-        assert process.returncode == EXIT_REQUEUE
-        assert "(its process has said nothing for 5 s)" in error_of(text)
-        assert not alive(everybody)
-    assert_nothing_is_forgotten(tmp_path)
-
-
-@pytest.mark.slow  # without Ray: tests/train/dqn/test_faults.py
-def test_a_start_that_gets_nowhere_is_not_asked_for_again(tmp_path: Path) -> None:
-    """Ray that dies before anything is learned: 75 the first time, 1 the second."""
-    codes = []
-    for _ in range(2):
-        with trainer_without_progress(tmp_path) as process:
-            found = named(process.pid, "gcs_server")
-            assert found, (tmp_path / "stderr").read_text()
-            os.kill(found[0], signal.SIGKILL)
-            text = end_of(process, tmp_path)
-            codes.append(process.returncode)
-            assert "the cluster is gone" in text
-    assert codes == [EXIT_REQUEUE, 1] and "this start got nowhere, nor would the next" in text
-
-
-def trainer_without_progress(runs: Path) -> Any:
-    """Its batch is so large that none comes back."""
-    return trainer(runs, *RUN, "rollout.games=1000000", seen="games: ray")

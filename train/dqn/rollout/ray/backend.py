@@ -64,37 +64,26 @@ class RayBackend:
         says = settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear, BackendLostError)
 
-    # ------------------------------------------------------------------ from the process, in a thread of its own
-
     def _hear(self, name: str, *message: Any) -> None:
+        """From the process, in a thread of its own."""
         with self._lock:
-            getattr(self, f"_on_{name}")(*message)
+            if name == "hello":
+                (self._description,) = message
+            elif name == "workers":
+                (self._workers,) = message
+            elif name == "warning":
+                self._warnings += message
+            elif name == "rollout":
+                self._take_in(*message)
+            elif name == "evaluated":
+                tag, duels = message
+                self._evaluations.append((tag, pickle.loads(duels)))
             self._lock.notify_all()
 
-    def _on_hello(self, description: str) -> None:
-        self._description = description
-
-    def _on_workers(self, ready: int) -> None:
-        self._workers = ready
-
-    def _on_warning(self, text: str) -> None:
-        self._warnings.append(text)
-
-    def _on_alive(self) -> None:
-        pass
-
-    def _on_failed(self) -> None:
-        pass
-
-    def _on_rollout(self, rollout: Rollout, slot: int, layout: Layout) -> None:
+    def _take_in(self, rollout: Rollout, slot: int, layout: Layout) -> None:
         arrays, lease = self._process.slots[slot].read(layout)
         weakref.finalize(lease, self._process.say, "free", slot).atexit = False
         self._rollouts.append((replace(rollout, transitions=Transitions._make(arrays)), lease))
-
-    def _on_evaluated(self, tag: int, duels: bytes) -> None:
-        self._evaluations.append((tag, pickle.loads(duels)))
-
-    # ------------------------------------------------------------------ from the learner
 
     def wants_weights(self) -> bool:
         """See `RolloutBackend`."""

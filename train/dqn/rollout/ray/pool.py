@@ -36,25 +36,6 @@ class _Member:
     useful: bool = False  # has done something
 
 
-class _Loads:
-    """Workers by how many requests they have, so that the one with the fewest is found without looking at all."""
-
-    def __init__(self) -> None:
-        self._workers: dict[int, dict[_Member, None]] = {}
-
-    def enter(self, worker: _Member) -> None:
-        self._workers.setdefault(len(worker.requests), {})[worker] = None
-
-    def leave(self, worker: _Member) -> None:
-        there = self._workers.get(len(worker.requests), {})
-        there.pop(worker, None)
-        if not there:
-            self._workers.pop(len(worker.requests), None)
-
-    def with_fewest_requests(self) -> _Member | None:
-        return next(iter(self._workers[min(self._workers)])) if self._workers else None
-
-
 class WorkerPool:
     """Workers on the cluster that `connect` joined.
 
@@ -76,8 +57,6 @@ class WorkerPool:
         self._evaluator_class = remote(actors.EvaluatorActor).options(num_cpus=0)
         self._newest: tuple[int, list[Any]] = (-1, [])  # version and reference, in a list so that Ray does not fetch it
         self._members: dict[int, list[Any]] = {}  # of the league: references, in the same way
-        self._loads = _Loads()
-        self._ready = 0
         self._lost: list[RolloutRequest] = []  # to be played again
         self._evaluations: dict[int, Any] = {}  # references to weights by tag
         self._fruitless = 0  # actors that died without having done anything, since one did
@@ -133,13 +112,12 @@ class WorkerPool:
 
     def submit(self, request: RolloutRequest) -> None:
         """Give a request to the worker with the fewest; it waits if the last of them has just died."""
-        worker = self._loads.with_fewest_requests()
-        if worker is None:
+        ready = [worker for worker in self._workers if worker.ready]
+        if not ready:
             self._lost.append(request)
             return
-        self._loads.leave(worker)
+        worker = min(ready, key=lambda worker: len(worker.requests))
         worker.requests[request.first] = request
-        self._loads.enter(worker)
         member = [] if request.member is None else self._members[request.member]
         reference = worker.actor.play.remote(request, *self._newest, member)
         self._then(reference, partial(self._played, worker, request))
@@ -154,9 +132,7 @@ class WorkerPool:
         except RayError as error:  # the worker, its node, or what it left behind is gone
             self._replace(worker, reason_of(error))
             return
-        self._loads.leave(worker)
         del worker.requests[request.first]
-        self._loads.enter(worker)
         self._fruitless, worker.useful = 0, True
         self._tell("rollout", rollout, arrays)
 
@@ -174,7 +150,7 @@ class WorkerPool:
             for member in members:
                 self._check(member, now)
             self._fit_to_cluster()
-        while self._lost and self._ready:
+        while self._lost and any(worker.ready for worker in self._workers):
             self.submit(self._lost.pop(0).again())
 
     def _ask(self, member: _Member) -> None:
@@ -197,12 +173,10 @@ class WorkerPool:
         if not member.ready:
             member.ready = True
             if member is not self._evaluator:
-                self._loads.enter(member)
-                self._count_ready(1)
+                self._tell_workers()
 
-    def _count_ready(self, more: int) -> None:
-        self._ready += more
-        self._tell("workers", self._ready)
+    def _tell_workers(self) -> None:
+        self._tell("workers", sum(worker.ready for worker in self._workers))
 
     def _check(self, member: _Member, now: float) -> None:
         """Replace the member if it has not got on for too long, else ask it again."""
@@ -216,7 +190,7 @@ class WorkerPool:
 
     def _give_up_starting(self, member: _Member, seconds: float) -> None:
         """It hangs, or it waits for a node; with nobody else there the run would wait for ever."""
-        if member is not self._evaluator and not self._ready:
+        if member is not self._evaluator and not any(worker.ready for worker in self._workers):
             has = ", ".join(f"{amount:g} {name}s" for name, amount in amounts().items())
             raise SettingsError("rollout=ray", f"no worker has started in {seconds:.0f} s; the cluster has {has}")
         self._replace(member, f"not started in {seconds:.0f} s")
@@ -239,11 +213,9 @@ class WorkerPool:
                 self._evaluate(tag, weights)
         elif member in self._workers:
             del self._workers[member]
-            self._loads.leave(member)
             self._lost += member.requests.values()
             member.requests.clear()
-            if member.ready:
-                self._count_ready(-1)
+            self._tell_workers()
             self._fit_to_cluster()
 
     def _count_death(self, member: _Member, reason: str) -> None:

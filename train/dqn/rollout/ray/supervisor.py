@@ -8,7 +8,6 @@ started, at an outside RAY_ADDRESS, is not among them; then FOLDER is empty.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
 import signal
@@ -17,19 +16,18 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from command.child import end_with_parent
+from command.child import adopt_orphans, end_with_parent
 from train.dqn.rollout.ray import private
 from train.run.signals import ignore_signals
 
 GRACE_SECONDS = 5.0  # for the driver to leave Ray in order
 KILL_SECONDS = 10.0
-_SET_CHILD_SUBREAPER = 36  # of prctl(2)
 
 
 def main(folder: Path | None, lifeline: int, channel: int, slots: list[int]) -> int:
     """Returns the exit code of the driver."""
     ignore_signals()
-    _adopt_orphans()
+    adopt_orphans()
     if folder:
         private.claim(folder)
     supervisor = os.getpid()
@@ -96,11 +94,6 @@ def descendants(ancestor: int) -> list[int]:
         found += below
         unseen += below
     return found
-
-
-def _adopt_orphans() -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl")
 
 
 if __name__ == "__main__":
