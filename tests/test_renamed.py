@@ -59,7 +59,7 @@ def test_saved_settings_get_the_names_of_today() -> None:
 
 
 def test_a_run_of_before_the_renaming_goes_on(tmp_path: Path) -> None:
-    """Its checkpoint has the old keys and the old word for what was under way."""
+    """Its checkpoint has the old keys."""
     more = ["game.reward=study", "learner.ema_decay=0.9", "episodes=96"]
     assert main(small(tmp_path, *more)) == 0
     (newest, *_) = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
@@ -68,7 +68,6 @@ def test_a_run_of_before_the_renaming_goes_on(tmp_path: Path) -> None:
     learner["average"] = learner.pop("ema_decay")
     learner["min_replay"] = learner.pop("learning_starts")
     state["settings"]["game"]["reward"] = "seed"
-    state["open_tickets"] = [request[:2] for request in state.pop("open_requests")]
     checkpoint.save(newest, state)
     assert main(small(tmp_path, *more[:2], "episodes=160")) == 0
     (newest, *_) = checkpoint.listed(newest.parent)

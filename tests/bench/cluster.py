@@ -87,7 +87,7 @@ class _CpuUsage:
 
     PARTS: ClassVar = {
         "worker": "ray::WorkerActor",
-        "broker": "train.dqn.rollout.ray.supervisor",
+        "driver": "train.dqn.rollout.ray.supervisor",
         "raylet": "raylet/raylet",
         "gcs": "gcs_server",
     }

@@ -251,6 +251,18 @@ def test_a_run_of_a_newer_busso_is_refused_and_left_alone(
     assert everything(run) == before
 
 
+@pytest.mark.parametrize("what", [name for name in NEWER if name != "a segment"])
+def test_nothing_is_deleted_beside_a_checkpoint_of_a_newer_busso(tmp_path: Path, what: str) -> None:
+    saved(tmp_path, 150, 250, 350)
+    checkpoint.save(tmp_path / checkpoint.BEST, {"n": 1})
+    (tmp_path / "replay" / "rows_000000000000900_000000000000950_0123456789abcdef.seg").write_bytes(b"of no checkpoint")
+    newer(NEWER[what](tmp_path))
+    before = everything(tmp_path)
+    pruning.prune(tmp_path, 1)
+    pruning.delete_unneeded_segments(tmp_path)
+    assert everything(tmp_path) == before
+
+
 def test_a_segment_of_a_newer_busso_is_not_deleted(tmp_path: Path) -> None:
     """Although no checkpoint that is known needs it."""
     saved(tmp_path, 150)
