@@ -26,8 +26,8 @@ from train.run.checkpoint import checkpoint, ids
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
 from train.run.metrics.scalars import evaluation_scalar
-from train.run.progress import results_table
-from train.run.runner import Progress, Runner
+from train.run.progress import Status, results_table
+from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
@@ -144,7 +144,7 @@ class Best:
 
 
 def report_best(
-    settings: TrainSettings, folder: RunFolder, device: torch.device, at: Progress, stop_requested: Stop
+    settings: TrainSettings, folder: RunFolder, device: torch.device, at: Status, stop_requested: Stop
 ) -> None:
     """The best network of a run that is so far on deals that it was not chosen by; nothing without opponents.
 

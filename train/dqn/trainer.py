@@ -34,7 +34,8 @@ from train.run.gpu_failures import LEARNER_ON
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.rates import Rates
 from train.run.metrics.scalars import SCALARS
-from train.run.runner import Progress, Runner
+from train.run.progress import Status
+from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
@@ -80,9 +81,9 @@ class Trainer:
         return self.requests.counters
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> Status:
         """How far it is."""
-        return Progress(self.counters.episodes, "episodes", self.counters.env_steps, self.learner.updates)
+        return Status(self.counters.episodes, "episodes", self.counters.env_steps, self.learner.updates)
 
     def describe(self) -> str:
         """The learner's device and number format."""

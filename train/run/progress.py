@@ -18,19 +18,16 @@ log = logging.getLogger("train")
 
 @dataclass(frozen=True)
 class Status:
-    """Where a run stands. `share` of its budget is done, 0 to 1; `seconds_left` is None while unknown.
+    """How far a run is. Its budget and the names of its checkpoints count what is `done`, in `unit`."""
 
-    `updates` are None where every decision is one.
-    """
-
-    share: float
     done: int
+    unit: str
     env_steps: int
-    updates: int | None
-    env_steps_per_second: float
-    updates_per_second: float
-    seconds_left: float | None
-    unit: str = "episodes"
+    updates: int | None = None  # None where every decision is one
+
+    def __str__(self) -> str:
+        updates = "" if self.updates is None else f", {self.updates:,} updates"
+        return f"{self.done:,} {self.unit}{updates}"
 
 
 class Display(Progress):
@@ -40,16 +37,19 @@ class Display(Progress):
         super().__init__(title, 1.0)
         self._newest = ""  # of what is looked at now and then
 
-    def show(self, status: Status) -> None:
-        """Refresh the display, or every ten seconds say a line."""
-        counts = [f"{status.done:,} {status.unit}", f"{status.env_steps:,} env steps"]
-        rates = [f"{status.env_steps_per_second:,.0f} env steps/s"]
-        if status.updates is not None:
-            counts.append(f"{status.updates:,} updates")
-            rates.append(f"{status.updates_per_second:,.0f} updates/s")
+    def show(self, at: Status, share: float, per_second: tuple[float, float], seconds_left: float | None) -> None:
+        """Refresh the display, or every ten seconds say a line.
+
+        `share` of the budget is spent, 0 to 1; `per_second` are env steps and updates.
+        """
+        counts = [f"{at.done:,} {at.unit}", f"{at.env_steps:,} env steps"]
+        rates = [f"{per_second[0]:,.0f} env steps/s"]
+        if at.updates is not None:
+            counts.append(f"{at.updates:,} updates")
+            rates.append(f"{per_second[1]:,.0f} updates/s")
         newest = [self._newest] if self._newest and self._bar is not None else []
-        self._done = status.share
-        self._draw("\n".join(["  ".join(counts), "  ".join(rates), *newest]), status.seconds_left)
+        self._done = share
+        self._draw("\n".join(["  ".join(counts), "  ".join(rates), *newest]), seconds_left)
 
     def evaluated(self, duels: Mapping[str, Duel]) -> None:
         """Remember the newest evaluation; say it where there is no terminal."""

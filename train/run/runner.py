@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,20 +40,6 @@ _RATES_SECONDS = 20.0  # of the rates that are shown
 Judge = Callable[[float, Mapping[str, float]], bool]
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a run is. Its budget and the names of its checkpoints count what is `done`, in `unit`."""
-
-    done: int
-    unit: str
-    env_steps: int
-    updates: int | None = None  # None where every decision is one
-
-    def __str__(self) -> str:
-        updates = "" if self.updates is None else f", {self.updates:,} updates"
-        return f"{self.done:,} {self.unit}{updates}"
-
-
 class Trainer(Protocol):
     """What learns. Its settings, its budget and what it has learned are its own; all else of a run is the runner's."""
 
@@ -75,7 +60,7 @@ class Trainer(Protocol):
         """How many checkpoints stay."""
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> Status:
         """How far it is."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -218,7 +203,7 @@ class Runner:
         at, budget = self._trainer.progress, self._trainer.budget
         rates = self._rates.per_second(at.env_steps, at.updates or 0)
         share, left = budget.spent(at.done), budget.seconds_left(at.done)
-        self.display.show(Status(share, at.done, at.env_steps, at.updates, *rates, left, at.unit))
+        self.display.show(at, share, rates, left)
 
 
 def run(

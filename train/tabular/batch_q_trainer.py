@@ -24,8 +24,8 @@ from train.run.budget import Budget
 from train.run.every import ROWS, Every
 from train.run.folder import RunFolder
 from train.run.metrics.metrics import Metrics
-from train.run.progress import results_table
-from train.run.runner import Progress, Runner
+from train.run.progress import Status, results_table
+from train.run.runner import Runner
 from train.settings.batch_q import BatchQSettings
 from train.settings.saved import counters_of_checkpoint
 from train.tabular.batch_q import (
@@ -91,9 +91,9 @@ class BatchQTrainer:
         self.every = {"log": Every(1, 0.0, dense=ROWS), "checkpoint": Every(settings.save_every, 0.0)}
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> Status:
         """How far it is."""
-        return Progress(self.counters.iteration, "iterations", self.counters.env_steps, self.counters.updates)
+        return Status(self.counters.iteration, "iterations", self.counters.env_steps, self.counters.updates)
 
     def describe(self) -> str:
         """The algorithm and its table."""

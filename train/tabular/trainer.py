@@ -25,7 +25,8 @@ from train.run.every import ROWS, Every, restore
 from train.run.folder import RunFolder
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.rates import Rates
-from train.run.runner import Progress, Runner
+from train.run.progress import Status
+from train.run.runner import Runner
 from train.settings.saved import counters_of_checkpoint, other_keys, settings_of_checkpoint
 from train.settings.tabular import TabularSettings
 from train.tabular.algorithms import Method, Values, learn
@@ -132,9 +133,9 @@ class TabularTrainer:
         }
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> Status:
         """How far it is."""
-        return Progress(self.counters.episodes, "episodes", self.counters.env_steps)
+        return Status(self.counters.episodes, "episodes", self.counters.env_steps)
 
     def describe(self) -> str:
         """The algorithm and its table."""

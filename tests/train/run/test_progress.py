@@ -10,7 +10,7 @@ from cards.matches.duplicate import Duel
 from command.terminal import progress
 from train.run.progress import Display, Status
 
-STATUS = Status(0.25, 12_345, 493_800, 678, 98_765.4, 43.2, 90.0)
+AT, RATES = Status(12_345, "episodes", 493_800, 678), (98_765.4, 43.2)
 DUELS = {"random": Duel(np.array([0.75, 1.0]), np.ones(2), np.zeros(2))}
 WON = "games won against: random 87.5%"
 
@@ -23,31 +23,21 @@ def test_a_terminal_shows_rates_time_left_and_the_last_evaluation(monkeypatch: p
     monkeypatch.setenv("FORCE_COLOR", "1")
     with Display("tressette/test") as display:
         display.evaluated(DUELS)
-        display.show(STATUS)
+        display.show(AT, 0.25, RATES, 90.0)
         display.say("a line")
     counts = ("12,345 episodes  493,800 env steps  678 updates", "98,765 env steps/s  43 updates/s")
     for text in ("tressette/test", *counts, "1:30", WON, "a line"):
         assert text in screen.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("status", "line"),
-    [
-        (
-            STATUS,
-            "a/b  25%  12,345 episodes  493,800 env steps  678 updates  98,765 env steps/s  43 updates/s  1:30 left",
-        ),
-        (
-            Status(0.5, 3, 4_000, None, 12.0, 0.0, None, "iterations"),
-            "a/b  50%  3 iterations  4,000 env steps  12 env steps/s",
-        ),
-    ],
-)
-def test_plain_lines_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], status: Status, line: str
-) -> None:
+def test_plain_lines_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
     with Display("a/b") as display:
-        display.show(status)
+        display.show(AT, 0.25, RATES, 90.0)
+        display.show(Status(3, "iterations", 4_000), 0.5, (12.0, 0.0), None)
         display.evaluated(DUELS)
-    assert capsys.readouterr().err.splitlines() == [line, f"evaluation, {WON}"]
+    assert capsys.readouterr().err.splitlines() == [
+        "a/b  25%  12,345 episodes  493,800 env steps  678 updates  98,765 env steps/s  43 updates/s  1:30 left",
+        "a/b  50%  3 iterations  4,000 env steps  12 env steps/s",
+        f"evaluation, {WON}",
+    ]
