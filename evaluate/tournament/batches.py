@@ -44,7 +44,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a player's decisions took: seconds of the clock and of CPUs, decisions with a choice, and forced ones."""
+    """The cost of a player's decisions: seconds of the clock and of CPUs, decisions with a choice, and forced ones."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -173,7 +173,7 @@ class Worker:
         return matches.results(), taken
 
     def _warm(self, name: str) -> Player:
-        """What is compiled at the first call is compiled now."""
+        """The player, after a game that compiles what it needs."""
         player = self.load(name)
         if name not in self._warmed:
             self._warmed.add(name)

@@ -1,4 +1,4 @@
-"""Who plays the batches of a tournament: this process, several processes, or Ray."""
+"""The processes that play the batches of a tournament: this process, several processes, or Ray."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has been played, on disk as it comes: one line a batch, with a checksum, so that a tournament can be resumed."""
+"""The batches that were played, on disk as they come: a line each, with a checksum, so that a tournament resumes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Journal:
 
 
 def about_of(folder: Path) -> dict[str, Any]:
-    """What decides the results that a folder has; empty where nothing was played.
+    """The settings that decide the results in a folder; empty where nothing was played.
 
     Raises SettingsError when the file that says it is not whole.
     """
@@ -138,7 +138,7 @@ def _line(played: Played) -> bytes:
 
 
 def _played(line: bytes) -> Played:
-    """What a line says. Raises ValueError, KeyError, TypeError or zlib.error for one that is not whole."""
+    """The batch in a line. Raises ValueError, KeyError, TypeError or zlib.error for one that is not whole."""
     checksum, _, text = line.partition(b" ")
     if int(checksum, 16) != zlib.crc32(text):
         raise ValueError("the checksum is another one")

@@ -45,7 +45,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Results:
-    """What is known of a tournament so far. `ratings` are None until every pair has been played."""
+    """The results of a tournament so far. `ratings` are None until every pair has been played."""
 
     game: Game
     settings: TournamentSettings

@@ -50,7 +50,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
         with closing(executor_for(settings, worker, decides["players"], schedule, folder)) as executor:
             play(schedule, executor, journal, partial(_write, folder, settings, game, schedule))
     except KeyboardInterrupt:
-        _say(f"stopped: the same command with folder={folder} goes on")
+        _say(f"stopped: the same command with folder={folder} resumes")
         raise
     finally:
         journal.close()
@@ -67,7 +67,7 @@ def _say(line: str) -> None:
 
 
 def about(settings: TournamentSettings, game: Game) -> dict[str, Any]:
-    """What decides the results, as `Journal` keeps it; how many deals are played decides only how many there are."""
+    """The settings that decide the results, as `Journal` keeps them, but for the number of deals."""
     players = {player: fingerprint(game, player) for player in settings.players}
     return {
         "busso": __version__,
@@ -84,7 +84,7 @@ def about(settings: TournamentSettings, game: Game) -> dict[str, Any]:
 def executor_for(
     settings: TournamentSettings, worker: Worker, files: Mapping[str, str], schedule: Schedule, folder: Path
 ) -> Executor:
-    """Who plays: by `processes`, which does not change the results."""
+    """The executor that `processes` asks for; it does not change the results."""
     cpus = max(1, resources.cpus() // settings.threads)
     if settings.processes == RAY:
         return OnRay(settings, files, folder)

@@ -39,7 +39,7 @@ class Plan:
 
 @dataclass
 class PairState:
-    """What has been played of a pair: batches in their order without a gap, and those that came before their turn."""
+    """The batches of a pair that were played: those in order without a gap, and those that came before their turn."""
 
     pair: Pair
     plan: Plan
@@ -50,7 +50,7 @@ class PairState:
     half_width: float = math.inf  # of the interval so far, where `until` asks for one
 
     def add(self, played: Played) -> None:
-        """What was played. What comes after the batch that settles the pair is never counted."""
+        """Add a batch. One after the batch that settles the pair is never counted."""
         self.early[played.batch.first // self.plan.batch] = played
         while not self.settled and len(self.parts) in self.early:
             self.parts.append(self.early.pop(len(self.parts)))
@@ -87,7 +87,7 @@ class PairState:
 
     @property
     def spent(self) -> tuple[Spent, Spent]:
-        """What the decisions of each of the two took, in batches that count."""
+        """The cost of the decisions of each of the two, in batches that count."""
         return (
             sum((part.spent[0] for part in self.parts), Spent()),
             sum((part.spent[1] for part in self.parts), Spent()),
@@ -107,7 +107,7 @@ class PairState:
 
     @property
     def seconds_left(self) -> float:
-        """What is left takes so long, at the speed of what has been played; 0 where nothing has."""
+        """Time for what is left, at the speed so far; 0 before the first batch."""
         played = [*self.parts, *self.early.values()]
         if not played or self.settled:
             return 0.0
@@ -143,7 +143,7 @@ class Schedule:
         return sum(min(state.needed * self.plan.batch, self.plan.deals) for state in self.states.values())
 
     def seconds_left(self) -> float:
-        """What is left takes one process so long, as far as can be told."""
+        """Time that one process needs for what is left, as far as can be told."""
         return sum(state.seconds_left for state in self.states.values())
 
     def add(self, played: Played) -> bool:
@@ -158,7 +158,7 @@ class Schedule:
         return batch.pair in self.states and batch == self.plan.at(batch.pair, batch.first // self.plan.batch)
 
     def next(self) -> Batch | None:
-        """A batch that nobody plays yet: one that will be needed if there is one, else one that may be.
+        """A batch that is not being played: one that will be needed if there is one, else one that may be.
 
         None when everything that may be needed is being played.
         """

@@ -152,7 +152,7 @@ def test_a_stop_request_ends_with_a_checkpoint_and_its_code(
     assert checkpoint.load(path)["settings"]["name"] == "small" and 0 < done < kind.total
     assert "stopping with a checkpoint" in text and text.splitlines()[-1] == (
         f"stopped by {number.name} after {done:,} {kind.unit}; a checkpoint is in {path.parent}; "
-        "the same command goes on from there"
+        "the same command resumes"
     )
 
 
@@ -308,7 +308,7 @@ def test_a_complete_run_is_shown_again_and_left_as_it_is(
     assert kind.train(runs) == 0
     second = capsys.readouterr()
     assert first.out == second.out != ""
-    assert second.err == f"{kind.folder(runs)} is complete: raise {kind.raise_more} to go on with it\n"
+    assert second.err == f"{kind.folder(runs)} is complete: raise {kind.raise_more} to train it further\n"
     assert [path.read_bytes() for path in written] == before
 
 

@@ -1,4 +1,4 @@
-"""What is played for a run: which episodes are asked for, when, and what becomes of the rollouts."""
+"""The requests of a run: which episodes are played next, when, and with which weights."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Requests:
                 return
 
     def next(self) -> RolloutRequest | None:
-        """What to ask for next; None when there is nothing left to play."""
+        """The next request; None when there is nothing left to play."""
         games = self._rollouts.games()
         if self.unplayed:
             request, *rest = self.unplayed[0].pieces(games)
@@ -133,7 +133,7 @@ class Requests:
             self.league.count(rollout.request.member, rollout.league)
 
     def log_row(self) -> dict[str, float]:
-        """What a row of metrics says of the rollouts since the last one."""
+        """The curves of the rollouts since the last row."""
         row = self.counters.log_row() | {"rollout/epsilon": self.epsilon()}
         return row if self.league is None else row | self.league.log_row()
 

@@ -175,7 +175,7 @@ class Trainer:
             log.info("first update")
 
     def log_row(self) -> dict[str, float]:
-        """What a row of the curves says of the time since the last one. Raises DivergedError."""
+        """The curves of the time since the last row. Raises DivergedError."""
         learner, env_steps = self.learner, self.counters.env_steps
         steps, updates = self._rates.per_second(env_steps, learner.updates)
         row = {
@@ -192,7 +192,7 @@ class Trainer:
         self.counters.evaluated = max(self.counters.evaluated, self.evaluations.take(wait))
 
     def _last_evaluation(self) -> None:
-        """What is under way first; then the last weights too have a chance to be the best.
+        """Finish the evaluations under way; then the last weights too have a chance to be the best.
 
         It takes a while, and may be stopped: what was learned is saved before, and the next start evaluates.
         """
@@ -226,7 +226,7 @@ class Trainer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from `state_dict`. Requests that were out are played again, as the same episodes."""
         if self.settings.opponent is not None and "opponent" not in state["settings"]:
-            raise ValueError("of an older version, in which nobody learned against one player")
+            raise ValueError("of an older version, which had no opponent")
         for name, file in state.get("players", {}).items():
             if self._files.get(name, file) != file:
                 raise ValueError(f"the file of {name}, which it learns with, is another one since")

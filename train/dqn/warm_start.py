@@ -48,12 +48,12 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
 
 
 def weights_to_begin_with(settings: TrainSettings) -> Weights:
-    """Of the network that `network.start` names. Raises SettingsError or CheckpointError."""
+    """The weights of the network that `network.start` names. Raises SettingsError or CheckpointError."""
     return _read(settings)[0]
 
 
 def _shape_of_begun(settings: TrainSettings) -> NetworkSettings | None:
-    """Of a run that has learned something, its own: the network that it began with may be gone, or another, since."""
+    """The shape in the run's own settings, once it has begun: the network that it began with may have gone."""
     begun = settings_of_run(settings.folder).get("network")
     if not isinstance(begun, dict) or begun.get("start") != settings.network.start:
         return None

@@ -25,7 +25,7 @@ class Every:
         self._last = -math.inf
 
     def skip(self, episodes: int) -> None:
-        """What was due after so many episodes counts as done."""
+        """Count all that was due after so many episodes as done."""
         self.passed = episodes // self._every
 
     def take(self, episodes: int) -> bool:

@@ -1,6 +1,6 @@
 """The life of a run, whatever learns in it.
 
-A start of a run goes on from the newest good checkpoint, takes step after step until the trainer is complete or a
+A start of a run resumes from the newest good checkpoint, takes step after step until the trainer is complete or a
 signal asks for an end, logs and saves on the way, and leaves a checkpoint, whatever ended it. Once the run is complete
 it says what came of it.
 """
@@ -41,11 +41,11 @@ Judge = Callable[[float, Mapping[str, float]], bool]
 
 
 class Trainer(Protocol):
-    """What learns. Its settings, its budget and what it has learned are its own; all else of a run is the runner's."""
+    """The part of a run that learns, with its settings and its budget; all else is the runner's."""
 
     @property
     def settings(self) -> RunSettings:
-        """Of the run."""
+        """The settings of the run."""
 
     @property
     def budget(self) -> Budget:
@@ -67,10 +67,10 @@ class Trainer(Protocol):
         """Go on from what a checkpoint holds. Raises ValueError, KeyError or their like if it does not fit."""
 
     def describe(self) -> str:
-        """What learns, and where."""
+        """The learner, and its device."""
 
     def open_metrics(self, folder: Path) -> Metrics:
-        """The curves of the run, opened where this start goes on."""
+        """The curves of the run, opened where this start resumes."""
 
     def begin(self, runner: Runner) -> None:
         """Once before the first step. What a trainer wants from the runner it may use from now on."""
@@ -79,7 +79,7 @@ class Trainer(Protocol):
         """Learn for a short while: stop requests wait for it, but evaluations end with `runner.stop_requested`."""
 
     def log_row(self) -> dict[str, float]:
-        """What a row of the curves says of the time since the last one."""
+        """The curves of the time since the last row."""
 
     def complete(self) -> bool:
         """Whether nothing is left to do: all is learned, or the time is up, and what was learned is evaluated."""
@@ -123,7 +123,7 @@ class Runner:
         ids.set_aside_others(path, self._folder.run_id)
         if self._trainer.complete():
             more = " or ".join(key for key in BUDGET_KEYS if hasattr(settings, key))
-            text = f"{settings.folder} is complete: raise {more} to go on with it"
+            text = f"{settings.folder} is complete: raise {more} to train it further"
             log.info(text)
             print(text, file=sys.stderr)
             return True
@@ -213,7 +213,7 @@ def run(
 
     The trainer's context, with whatever plays for it, ends before the results are made.
     """
-    # To the very end: a signal that nobody handles would end the process without a word.
+    # To the very end: a signal without a handler would end the process without a word.
     with gpu_failures.told(folder.path), StopRequest() as stop:
         with open_trainer() as trainer:
             runner = Runner(trainer, folder, stop.requested, judge)
@@ -234,7 +234,7 @@ def _interrupted(trainer: Trainer, runner: Runner, folder: RunFolder, stop: Stop
     at = trainer.progress
     print(
         f"stopped by {signal.Signals(stop.signal).name} after {at.done:,} {at.unit}; a checkpoint is in "
-        f"{folder.checkpoints}; the same command goes on from there",
+        f"{folder.checkpoints}; the same command resumes",
         file=sys.stderr,
     )
     return stop.exit_code(again=runner.began and trainer.worth_another_start())

@@ -11,7 +11,7 @@ from typing import Any
 
 from command.terminal.streams import is_gone, to_nowhere
 
-# What `sysexits.h` calls a temporary failure: the same command goes on from the checkpoint. Job scripts requeue on it.
+# What `sysexits.h` calls a temporary failure: the same command resumes from the checkpoint. Job scripts requeue on it.
 EXIT_REQUEUE = 75
 
 

@@ -74,7 +74,7 @@ def test_stopped_in_the_middle_of_a_pair(
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "add", adding)
         assert main(arguments) == 130
-    assert f"the same command with folder={tmp_path} goes on" in capsys.readouterr().err.replace("\n", "")
+    assert f"the same command with folder={tmp_path} resumes" in capsys.readouterr().err.replace("\n", "")
     journal = tmp_path / BATCHES
     if torn:
         journal.write_bytes(journal.read_bytes()[:-torn])

@@ -19,7 +19,7 @@ from train.settings.dqn import TrainSettings
 
 
 class Worker(Protocol):
-    """Who plays requests: `RolloutWorker`, or one on a device."""
+    """Plays requests: `RolloutWorker`, or one on a device."""
 
     def load(self, version: int, weights: Weights) -> None:
         """Play with these weights from now on."""
@@ -29,7 +29,7 @@ class Worker(Protocol):
 
 
 class BackendLostError(UserError):
-    """Nobody is there any more to play; the message says why, and the run goes on from its checkpoint."""
+    """The workers are gone; the message says why, and the run resumes from its checkpoint."""
 
     exit_code = EXIT_REQUEUE
 
@@ -50,7 +50,7 @@ class RolloutBackend(Protocol):
         """Requests submitted from now on are played with these weights."""
 
     def enrol(self, members: dict[int, Weights]) -> None:
-        """Requests submitted from now on name one of these members of the league, or none. Nobody may change them."""
+        """Requests submitted from now on name one of these members of the league, or none. They may not be changed."""
 
     def workers(self) -> int:
         """How many play beside the learner."""

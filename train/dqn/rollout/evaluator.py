@@ -26,7 +26,7 @@ def evaluation_seating(settings: TrainSettings) -> str:
 
 
 class Judge(Protocol):
-    """Who plays evaluations: `Evaluator`, or one on a device."""
+    """Plays evaluations: `Evaluator`, or one on a device."""
 
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
         """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds.

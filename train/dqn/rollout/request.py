@@ -1,4 +1,4 @@
-"""What a learner asks those who play for, and what comes back. No PyTorch here, which the Ray driver does not load."""
+"""Rollouts and requests for them. No PyTorch here, which the Ray driver does not load."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class ThreadsBackend:
         self._newest: _HandedOver | None = None
         self._out = self._evaluating = 0
         self._compiling = threading.Lock()
-        # Not in the threads: initial weights are drawn by way of PyTorch's own generator, which is everybody's.
+        # Not in the threads: initial weights are drawn by way of PyTorch's own generator, which all threads share.
         worker = partial(RolloutWorker, settings, device, self._on_gpu, self._ending.is_set)
         workers = [worker()]
         while len(workers) < self._count:  # with copies: what is chosen for a network is chosen once, for all blocks
@@ -130,7 +130,7 @@ class ThreadsBackend:
         return True
 
     def publish(self, version: int, weights: Weights) -> None:
-        """See `RolloutBackend`. The weights are not copied: nobody may change them from now on."""
+        """See `RolloutBackend`. The weights are not copied: they may not be changed from now on."""
         self._newest = self._handed_over(version, weights)
 
     def enrol(self, members: dict[int, Weights]) -> None:

@@ -60,7 +60,7 @@ class HybridBackend:
         return self._here.workers() + self._there.workers()
 
     def games(self) -> int:
-        """See `RolloutBackend`. Of whoever gets it."""
+        """See `RolloutBackend`. That of the backend which gets it."""
         return self._next().games()
 
     def free_slots(self) -> int:

@@ -30,15 +30,15 @@ _ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
 
 
 def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], taken: NDArray[np.bool_]) -> EpisodeReturn:
-    """Of what every seat earned, which seats are the network's `own`, and which are `taken`, all `[games, seats]`."""
+    """The return, given what each seat earned, the network's `own` seats and the `taken` ones, all `[games, seats]`."""
     seats = own & taken
     if not seats.any():
         seats = taken
     earned = totals[seats].astype(np.float64)
     absolute = float(np.abs(earned).mean())
-    everybody = totals.shape[1] > 1 and np.array_equal(seats, taken)
+    all_seats = totals.shape[1] > 1 and np.array_equal(seats, taken)
     sums = np.where(taken, totals, 0).sum(axis=1, dtype=np.float64)
-    zero = everybody and bool((np.abs(sums) <= _ROUNDING * absolute).all())
+    zero = all_seats and bool((np.abs(sums) <= _ROUNDING * absolute).all())
     return EpisodeReturn(math.nan if zero else float(earned.mean()), absolute)
 
 

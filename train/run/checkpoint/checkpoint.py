@@ -134,7 +134,7 @@ def _load(path: Path, to_go_on: bool) -> dict[str, Any]:
     try:
         file = path.open("rb")
     except (FileNotFoundError, NotADirectoryError) as error:
-        if not is_missing(path):  # it is listed: whoever serves the files is behind
+        if not is_missing(path):  # it is listed: the file server is behind
             raise
         raise MissingError(path, f"cannot be read ({error.strerror})") from None
     with file:
@@ -267,7 +267,7 @@ def load_best(folder: Path) -> Found | None:
 
 
 def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
-    """What a person names: a checkpoint file, or a run folder for its best. A better one that is damaged is a warning.
+    """A checkpoint file, or the best of a run folder. A better one that is damaged is a warning.
 
     Raises CheckpointError when there is none that is whole.
     """

@@ -25,7 +25,7 @@ _DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.uint8, t
 
 @dataclass(frozen=True)
 class Kind:
-    """What one row of a column is."""
+    """Type and shape of one row of a column."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -55,11 +55,11 @@ class Columns(ABC):
         """The first row of each piece and its part of every column, on the CPU; valid until the next is asked for."""
 
     def held(self, beside: Path) -> Columns:
-        """The same columns, which nobody changes from now on until `release`; for a checkpoint in folder `beside`."""
+        """The same columns, which do not change until `release`; for a checkpoint in folder `beside`."""
         return self
 
     def release(self) -> None:  # noqa: B027 - most have nothing to let go
-        """What `held` returned may change again."""
+        """Let the columns that `held` returned change again."""
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """First row and end of each piece."""
@@ -84,7 +84,7 @@ class TensorColumns(Columns):
 
 
 class CopiedColumns(TensorColumns):
-    """Columns in memory that change everywhere and at any time: whoever writes them gets a copy, on the same device."""
+    """Columns in memory that change everywhere and at any time: the writer gets a copy, on the same device."""
 
     def held(self, beside: Path) -> Columns:
         """See `Columns.held`."""
@@ -149,7 +149,7 @@ def put(state: Any, place: Place, columns: Columns) -> None:
 
 
 def described(columns: Columns) -> dict[str, Any]:
-    """What `restored` needs besides the bytes, as JSON has it."""
+    """All that `restored` needs besides the bytes, as JSON has it."""
     kinds = [[str(kind.dtype).removeprefix("torch."), list(kind.shape)] for kind in columns.kinds]
     return {"kinds": kinds, "rows": columns.rows, "first": columns.first, "piece": columns.piece}
 

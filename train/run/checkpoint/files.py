@@ -88,7 +88,7 @@ def on_disk(temporary: Path, magic: bytes) -> Iterator[Hashing]:
 
 
 def patiently(read: Callable[[], T]) -> T:
-    """What `read` returns, which is called again after each of WAITS. Raises its last OSError."""
+    """The value of `read`, which is called again after each of WAITS. Raises its last OSError."""
     for wait in WAITS:
         try:
             return read()

@@ -56,7 +56,7 @@ def segment_rows(capacity: int, row_bytes: int) -> int:
 
 
 class Segments:
-    """The segments that are known to be whole on disk, by folder and end: those of one buffer, as it goes on."""
+    """The segments that are known to be whole on disk, by folder and end: those of one buffer, as it grows."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Path, int], Segment] = {}
@@ -214,7 +214,7 @@ class StoredSegments(Columns):
         try:
             return path.open("rb")
         except (FileNotFoundError, NotADirectoryError) as error:
-            if not is_missing(path):  # it is listed: whoever serves the files is behind
+            if not is_missing(path):  # it is listed: the file server is behind
                 raise
             raise ValueError(f"{path} cannot be read ({error.strerror})") from None
 

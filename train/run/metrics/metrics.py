@@ -87,7 +87,7 @@ class Metrics:
         self._board.flush()
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]], norms: Mapping[str, float]) -> None:
-        """What TensorBoard alone has: a histogram of each array, and a point on a curve of each norm."""
+        """Write what TensorBoard alone has: a histogram of each array, and a point on a curve of each norm."""
         self._board.histograms(env_steps, values)
         self._board.scalars(env_steps, norms)
         self._board.flush()

@@ -104,7 +104,7 @@ def _next_name(folder: Path) -> str:
 
 
 class Board:
-    """Writes what TensorBoard shows; `env_steps`: of the checkpoint that the run goes on from, 0 of none."""
+    """Writes what TensorBoard shows; `env_steps` is that of the checkpoint that the run resumes from, else 0."""
 
     def __init__(self, run: Path, settings: str, curves: Sequence[str], env_steps: int) -> None:
         folder = run / FOLDER
@@ -131,7 +131,7 @@ class Board:
                 self._events.add(histogram(name, array, bars), env_steps)
 
     def flush(self) -> None:
-        """A run may be killed, and goes on from its checkpoint: no point before that may be missing."""
+        """Hand all to the system: of a run that is killed no point before its checkpoint may be missing."""
         self._events.flush()
 
     def close(self) -> None:
@@ -238,6 +238,6 @@ def _end() -> Summary:
 
 
 def _hparams(tag: str, data: HParamsPluginData) -> Summary:
-    """What the page HParams reads lies in a summary's metadata; as a run of its own `add_hparams` would write it."""
+    """The content of the page HParams lies in a summary's metadata; `add_hparams` would write a run of its own."""
     plugin = metadata.create_summary_metadata(data)
     return Summary(value=[Summary.Value(tag=tag, metadata=plugin, tensor=metadata.NULL_TENSOR)])

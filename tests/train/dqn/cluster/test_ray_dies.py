@@ -63,7 +63,7 @@ def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str, capsys: pytest.Captu
         text = end_of(process, tmp_path)
         print(f"\n{victim} killed: the trainer ended after {took:.1f} s: {error_of(text)}")
         assert process.returncode == EXIT_REQUEUE and took < seconds(30)
-        assert re.match(r"error: rollout=ray: the cluster is gone \(.+\); the same command goes on", error_of(text))
+        assert re.match(r"error: rollout=ray: the cluster is gone \(.+\); the same command resumes", error_of(text))
         assert not alive([supervisor, *everybody])
     assert_nothing_is_forgotten(tmp_path)
     episodes = state_of(tmp_path)["counters"]["episodes"]

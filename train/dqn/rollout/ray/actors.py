@@ -1,4 +1,4 @@
-"""What runs in the processes of a Ray cluster: a rollout worker, and the evaluator.
+"""The actors of a Ray cluster: a rollout worker, and the evaluator.
 
 The driver hands on what they take and give without looking at it, so it needs neither PyTorch nor the games: all that
 is imported when an actor starts.
@@ -27,7 +27,7 @@ RATE, LAG = "busso_decisions_per_second", "busso_weights_lag"
 
 
 class Gauges:
-    """What a rollout worker tells Ray's dashboard, and Prometheus, where it reads the nodes of the cluster.
+    """Metrics of a rollout worker for Ray's dashboard, and for Prometheus, where it reads the nodes of the cluster.
 
     Ray puts `ray_` before each name, and says beside it which worker on which node it is of.
     """

@@ -128,7 +128,7 @@ class RayBackend:
         rollout, lease = self._rollouts.popleft()
         self._out -= 1
         self._lent = [each for each in self._lent if each() is not None]
-        if len(self._lent) >= SLOTS // 2:  # whoever keeps so many shall not keep the others from coming
+        if len(self._lent) >= SLOTS // 2:  # a learner that keeps so many gets copies: others must find a slot
             return [_copied(rollout)]
         self._lent.append(weakref.ref(lease))
         return [rollout]
@@ -184,7 +184,7 @@ def _copied(rollout: Rollout) -> Rollout:
 
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:
-    """What each node of the cluster of `RayBackend` has, as a line of text. Raises UserError."""
+    """The resources of each node of the cluster of `RayBackend`, a line each. Raises UserError."""
     answer: list[str] = []
     heard = threading.Event()
 

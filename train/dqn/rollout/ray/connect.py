@@ -29,7 +29,7 @@ from train.settings.dqn import RolloutSettings
 CONNECT_SECONDS = 5.0
 # Ray notices only after a minute that its head is gone, and then ends the process.
 PROBE_SECONDS = 0.5
-REFUSALS = 2  # in a row: nobody listens at that port, so nobody lives who did
+REFUSALS = 2  # in a row: no process listens at that port, so the one that did is gone
 SILENT_SECONDS = 10.0  # without an answer of any kind: the machine or the network is gone
 
 
@@ -105,7 +105,7 @@ def reserve(cpus: int, workers: int) -> None:
 
 
 def describe_nodes() -> list[str]:
-    """What each node of the cluster has, as a line of text."""
+    """The resources of each node of the cluster, a line each."""
     return [
         f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}): {_has(node['Resources'])}"
         for node in alive_nodes()
@@ -119,7 +119,7 @@ def _has(resources_of_node: dict[str, float]) -> str:
 
 
 def _own_cluster(rollout: RolloutSettings) -> dict[str, Any]:
-    """What a cluster of this process may use. Ray itself looks at the whole machine, not at the job."""
+    """The resources that a cluster of this process may use. Ray itself looks at the whole machine, not at the job."""
     if rollout.dashboard:
         _check_dashboard()
     started = {
@@ -140,7 +140,7 @@ def _check_private(address: str, asked: str, instead: str) -> None:
 
 
 def _check_dashboard() -> None:
-    """Ray itself would go on without one. Raises SettingsError unless what it needs is installed."""
+    """Raises SettingsError unless what it needs is installed."""
     try:
         importlib.import_module("ray.dashboard.optional_deps")
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""What the learner and the process that speaks Ray say to each other, and the memory that both see. No Ray here.
+"""Messages between the learner and the process that speaks Ray, and the memory that both see. No Ray here.
 
 A message is a tuple that begins with its name. To the driver go an `Order` first, then "publish" (version, weights),
 "enrol" (numbers of the league's members, weights of the new ones), "submit" (request), "evaluate" (tag, weights) and
@@ -31,7 +31,7 @@ Layout = list[tuple[str, tuple[int, ...], int]]  # of each array: dtype, shape, 
 
 @dataclass(frozen=True)
 class Order:
-    """What the driver is to do; the actors understand `settings`, it does not."""
+    """The task of the driver; the actors understand `settings`, it does not."""
 
     rollout: RolloutSettings
     learner_threads: int
@@ -42,7 +42,7 @@ class Order:
     tasks: bool = False  # calls of another command, in place of rollouts
     asked: str = "rollout=ray"  # how the user asked for Ray; for messages, like the next two
     instead: str = "rollout=local"
-    again: str = "the same command goes on from the checkpoint"  # what to do when the cluster is lost
+    again: str = "the same command resumes from the checkpoint"  # what to do when the cluster is lost
 
 
 class Slot:

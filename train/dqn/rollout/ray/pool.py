@@ -100,7 +100,7 @@ class WorkerPool:
     # ------------------------------------------------------------------ requests
 
     def publish(self, version: int, weights: WeightArrays) -> None:
-        """Put the weights into the object store, once for all workers. Older ones go when nobody holds them."""
+        """Put the weights into the object store, once for all workers. Older ones go when no worker holds them."""
         self._newest = (version, [ray.put(weights)])
 
     def enrol(self, numbers: list[int], new: dict[int, WeightArrays]) -> None:
@@ -139,7 +139,7 @@ class WorkerPool:
     # ------------------------------------------------------------------ who is alive
 
     def look_after_workers(self) -> None:
-        """Hear from everybody now and then, take in new nodes, and hand lost requests to those who are left."""
+        """Ask all actors for a heartbeat now and then, take in new nodes, and hand lost requests to others."""
         now = time.monotonic()
         if now - self._looked >= self.look_seconds:
             members = [*self._workers, self._evaluator]
@@ -189,7 +189,7 @@ class WorkerPool:
             self._ask(member)
 
     def _give_up_starting(self, member: _Member, seconds: float) -> None:
-        """It hangs, or it waits for a node; with nobody else there the run would wait for ever."""
+        """It hangs, or it waits for a node; without any other worker the run would wait for ever."""
         if member is not self._evaluator and not any(worker.ready for worker in self._workers):
             has = ", ".join(f"{amount:g} {name}s" for name, amount in amounts().items())
             raise SettingsError("rollout=ray", f"no worker has started in {seconds:.0f} s; the cluster has {has}")
@@ -204,7 +204,7 @@ class WorkerPool:
         self._workers |= {self._start(self._worker_class): None for _ in range(-excess)}
 
     def _replace(self, member: _Member, reason: str) -> None:
-        """Give a member up: another takes its place, its requests go to whoever has room."""
+        """Give a member up: another takes its place, its requests go to others."""
         ray.kill(member.actor)
         self._count_death(member, reason)
         if member is self._evaluator:
@@ -252,5 +252,5 @@ class WorkerPool:
 
 
 def reason_of(error: Exception) -> str:
-    """What Ray says, in one line."""
+    """The error of Ray, in one line."""
     return " ".join(str(error).split())[:300]

@@ -122,7 +122,7 @@ class RayProcess:
                 self._channel.send(message)
         except OSError:
             pass  # `_listen` sees it too, and knows what to say
-        except Exception as error:  # whatever cannot be sent: nobody else would hear of it
+        except Exception as error:  # whatever cannot be sent: no other process would say it
             self._fail(self._lost(f"a message could not be sent: {error}"))
 
     def _listen(self) -> None:

@@ -80,7 +80,7 @@ def end_descendants(driver: int) -> int:
 
 
 def descendants(ancestor: int) -> list[int]:
-    """The processes that descend from this one, ended ones that nobody has waited for included."""
+    """The processes that descend from this one, ended ones that were not waited for included."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
