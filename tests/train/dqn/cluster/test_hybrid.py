@@ -82,7 +82,7 @@ def test_what_is_lost_there_is_said_before_anything_is_taken_here(tmp_path: Path
         assert rollouts.games() == 16 and not there.played
         rollouts.submit(RolloutRequest(64, 16, 0.1))
         assert len(there.played) == 1
-        until("two blocks", lambda: len(here._rollouts) == 2, 60)
+        until("two blocks", lambda: sum(future.done() for future in here._playing) == 2, 60)
         there.lost = True
         with pytest.raises(BackendLostError):
             rollouts.ready(wait=True)
