@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-Weights: TypeAlias = "dict[str, Tensor]"
+Weights = dict[str, "Tensor"]
 
 if TYPE_CHECKING:
     from torch import Tensor
