@@ -52,7 +52,6 @@ class Alone:
         self._worker = worker
 
     def submit(self, batch: Batch) -> Future[Played]:
-        """See `Executor`."""
         future = Future[Played]()
         future.set_result(self._worker.play(batch))
         return future
@@ -70,14 +69,13 @@ class Processes:
         self.pool = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(os.getpid(),))
 
     def submit(self, batch: Batch) -> Future[Played]:
-        """See `Executor`. Raises ProcessLostError."""
+        """Raises ProcessLostError."""
         try:
             return self.pool.submit(play, self._plays_with, batch)
         except BrokenProcessPool as error:
             raise lost(error) from None
 
     def close(self) -> None:
-        """See `Executor`."""
         for process in (self.pool._processes or {}).values():
             process.kill()
         self.pool.shutdown(cancel_futures=True)
@@ -94,11 +92,9 @@ class OnRay:
 
     @property
     def workers(self) -> int:
-        """See `Executor`."""
         return self._executor.workers
 
     def submit(self, batch: Batch) -> Future[Played]:
-        """See `Executor`."""
         return self._executor.submit(play, self._plays_with, batch)
 
 
@@ -112,17 +108,14 @@ class Growing:
 
     @property
     def workers(self) -> int:
-        """See `Executor`."""
         if self._start is not None and self._seconds_left() > WORTH_SECONDS:
             self._executor, self._start = self._start(), None
         return self._executor.workers
 
     def submit(self, batch: Batch) -> Future[Played]:
-        """See `Executor`."""
         return self._executor.submit(batch)
 
     def close(self) -> None:
-        """See `Executor`."""
         self._executor.close()
 
 

@@ -98,51 +98,41 @@ class LocalBackend:
         self._evaluations: list[tuple[int, dict[str, Duel]]] = []
 
     def wants_weights(self) -> bool:
-        """See `RolloutBackend`. Every request is played with the newest."""
+        """Every request is played with the newest."""
         return True
 
     def publish(self, version: int, weights: Weights) -> None:
-        """See `RolloutBackend`."""
         self._worker.load(version, weights)
 
     def enrol(self, members: dict[int, Weights]) -> None:
-        """See `RolloutBackend`."""
         self._members = members
 
     def workers(self) -> int:
-        """See `RolloutBackend`."""
         return 0
 
     def games(self) -> int:
-        """See `RolloutBackend`."""
         return self._games
 
     def free_slots(self) -> int:
-        """See `RolloutBackend`."""
         return 1 - len(self._done)
 
     def submit(self, request: RolloutRequest) -> None:
-        """See `RolloutBackend`."""
         member = None if request.member is None else self._members[request.member]
         self._done.append(self._worker.play(request, member))
 
     def ready(self, wait: bool) -> list[Rollout]:
-        """See `RolloutBackend`."""
         done, self._done = self._done, []
         return done
 
     def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
-        """See `RolloutBackend`."""
         with suppress(StoppedError):
             self._evaluations.append((tag, self._evaluator.duels(weights, "evaluation", self._deals, stop_requested)))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
-        """See `RolloutBackend`."""
         done, self._evaluations = self._evaluations, []
         return done
 
     def describe(self, stop_requested: Stop) -> str:
-        """See `RolloutBackend`."""
         return "local: games are played in the learner's process"
 
     def close(self) -> None:

@@ -46,7 +46,6 @@ class Evaluator:
         self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
 
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
-        """See `Judge`."""
         self._network.load_state_dict(weights)
         player = Stoppable(NetworkPlayer(self._network), stop)
         seeds = stream(self._settings.seed, stream_name, 0, deals)

@@ -112,15 +112,14 @@ class ThreadsBackend:
             return order.version, evaluator.duels(order.receive(), "evaluation", self._deals, self._ending.is_set)
 
     def wants_weights(self) -> bool:
-        """See `RolloutBackend`. Every request is played with the newest when it begins."""
+        """Every request is played with the newest when it begins."""
         return True
 
     def publish(self, version: int, weights: Weights) -> None:
-        """See `RolloutBackend`. The weights are not copied: they may not be changed from now on."""
+        """The weights are not copied: they may not be changed from now on."""
         self._newest = self._handed_over(version, weights)
 
     def enrol(self, members: dict[int, Weights]) -> None:
-        """See `RolloutBackend`."""
         there = self._members
         self._members = {n: there.get(n) or self._handed_over(n, weights) for n, weights in members.items()}
 
@@ -129,7 +128,6 @@ class ThreadsBackend:
         return self._count
 
     def games(self) -> int:
-        """See `RolloutBackend`."""
         return self._games
 
     def free_slots(self) -> int:
@@ -138,12 +136,11 @@ class ThreadsBackend:
         return self._count + ahead - len(self._playing)
 
     def submit(self, request: RolloutRequest) -> None:
-        """See `RolloutBackend`."""
         member = None if request.member is None else self._members[request.member]
         self._playing.append(self._blocks.submit(self._play, request, member))
 
     def ready(self, wait: bool) -> list[Rollout]:
-        """See `RolloutBackend`. Raises what a thread raised, once all that was done before is given out."""
+        """Raises what a thread raised, once all that was done before is given out."""
         done = _taken(self._playing, wait)
         for rollout in done:
             keep_for_this_stream([column for column in rollout.transitions if isinstance(column, Tensor)])
@@ -154,11 +151,10 @@ class ThreadsBackend:
         self._evaluating.append(self._evaluations.submit(self._evaluate, self._handed_over(tag, weights)))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
-        """See `RolloutBackend`. Raises what a thread raised."""
+        """Raises what a thread raised."""
         return _taken(self._evaluating, wait)
 
     def describe(self, stop_requested: Stop) -> str:
-        """See `RolloutBackend`."""
         where = torch.cuda.get_device_name(self._device) if self._on_gpu else "the CPU"
         blocks = "block" if self._count == 1 else "blocks"
         return f"threads: {self._count} {blocks} of {self._games} games on CPU threads, values on {where}"

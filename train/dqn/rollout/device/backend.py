@@ -49,13 +49,12 @@ class DeviceWorker:
         self._block = self._new_block(settings.rollout.games_on_device())
 
     def load(self, version: int, weights: Weights) -> None:
-        """See `RolloutWorker`."""
         if version != self._version:
             self.network.load_state_dict(weights)
             self._version = version
 
     def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
-        """See `RolloutWorker`. There is no league here, which the settings see to."""
+        """There is no league here, which the settings see to."""
         settings, learner = self._settings, self._settings.learner
         seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         if request.count > self._block.count:  # of a run that was begun with more
@@ -94,7 +93,6 @@ class DeviceEvaluator:
             self._block = DeviceBlock(self._game, count, self._network, self._on_device)
 
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
-        """See `Judge`."""
         self._network.load_state_dict(weights)
         seeds, batch = stream(self._seed, stream_name, 0, deals), self._block.count // self._plays
         duels: dict[str, Duel] = {}
@@ -147,5 +145,4 @@ class DeviceBackend(LocalBackend):
         self._games = settings.rollout.games_on_device()
 
     def describe(self, stop_requested: Callable[[], bool]) -> str:
-        """See `RolloutBackend`."""
         return f"device: {self._games} games at a time on the learner's device"

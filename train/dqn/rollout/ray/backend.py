@@ -86,16 +86,15 @@ class RayBackend:
         self._rollouts.append((replace(rollout, transitions=Transitions._make(arrays)), lease))
 
     def wants_weights(self) -> bool:
-        """See `RolloutBackend`."""
         return not self._published or time.monotonic() - self._published >= self._rollout.publish_ms / 1000
 
     def publish(self, version: int, weights: Weights) -> None:
-        """See `RolloutBackend`. Workers hear of them with a heartbeat, or with their next request."""
+        """Workers hear of them with a heartbeat, or with their next request."""
         self._published = time.monotonic()
         self._process.say("publish", version, _arrays(weights))
 
     def enrol(self, members: dict[int, Weights]) -> None:
-        """See `RolloutBackend`. Each is sent once."""
+        """Each is sent once."""
         new = {number: _arrays(weights) for number, weights in members.items() if number not in self._enrolled}
         self._enrolled = set(members)
         self._process.say("enrol", list(members), new)
@@ -105,7 +104,6 @@ class RayBackend:
         return self._workers
 
     def games(self) -> int:
-        """See `RolloutBackend`."""
         return self._rollout.games_on(gpu=False)
 
     def free_slots(self) -> int:
@@ -113,7 +111,6 @@ class RayBackend:
         return 0 if self._process.failure else self._rollout.in_flight * self._workers - self._out
 
     def submit(self, request: RolloutRequest) -> None:
-        """See `RolloutBackend`."""
         self._out += 1
         self._process.say("submit", request)
 
@@ -139,7 +136,6 @@ class RayBackend:
         self._process.say("evaluate", tag, _arrays(weights))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
-        """See `RolloutBackend`."""
         if wait and self._evaluating:
             self._wait(lambda: bool(self._evaluations))
             if not self._evaluations:
