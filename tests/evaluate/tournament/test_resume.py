@@ -29,7 +29,7 @@ from evaluate.tournament.settings import BATCH, TournamentSettings
 from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
-from tests.test_lock import AWAY, holder, line, mounted, put, tell
+from tests.test_lock import AWAY, put
 from train.run.metrics import resources
 
 ROOT = Path(__file__).parents[3]
@@ -189,17 +189,6 @@ def test_a_player_whose_file_has_changed_is_refused(tmp_path: Path) -> None:
         Journal(tmp_path, about | {"players": {"runs/x": "another"}})
     assert json.loads((tmp_path / ABOUT).read_text())["players"] == {"runs/x": "one", "greedy": "", "runs/y": "two"}
     Journal(tmp_path, about).close()  # the one that was refused does not hold it
-
-
-def test_a_folder_is_held_by_one_where_locks_stay_on_their_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mounted(monkeypatch, "pretended")
-    with holder(tmp_path / LOCK, "pretended") as process:
-        assert line(process) == "held"
-        with error_about(SettingsError, "folder", f"process {process.pid} on ", hint=".lock.owner"):
-            Journal(tmp_path, {"players": {}})
-        assert tell(process) == "True"
 
 
 def test_the_next_job_takes_the_folder_of_a_dead_one_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,9 +38,3 @@ def test_a_call_that_ends_every_process_ends_the_work_in_a_line(tmp_path: Path) 
         error_about(SettingsError, "workers=ray", hint="one process"),
     ):
         executor.submit(squared, tmp_path, 1, (1,), True).result()
-
-
-def test_a_cluster_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    with error_about(SettingsError, "RAY_ADDRESS", "127.0.0.1:1"):
-        RayExecutor("workers=ray", "one process")

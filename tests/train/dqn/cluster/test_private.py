@@ -15,7 +15,7 @@ import pytest
 
 from command.settings.checks import SettingsError
 from tests.errors import error_about
-from tests.train.processes import ended, named, trainer, until
+from tests.train.processes import named, trainer, until
 from train.dqn.rollout.ray import private
 from train.dqn.rollout.ray.supervisor import descendants
 
@@ -166,30 +166,6 @@ def test_when_all_are_killed_at_once_the_next_start_removes_the_folder(tmp_path:
         return not left.exists()
 
     until("its supervisor has ended", swept, 20)
-
-
-_TOURNAMENT = ("game=sette_mezzo", "players=[random,hit_below_5]", "processes=ray", "batch_deals=64")
-
-
-@pytest.mark.ray
-@pytest.mark.slow  # a cluster of its own for each way to end
-@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGKILL])
-def test_the_cluster_of_a_tournament_is_as_private(tmp_path: Path, temporary: Path, number: int | None) -> None:
-    deals = "deals=64" if number is None else "deals=10000000"
-    command = [sys.executable, "-m", "evaluate.tournament", *_TOURNAMENT, deals, f"folder={tmp_path / 'folder'}"]
-    given = {**os.environ, "TMPDIR": str(temporary)}
-    process = subprocess.Popen(command, env=given, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    with ended(process):
-        if number is None:
-            assert process.wait(300) == 0
-        else:
-            until("a batch is being played", lambda: named(process.pid, "ray::call") or process.poll() is not None)
-            ports = listening([process.pid, *descendants(process.pid)])
-            assert len(ports) >= 5 and all(is_loopback(address) for address in ports.values()), ports
-            assert len(list(temporary.iterdir())) == 1
-            process.send_signal(number)
-            process.wait(60)
-        until("the folder is gone", lambda: not list(temporary.iterdir()), 60)
 
 
 # ------------------------------------------------------------------ folders, without Ray
