@@ -186,7 +186,7 @@ def test_metrics_and_tensorboard_hold_the_promised_curves(tmp_path: Path) -> Non
     wanted |= {"replay/size", "replay/samples_per_insert"}
     wanted |= {f"time/{name}" for name in ("env_steps_per_second", "updates_per_second", "weights_lag")}
     wanted |= {"eval/win_rate_vs_random", "eval/points_vs_random"}
-    others = ("at_end/", "weights/")  # tests/train/run/test_board.py
+    others = ("at_end/", "weights/")  # tests/train/run/test_tensorboard.py
     assert wanted == {tag for tag in board.Tags()["scalars"] if not tag.startswith(others)}
     assert "config/text_summary" in board.Tags()["tensors"]
     rows = metrics_without_times(folder)

@@ -11,7 +11,7 @@ import torch
 from cards.base.stopping import Stop, StoppedError
 from cards.matches.duplicate import Duel
 from command.errors import UserError
-from train.dqn.rollout.evaluator import Evaluator, Judge
+from train.dqn.rollout.evaluator import Evaluator, PlaysDuels
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.worker import RolloutWorker
 from train.run.signals import EXIT_REQUEUE
@@ -88,7 +88,7 @@ class LocalBackend:
         settings: TrainSettings,
         device: torch.device,
         worker: Worker | None = None,
-        evaluator: Judge | None = None,
+        evaluator: PlaysDuels | None = None,
     ) -> None:
         self._worker = worker or RolloutWorker(settings, device)
         self._evaluator = evaluator or Evaluator(settings, device)

@@ -25,7 +25,7 @@ def evaluation_seating(settings: TrainSettings) -> str:
     return ONE_AGAINST_MANY if one else ALTERNATE
 
 
-class Judge(Protocol):
+class PlaysDuels(Protocol):
     """Plays evaluations: `Evaluator`, or one on a device."""
 
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:

@@ -22,7 +22,7 @@ from train.run.checkpoint import checkpoint
 from train.run.checkpoint.files import is_missing, patiently
 from train.run.metrics.curves import FILE
 from train.run.metrics.scalars import SCALARS, evaluation_scalars
-from train.run.metrics.tensorboard import Board
+from train.run.metrics.tensorboard import TensorBoardFiles
 
 LOG_BYTES = 10_000_000  # of train.log, a week of lines; then it is renamed, over the one that was renamed before
 _LONGEST = 1 << 20  # bytes of its first line
@@ -46,8 +46,8 @@ class Metrics:
     ) -> None:
         columns = ["env_steps", *scalars, *evaluation_scalars(opponents)]
         self._path = folder / FILE
-        # Evaluations that are made again are on the board already, and come out the same.
-        self._on_board: set[int] = set()
+        # Evaluations that are made again are in TensorBoard already, and come out the same.
+        self._on_tensorboard: set[int] = set()
         try:
             old, lines = patiently(partial(self._kept, env_steps, again)) if env_steps else ([], [])
         except OSError as error:
@@ -59,7 +59,7 @@ class Metrics:
         write_atomic(self._path, header.getvalue().encode() + b"".join(line.rstrip(b"\r\n") + end for line in lines))
         self._file = self._path.open("a", newline="")
         self._rows = csv.DictWriter(self._file, self._columns, restval="", extrasaction="ignore")
-        self._board = Board(folder, config_text, columns, env_steps)
+        self._tensorboard = TensorBoardFiles(folder, config_text, columns, env_steps)
 
     def _kept(self, env_steps: int, again: Sequence[int]) -> tuple[list[str], list[bytes]]:
         """The columns of the file, and its rows that were there at the checkpoint; none that is damaged."""
@@ -71,7 +71,7 @@ class Metrics:
                     row = _parsed(line, columns)
                     step = int(row.get("env_steps", -1))
                     if step in again and not row.get("rollout/episodes"):
-                        self._on_board.add(step)
+                        self._on_tensorboard.add(step)
                     elif 0 <= step <= env_steps:
                         kept.append(line)
         return columns, kept
@@ -82,15 +82,15 @@ class Metrics:
         with _named(self._path):
             self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})
             self._file.flush()
-        if env_steps not in self._on_board or "rollout/episodes" in known:
-            self._board.scalars(env_steps, known)
-        self._board.flush()
+        if env_steps not in self._on_tensorboard or "rollout/episodes" in known:
+            self._tensorboard.scalars(env_steps, known)
+        self._tensorboard.flush()
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]], norms: Mapping[str, float]) -> None:
         """Write what TensorBoard alone has: a histogram of each array, and a point on a curve of each norm."""
-        self._board.histograms(env_steps, values)
-        self._board.scalars(env_steps, norms)
-        self._board.flush()
+        self._tensorboard.histograms(env_steps, values)
+        self._tensorboard.scalars(env_steps, norms)
+        self._tensorboard.flush()
 
     def close(self) -> None:
         """Everything to disk."""
@@ -98,7 +98,7 @@ class Metrics:
             with _named(self._path):
                 self._file.close()
         finally:
-            self._board.close()
+            self._tensorboard.close()
 
 
 @contextmanager

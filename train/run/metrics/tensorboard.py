@@ -103,7 +103,7 @@ def _next_name(folder: Path) -> str:
     return f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}"
 
 
-class Board:
+class TensorBoardFiles:
     """Writes what TensorBoard shows; `env_steps` is that of the checkpoint that the run resumes from, else 0."""
 
     def __init__(self, run: Path, settings: str, curves: Sequence[str], env_steps: int) -> None:

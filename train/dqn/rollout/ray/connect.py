@@ -205,7 +205,7 @@ class Probe:
         return self.refused >= REFUSALS or time.monotonic() - self.heard > SILENT_SECONDS
 
 
-class Watch(threading.Thread):
+class ServerWatch(threading.Thread):
     """Knocks at the cluster's head and at the raylet of this node; calls `lost` with a reason, once."""
 
     def __init__(self, lost: Callable[[str], None]) -> None:

@@ -22,7 +22,7 @@ from train.__main__ import main
 from train.run.folder import RunFolder
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.scalars import SCALARS, evaluation_scalars
-from train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, Board, final_scalars, hyperparameters, layout
+from train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, TensorBoardFiles, final_scalars, hyperparameters, layout
 
 
 def board(runs: Path, game: str = "tressette") -> EventAccumulator:
@@ -235,8 +235,8 @@ def test_every_setting_is_a_number_a_truth_or_a_text(settings: dict[str, Any]) -
 
 def test_a_histogram_leaves_out_what_has_no_bar(tmp_path: Path) -> None:
     """Of a run that diverges: TensorBoard's writer would raise."""
-    board_of_run = Board(tmp_path / "tressette" / "small", "", [], 0)
+    files = TensorBoardFiles(tmp_path / "tressette" / "small", "", [], 0)
     wild = np.array([1.0, np.nan, np.inf, -1e30], np.float32)
-    board_of_run.histograms(1, {"values/played": wild, "values/return": wild[1:]})
-    board_of_run.close()
+    files.histograms(1, {"values/played": wild, "values/return": wild[1:]})
+    files.close()
     assert sum(board(tmp_path).Histograms("values/played")[0].histogram_value.bucket) == 1
