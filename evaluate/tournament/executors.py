@@ -76,7 +76,7 @@ class Processes:
             raise lost(error) from None
 
     def close(self) -> None:
-        for process in (self.pool._processes or {}).values():
+        for process in list((self.pool._processes or {}).values()):
             process.kill()
         self.pool.shutdown(cancel_futures=True)
 
