@@ -10,10 +10,7 @@ import importlib
 import logging
 import os
 import socket
-import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
@@ -27,10 +24,6 @@ from train.run.metrics import resources
 from train.settings.dqn import RolloutSettings
 
 CONNECT_SECONDS = 5.0
-# Ray notices only after a minute that its head is gone, and then ends the process.
-PROBE_SECONDS = 0.5
-REFUSALS = 2  # in a row: no process listens at that port, so the one that did is gone
-SILENT_SECONDS = 10.0  # without an answer of any kind: the machine or the network is gone
 
 
 class MissingNodesError(SettingsError):
@@ -57,6 +50,8 @@ def connect(rollout: RolloutSettings, asked: str, instead: str) -> str:
     os.environ.setdefault("RAY_worker_niceness", "0")
     # Workers without a share of a GPU shall not have it hidden from them: the learner's settings decide.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # For a minute Ray would wait for a head that is gone, before it ends the processes that speak to it.
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "5")
     # Ray remembers 100,000 tasks by default, some 300 MB after an hour; each rollout is one.
     os.environ.setdefault("RAY_task_events_max_num_task_in_gcs", "1000")
     started = {} if address else _own_cluster(rollout)
@@ -180,53 +175,3 @@ def _check_resource(name: str, key: str, wanted: float) -> None:
     available = amounts()[name]
     if wanted > available:
         raise SettingsError(key, f"the workers want {wanted:g} {name}s, the cluster has {available:g}")
-
-
-@dataclass
-class Probe:
-    """One of Ray's servers, and how it answered so far."""
-
-    what: str
-    host: str
-    port: int
-    refused: int = 0
-    heard: float = 0.0
-
-    def gone(self) -> bool:
-        """Knock; whether there is no hope any more."""
-        try:
-            socket.create_connection((self.host, self.port), timeout=SILENT_SECONDS / 2).close()
-        except ConnectionRefusedError:
-            self.refused += 1
-        except OSError:
-            self.refused = 0
-        else:
-            self.refused, self.heard = 0, time.monotonic()
-        return self.refused >= REFUSALS or time.monotonic() - self.heard > SILENT_SECONDS
-
-
-class ServerWatch(threading.Thread):
-    """Knocks at the cluster's head and at the raylet of this node; calls `lost` with a reason, once."""
-
-    def __init__(self, lost: Callable[[str], None]) -> None:
-        super().__init__(daemon=True)
-        context = ray.get_runtime_context()
-        host, _, port = context.gcs_address.rpartition(":")
-        self._probes = [Probe("its head", host, int(port))]
-        own = context.get_node_id()
-        for node in alive_nodes():
-            if node["NodeID"] == own:
-                raylet = Probe("the raylet of this node", node["NodeManagerAddress"], node["NodeManagerPort"])
-                self._probes.append(raylet)
-        self._lost = lost
-
-    def run(self) -> None:
-        """Until something is gone."""
-        for probe in self._probes:
-            probe.heard = time.monotonic()
-        while True:
-            for probe in self._probes:
-                if probe.gone():
-                    self._lost(f"{probe.what} does not answer at {probe.host}:{probe.port}")
-                    return
-            time.sleep(PROBE_SECONDS)

@@ -22,7 +22,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from command.settings.checks import SettingsError
 from train.dqn.rollout.ray import private
-from train.dqn.rollout.ray.connect import NotStartedError, ServerWatch, connect, describe_nodes
+from train.dqn.rollout.ray.connect import NotStartedError, connect, describe_nodes
 from train.dqn.rollout.ray.messages import Arrays, Order, Slot
 from train.dqn.rollout.ray.pool import WorkerPool, reason_of
 from train.dqn.rollout.ray.tasks import TaskPool
@@ -94,7 +94,6 @@ class Driver:
         threading.Thread(target=self._listen, daemon=True).start()
         dashboard = connect(order.rollout, order.asked, order.instead)
         ignore_signals()  # again: Ray has put handlers of its own in their place
-        ServerWatch(partial(lost, self._link)).start()
         if order.describe_nodes:
             self._link.tell("hello", "\n".join(describe_nodes()))
             return
