@@ -32,46 +32,38 @@ from train.run.signals import ignore_signals
 ALIVE_SECONDS = 1.0  # between two signs of life
 
 
-def serve(channel: int, slots: list[int]) -> NoReturn:
+def serve(descriptor: int, slots: list[int]) -> NoReturn:
     """Do what the order says until the other end of the channel is closed, and end this process."""
-    link = Link(Connection(channel))
+    channel = Connection(descriptor)
     try:
-        Driver(link, [Slot(file) for file in slots]).run()
+        Driver(channel, [Slot(file) for file in slots]).run()
     except SettingsError as error:
-        link.tell("failed", "setting", error.args, error.exit_code)
+        tell(channel, "failed", "setting", error.args, error.exit_code)
     except NotStartedError as error:
-        lost(link, str(error), "start")
+        lost(channel, str(error), "start")
     except RayTaskError as error:
-        link.tell("failed", "error", str(error), 1)  # of ours in an actor, with its own traceback
+        tell(channel, "failed", "error", str(error), 1)  # of ours in an actor, with its own traceback
     except (RayError, ConnectionError) as error:
-        lost(link, reason_of(error))
+        lost(channel, reason_of(error))
     except Exception:  # whatever it is, the learner shall say it
-        link.tell("failed", "error", traceback.format_exc(), 1)
+        tell(channel, "failed", "error", traceback.format_exc(), 1)
     if os.environ.get("RAY_ADDRESS"):
         ray.shutdown()  # which ends the actors; what is our own the supervisor ends, more quickly than Ray
     os._exit(0)
 
 
-def lost(link: Link, reason: str, what: str = "lost") -> NoReturn:
+def lost(channel: Connection, reason: str, what: str = "lost") -> NoReturn:
     """Say so and end at once: without its cluster Ray would try for a minute to end in order."""
     if not os.environ.get("RAY_ADDRESS"):
         private.say_last_words()
-    link.tell("failed", what, reason, 1)
+    tell(channel, "failed", what, reason, 1)
     os._exit(private.EXIT_LOST)
 
 
-class Link:
-    """The channel, for several threads."""
-
-    def __init__(self, channel: Connection) -> None:
-        self.hear = channel.recv
-        self._channel = channel
-        self._lock = threading.Lock()
-
-    def tell(self, *message: Any) -> None:
-        """Send a message, unless the other end is closed."""
-        with self._lock, suppress(OSError):
-            self._channel.send(message)
+def tell(channel: Connection, *message: Any) -> None:
+    """Send a message, unless the other end is closed."""
+    with suppress(OSError):
+        channel.send(message)
 
 
 class Driver:
@@ -80,8 +72,8 @@ class Driver:
     All messages but "free" are methods of the pool.
     """
 
-    def __init__(self, link: Link, slots: list[Slot]) -> None:
-        self._link, self._slots = link, slots
+    def __init__(self, channel: Connection, slots: list[Slot]) -> None:
+        self._channel, self._slots = channel, slots
         self._free = list(range(len(slots)))
         self._waiting: deque[tuple[Rollout, Arrays]] = deque()  # for a free slot
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -90,16 +82,16 @@ class Driver:
 
     def run(self) -> None:
         """Until the learner closes its end."""
-        order: Order = self._link.hear()
+        order: Order = self._channel.recv()
         threading.Thread(target=self._listen, daemon=True).start()
         dashboard = connect(order.rollout, order.asked, order.instead)
         ignore_signals()  # again: Ray has put handlers of its own in their place
         if order.describe_nodes:
-            self._link.tell("hello", "\n".join(describe_nodes()))
+            tell(self._channel, "hello", "\n".join(describe_nodes()))
             return
         pool = self._pool = (TaskPool if order.tasks else WorkerPool)(order, self._tell, self._events.put)
         shown = f"; Ray's dashboard: {dashboard}" if order.rollout.dashboard and dashboard else ""
-        self._link.tell("hello", pool.describe() + shown)
+        tell(self._channel, "hello", pool.describe() + shown)
         said = 0.0
         while not self._ended:
             pool.look_after_workers()
@@ -107,12 +99,12 @@ class Driver:
                 self._events.get(timeout=pool.look_seconds)()
             if time.monotonic() - said > ALIVE_SECONDS:
                 said = time.monotonic()
-                self._link.tell("alive")
+                tell(self._channel, "alive")
 
     def _listen(self) -> None:
         with suppress(EOFError, OSError):
             while True:
-                self._events.put(partial(self._do, *self._link.hear()))
+                self._events.put(partial(self._do, *self._channel.recv()))
         if self._pool is None:
             os._exit(0)  # whatever Ray is doing; the supervisor sees to the rest
         self._events.put(self._end)
@@ -134,9 +126,9 @@ class Driver:
             self._waiting.append((rollout, arrays))
             self._send_rollouts()
         else:
-            self._link.tell(name, *message)
+            tell(self._channel, name, *message)
 
     def _send_rollouts(self) -> None:
         while self._free and self._waiting:
             slot, (rollout, arrays) = self._free.pop(), self._waiting.popleft()
-            self._link.tell("rollout", rollout, slot, self._slots[slot].write(arrays))
+            tell(self._channel, "rollout", rollout, slot, self._slots[slot].write(arrays))
