@@ -13,8 +13,7 @@ from train.dqn.rollout.league import League, has_league
 from train.dqn.rollout.request import Rollout, RolloutRequest
 from train.run.budget import Budget
 from train.run.every import Every
-from train.settings.dqn import TrainSettings
-from train.settings.learning import LearnerSettings
+from train.settings.dqn import LearnerSettings, TrainSettings
 from train.settings.saved import counters_of_checkpoint
 
 _FLIGHTS = 4  # rollouts may be as old as the updates that so many times what is in flight pays for
@@ -70,7 +69,7 @@ class Requests:
     def epsilon(self) -> float:
         """The exploration of what is asked for now."""
         explore = self._settings.exploration
-        return epsilon(self._budget.spent(self.counters.episodes), explore.start, explore.end, explore.share)
+        return epsilon(self._budget.spent(self.counters.episodes), explore.start, explore.end, explore.fraction)
 
     def join_league(self, every: Every) -> None:
         """Make the weights of now a member of the league, if there is one and it is time."""

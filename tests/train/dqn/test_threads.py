@@ -29,7 +29,7 @@ REQUESTS = [RolloutRequest(32 * k, 32, 0.3, attempt=k % 2) for k in range(8)]
 
 def threads(tmp_path: Path, blocks: int, *overrides: str) -> TrainSettings:
     kernel = "network.first_layer=gather"  # not by measurement: runs are compared
-    return settings(tmp_path, "rollout=threads", f"rollout.blocks={blocks}", kernel, *overrides)
+    return settings(tmp_path, "rollout=threads", f"rollout.actor_threads={blocks}", kernel, *overrides)
 
 
 def weights(chosen: TrainSettings) -> Weights:
@@ -138,7 +138,7 @@ def test_a_bug_in_a_thread_ends_the_run_with_a_checkpoint(tmp_path: Path, monkey
 
     monkeypatch.setattr(RolloutWorker, "play", breaks)
     with pytest.raises(BrokenRulesError, match="seat 2"):
-        main(small(tmp_path, "rollout=threads", "rollout.blocks=2"))
+        main(small(tmp_path, "rollout=threads", "rollout.actor_threads=2"))
     assert checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
     assert not [thread for thread in threading.enumerate() if thread.name.startswith(("block", "evaluation"))]
 
@@ -182,7 +182,7 @@ def test_a_run_whose_transitions_stay_on_the_device(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr("train.dqn.rollout.threads.RolloutWorker", stays)
     monkeypatch.setattr(ReplayBuffer, "add", look)
-    assert main(small(tmp_path, "rollout=threads", "rollout.blocks=2")) == 0
+    assert main(small(tmp_path, "rollout=threads", "rollout.actor_threads=2")) == 0
     assert set(added) == {"Tensor"} and len(added) == 8
     newest, *_ = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
     assert checkpoint.load(newest)["counters"]["env_steps"] == 256 * 40

@@ -17,14 +17,15 @@ _SEATING, _SIDE = 0x5EA7, 0x51DE
 
 def seated_players(settings: TrainSettings) -> list[str]:
     """The players of the games that are learned from; the network comes first."""
-    return player_names(settings.behaviour) if settings.opponent is None else [NETWORK, settings.opponent]
+    only = settings.opponents.only
+    return player_names(settings.opponents.phases) if only is None else [NETWORK, only]
 
 
 def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
     """The phases of a run; against one opponent there is one."""
-    if settings.opponent is None:
-        return settings.behaviour
-    return [PhaseSettings(None, {settings.opponent: 1.0}, SIDE)]
+    if settings.opponents.only is None:
+        return settings.opponents.phases
+    return [PhaseSettings(None, {settings.opponents.only: 1.0}, SIDE)]
 
 
 def seating(

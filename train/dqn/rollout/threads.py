@@ -61,7 +61,7 @@ class ThreadsBackend:
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         rollout = settings.rollout
         self._device, self._on_gpu = device, device.type == "cuda"
-        self._count = rollout.blocks_on(self._on_gpu, resources.cpus() - settings.learner.threads)
+        self._count = rollout.actor_threads_on(self._on_gpu, resources.cpus() - settings.learner.threads)
         self._games = rollout.games_on(self._on_gpu)
         self._deals = settings.evaluation.deals
         self._ending, self._compiling = threading.Event(), threading.Lock()
@@ -80,7 +80,7 @@ class ThreadsBackend:
             self._idle.put((each, self._new_stream()))
         if self._on_gpu:
             torch.cuda.synchronize(device)  # the networks were made on this thread's stream
-        begin = partial(torch.set_num_threads, rollout.threads)  # of each thread
+        begin = partial(torch.set_num_threads, rollout.torch_threads)  # of each thread
         self._blocks = ThreadPoolExecutor(self._count, "block", begin)
         self._evaluations = ThreadPoolExecutor(1, "evaluation", begin)
 
