@@ -88,7 +88,7 @@ def _ui(settings: PlaySettings) -> str:
 
 def _welcome(language: Language, game: Game, seed: int) -> None:
     """The first line, before anything is compiled, which takes seconds."""
-    print(language.say("plain.welcome", game=language.texts.get(f"game.{game.name}", game.name), seed=seed), flush=True)
+    print(language.say("plain.welcome", game=language.game(game.name), seed=seed), flush=True)
 
 
 if __name__ == "__main__":

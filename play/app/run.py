@@ -26,8 +26,8 @@ def run_app(settings: PlaySettings, given: set[str]) -> int:
         raise UserError("ui", "app needs a terminal for input and output", "use ui=plain for pipes")
     app = TableApp(settings, given=given if given - _HOW else set())
     code = asyncio.run(_run(app))
-    for line in app.last_words:
-        print(line, file=sys.stderr if is_served() else sys.stdout)  # the output of a page goes into the page
+    if app.last_words:
+        print(app.last_words, file=sys.stderr if is_served() else sys.stdout)  # the output of a page goes into the page
     return code
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cards.game import Game
-from cards.hand import Hand, Move
+from cards.hand import Move
 from command.game import load_configured_game
 from command.settings.checks import SettingsError
 from evaluate.review.advisers import Worth, worths_by
 from play.coach.hints import Coach
-from play.spectate.recorded import read_hands
-from play.spectate.sources import Agents, Film, Source, settings_of
+from play.spectate.sources import Agents, Film, Source, read_hands, settings_of
 from play.table.settings import AGENTS, PlaySettings, check_match, watched_seats
-from play.table.table import Score, Setup, Table
+from play.table.table import Setup, Table, WatchedTable
 
 # What a file of records says itself, or what nothing is made of while one looks on.
 _NOT_OF_FILES = ("game", "opponents", "partner", "match", "seed", "games")
@@ -26,39 +24,6 @@ _NOT_WATCHED = ("save", "record")
 def board_of(game: Game) -> tuple[str, int, Any]:
     """What a board is made for: another game, or the same with other options, wants another."""
     return game.name, game.seats, game.options
-
-
-@dataclass
-class Stage:
-    """What is seen of a table, by the names that `play.table.table.Table` has, so that its screen can draw it."""
-
-    setup: Setup
-    hand: Hand
-    score: Score
-    number: int = 0
-    match_score: list[int] | None = None
-    people: tuple[int, ...] = ()  # nobody who could be asked
-    person_to_move: bool = False
-
-    @property
-    def game(self) -> Game:
-        """What is played."""
-        return self.setup.game
-
-    @property
-    def hands(self) -> list[Hand]:
-        """The hand that is seen."""
-        return [self.hand]
-
-    @property
-    def turn(self) -> int | None:
-        """The seat to move."""
-        return self.hand.turn
-
-    @property
-    def game_over(self) -> bool:
-        """Whether the hand is over."""
-        return self.hand.over
 
 
 class Watch:
@@ -71,12 +36,11 @@ class Watch:
         self._source, self.coach = source, coach
         self.viewer, self.pace, self.playing = viewer, pace, True
         self.shows_hands, self.shows_values = True, True
-        self.left = False  # by whom it was looked at
         self.number, self.at = 0, 0
         scene = source.scene(0)
         assert scene is not None
         self.scene = scene
-        self.table = Stage(scene.setup, scene.hand.until(0), scene.score)
+        self.table = WatchedTable(scene.setup, scene.hand.until(0), scene.score)
         self._show(0)
 
     def _show(self, at: int) -> None:
@@ -121,7 +85,7 @@ class Watch:
         self.number = number
         self._show(0)
         if board_of(self.game) != board_of(self.coach.game):  # the next board asks its coach, and shows this seat
-            self.coach = Coach(self.game, self.settings, None)
+            self.coach = Coach(self.game, settings_of(self.game), None)
             self.viewer = self.viewer if self.viewer < self.game.seats else 0
 
     def worths(self) -> tuple[str, list[Worth]]:
@@ -139,19 +103,6 @@ class Watch:
     def game(self) -> Game:
         """What is played where one looks."""
         return self.table.game
-
-    # What a table's screen asks of a session.
-    finished = False
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The group `game` of what is played where one looks."""
-        return settings_of(self.game)
-
-    def leave(self) -> bool:
-        """Nothing is saved."""
-        self.left = True
-        return False
 
     def stop(self) -> None:
         """Whoever plays a hand to its end in another thread stops after the next move."""

@@ -9,20 +9,26 @@ from evaluate.review.grading import Judged
 from play.coach.hints import Coach, Odds
 from play.coach.review import total_cost
 from play.language import Language, Message
-from play.table.table import Table
+from play.table.players import HUMAN
+from play.table.table import ShownTable
 
 
 class Speech:
     """Puts what happens at a table, and what its coach finds, into words."""
 
-    def __init__(self, language: Language, table: Table, coach: Coach) -> None:
-        self.language = language
-        self._table, self._coach = table, coach
+    def __init__(self, language: Language, table: ShownTable, coach: Coach) -> None:
+        self.language, self.table = language, table
+        self._coach = coach
         self._name = table.game.name
 
     def action(self, action: int) -> str:
         """An action as this language calls it."""
-        return self.language.action(self._name, self._table.game.action_text(action))
+        return self.language.action(self._name, self.table.game.action_text(action))
+
+    def seat_name(self, seat: int, viewer: int) -> str:
+        """The player in a seat; a person is called otherwise where it is the `viewer`."""
+        name = self.table.setup.seats[seat]
+        return self.language.say("app.you" if seat == viewer else "app.person") if name == HUMAN else name
 
     def line(self, told: Message) -> str:
         """A message; an action in it is called as in the language of the table."""
@@ -37,7 +43,7 @@ class Speech:
 
     def unit(self) -> str:
         """What the results of the game are counted in."""
-        unit = self._table.game.unit
+        unit = self.table.game.unit
         return self.language.texts.get(f"unit.{unit}", unit)
 
     def value_unit(self) -> str:
@@ -98,7 +104,7 @@ class Speech:
 
     def score(self) -> list[str]:
         """How the match stands, and, when a game is over, how many of them were won."""
-        table, score, say = self._table, self._table.score, self.language.say
+        table, score, say = self.table, self.table.score, self.language.say
         found = []
         if table.match_score is not None:
             found.append(say("plain.match_score", score=tuple(table.match_score), to=table.setup.match))

@@ -10,21 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from play.app.keys import Key, KeyBar
+from play.app.keys import Dialog, Key, KeyBar
 from play.language import Language
 
 
-class ChooserScreen(ModalScreen[str | None]):
+class ChooserScreen(Dialog[str]):
     """Shows values `(value, text)`; the result is the chosen or typed value, None when nothing was chosen.
 
     With `typed` there is a place to type in, which holds that text at first.
     """
 
-    CSS_PATH = "chooser.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", show=False)]
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Enter", "take", "menu_key.take"), Key("Esc", "back", "menu_key.back"))
 
@@ -71,10 +69,6 @@ class ChooserScreen(ModalScreen[str | None]):
             event.stop()
             self.query_one(Input).focus()
             self.query_one(Input).insert_text_at_cursor(event.character)
-
-    def action_back(self) -> None:
-        """Nothing is chosen."""
-        self.dismiss(None)
 
     def action_take(self) -> None:
         """What is highlighted, or typed."""

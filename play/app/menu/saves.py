@@ -43,5 +43,5 @@ class SavesList(OptionList):
         stands.append(say("menu.saved_place", hands=table.hands, moves=table.moves))
         if table.games:
             stands.append(say("menu.saved_score", games=table.games, wins=table.wins))
-        game = self._language.texts.get(f"game.{table.game}", table.game)
+        game = self._language.game(table.game)
         return [f"{game} · {', '.join(seats)}", " · ".join(stands), f"{when} · {table.path}"]

@@ -8,11 +8,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Select, Static
 
 from command.settings.checks import SettingsError
-from play.app.keys import Key, KeyBar
+from play.app.keys import Dialog, Key, KeyBar
 from play.blackjack_lab.adjusting import Adjusted, adjusted, typed
 from play.blackjack_lab.lessons import Choices
 from play.language import Language
@@ -21,10 +20,9 @@ _DECKS = ("infinite", "1", "2", "3", "4", "5", "6", "7", "8")
 _NUMBERS = ("epsilon", "limit", "discount")  # in the order of `typed`, these are typed and the others chosen
 
 
-class AdjustScreen(ModalScreen[Adjusted | None]):
+class AdjustScreen(Dialog[Adjusted]):
     """A form; its result is what is wanted, or None to leave all as it is."""
 
-    CSS_PATH = "blackjack_form.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", show=False),
         Binding("ctrl+s", "apply", show=False, priority=True),
@@ -91,7 +89,3 @@ class AdjustScreen(ModalScreen[Adjusted | None]):
             self.query_one("#wrong", Static).update(str(error))
         else:
             self.dismiss(wanted)
-
-    def action_back(self) -> None:
-        """Leave all as it is."""
-        self.dismiss(None)

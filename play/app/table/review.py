@@ -9,23 +9,21 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from cards.hand import Hand
 from evaluate.review.grading import Judged
-from play.app.keys import Key, KeyBar
+from play.app.keys import Dialog, Key, KeyBar
 from play.plain.positions import position
 from play.table.speech import Speech
 
 _BAR = 6  # cells of the dearest decision
 
 
-class ReviewScreen(ModalScreen[None]):
+class ReviewScreen(Dialog[None]):
     """The decisions of a hand as a list; what they were worth, and the position, of the one that is pointed at."""
 
-    CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,escape,v", "back", show=False),
         Binding("s", "sort", show=False),
@@ -112,7 +110,3 @@ class ReviewScreen(ModalScreen[None]):
         """The arrows move through the decisions, or the position where it is longer than its place."""
         found, position = self.query_one("#review-list"), self.query_one("#review-position")
         (position if found.has_focus else found).focus()
-
-    def action_back(self) -> None:
-        """Back to the table."""
-        self.dismiss(None)

@@ -14,7 +14,7 @@ from play.app.help import HelpScreen
 from play.app.menu.chooser import ChooserScreen
 from play.app.menu.form import Form
 from play.app.menu.saves import SavesList
-from play.app.spectate.watch import Watching
+from play.app.spectate.watch import WatchScreen
 from play.app.table.table import TableScreen
 from play.language import texts_of
 from play.table.players import HUMAN
@@ -261,7 +261,7 @@ def test_leaving_with_the_help_open_says_how_to_go_on() -> None:
         await pilot.press("question_mark", "ctrl+q")
 
     driven(app, script)
-    assert app.last_words == ["Saved: go on with python -m play save=saves/sette_mezzo-3.json"]
+    assert app.last_words == "Saved: go on with python -m play save=saves/sette_mezzo-3.json"
 
 
 def test_light_and_dark() -> None:
@@ -319,7 +319,7 @@ def test_looking_on_from_the_menu() -> None:
         await pilot.press("down", "down", "down")
         await at(pilot, "game.limit")
         await pilot.press("right", "a")
-        await wait(pilot, "a game", lambda: isinstance(pilot.app.screen, Watching))
+        await wait(pilot, "a game", lambda: isinstance(pilot.app.screen, WatchScreen))
         assert pilot.app.screen.table.game.options.limit == 5.5
         await pilot.press("question_mark")
         assert "a move back, a move on" in text_of(pilot.app)

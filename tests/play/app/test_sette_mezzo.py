@@ -163,8 +163,8 @@ def test_the_longest_hand_fits_at_80_columns_and_goes_on_from_a_save(tmp_path: P
         long = SmallView(**{**seen.__dict__, "cards": ("A",) * 4 + ("F", "C", "R") * 2 + ("F",), "counts": "7.5"})
         await pilot.press("o")
         await asked(pilot)
-        table._comment = "Coach: " + "x" * 60
-        table.draw(long)
+        table.board.comment = "Coach: " + "x" * 60
+        table.board.draw(long)
         await pilot.pause()
         board = table.query_one("#board").region
         assert all(each.region.bottom <= board.bottom for each in table.query("#below Static").results(Static))

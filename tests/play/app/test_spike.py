@@ -10,8 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from evaluate.replay import replay_file
-from play.app.screens.spike import GameScreen
-from play.app.table.lines import LinesScreen
+from play.app.screens.spike import GameScreen, LogScreen
 from play.app.table.table import TableScreen
 from play.views import view
 from play.views.spike import SpikeView
@@ -144,7 +143,7 @@ def test_undo_log_save_and_going_on(tmp_path: Path) -> None:
         table = await seated(pilot)
         before = text_of(pilot.app).splitlines()[:-6]
         await pilot.press("g")
-        await wait(pilot, "the log", lambda: isinstance(pilot.app.screen, LinesScreen))
+        await wait(pilot, "the log", lambda: isinstance(pilot.app.screen, LogScreen))
         assert "Nothing has happened yet." in text_of(pilot.app)
         await pilot.press("g", "m")
         await settled(pilot, table)
@@ -155,7 +154,7 @@ def test_undo_log_save_and_going_on(tmp_path: Path) -> None:
         await pilot.press("m")
         await settled(pilot, table)
         await pilot.press("g")
-        await wait(pilot, "the log", lambda: isinstance(pilot.app.screen, LinesScreen))
+        await wait(pilot, "the log", lambda: isinstance(pilot.app.screen, LogScreen))
         assert "Seat 0 stays without paying." in text_of(pilot.app)
         await pilot.press("q")
         await wait(pilot, "the table", lambda: pilot.app.screen is table)

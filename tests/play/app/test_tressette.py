@@ -75,7 +75,7 @@ async def play_a_hand(pilot: Pilot[int], table: TableScreen, pick: Callable[[int
         await asked(pilot)
         moves = table.table.hand.moves
         assert card_text(moves[number].action) == cards[legal[number % len(legal)]]
-        assert [k for k, move in enumerate(moves) if table.stays_longer(move)] == list(range(3, len(moves), 4))
+        assert [k for k, move in enumerate(moves) if table.board.stays_longer(move)] == list(range(3, len(moves), 4))
     return refused
 
 
