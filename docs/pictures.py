@@ -18,7 +18,7 @@ from command.game import with_game_options
 from command.settings.compose import compose
 from play.app.application import TableApp
 from play.app.table.table import TableScreen
-from play.table.settings import PlaySettings
+from play.table.settings import PlaySettings, given_by
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 _LONGEST = 300  # seconds that anything may take
@@ -98,8 +98,7 @@ async def take(name: str, folder: Path = FOLDER) -> Path:
     """Write that picture; returns the file."""
     picture = PICTURES[name]
     overrides = with_game_options(["pace=0", *picture.overrides], "tressette", PlaySettings)
-    given = {override.partition("=")[0] for override in picture.overrides}
-    app = TableApp(compose(PlaySettings, "play", overrides), given)
+    app = TableApp(compose(PlaySettings, "play", overrides), given_by(picture.overrides))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.svg"
     async with app.run_test(size=picture.size) as pilot:

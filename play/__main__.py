@@ -18,7 +18,7 @@ from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml, compose
 from command.settings.line import parse, run_command
 from play.language import Language
-from play.table.settings import APP, AUTO, PLAIN, PlaySettings
+from play.table.settings import APP, AUTO, PLAIN, Given, PlaySettings, given_by
 
 if TYPE_CHECKING:
     from cards.game import Game
@@ -41,7 +41,7 @@ def _main(arguments: Sequence[str]) -> int:
     if options.print_config:
         print(as_yaml(settings), end="")
         return 0
-    given = {override.lstrip("+~").partition("=")[0] for override in options.overrides}
+    given = given_by(options.overrides)
     if settings.serve:
         from play.app.serve import serve
 
@@ -65,7 +65,7 @@ def _main(arguments: Sequence[str]) -> int:
         return _BROKEN_PIPE
 
 
-def _sit_down(settings: PlaySettings, given: set[str]) -> int:
+def _sit_down(settings: PlaySettings, given: Given) -> int:
     from play.plain.loop import PlainTable
     from play.table.opening import open_session  # these two bring Numba, for which the application's menu does not wait
 

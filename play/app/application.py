@@ -17,7 +17,7 @@ from play.app.help import MENU, HelpScreen
 from play.app.menu.menu import MenuScreen
 from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH, TooSmall
 from play.language import Language
-from play.table.settings import PlaySettings
+from play.table.settings import Given, PlaySettings
 
 if TYPE_CHECKING:
     from play.app.opening import Opened
@@ -40,10 +40,10 @@ class TableApp(App[int]):
         Binding("ctrl+q,ctrl+c", "leave", show=False, priority=True),
     ]
 
-    def __init__(self, settings: PlaySettings, given: set[str] | None = None) -> None:
+    def __init__(self, settings: PlaySettings, given: Given | None = None) -> None:
         super().__init__()
         self.settings, self.language = settings, Language(settings.lang)
-        self._given = given or set()
+        self._given = given or {}
         self.menu = MenuScreen(settings, self.language)
         self.table: BoardScreen | None = None  # the one at which a person sits, or looks on
         self.last_words = ""  # for the terminal, once the application is gone
@@ -64,7 +64,7 @@ class TableApp(App[int]):
     def _language_chosen(self, message: MenuScreen.LanguageChosen) -> None:
         self.language = message.language
 
-    def _open(self, settings: PlaySettings, given: set[str]) -> None:
+    def _open(self, settings: PlaySettings, given: Given) -> None:
         """Open a table in the background and show it; what is wrong with it is said in the menu."""
         from play.app.opening import OpeningScreen
 

@@ -19,7 +19,7 @@ from play.language import Language
 from play.spectate.watching import Watch, open_watch
 from play.table.opening import open_session, warm_up
 from play.table.session import Session
-from play.table.settings import PlaySettings
+from play.table.settings import Given, PlaySettings
 
 Opened = Session | Watch
 
@@ -31,7 +31,7 @@ def screen_of(opened: Opened, language: Language, pace: float) -> BoardScreen:
     return screen_for(opened.table.game)(opened, language, pace)
 
 
-def _open(settings: PlaySettings, given: set[str]) -> Opened:
+def _open(settings: PlaySettings, given: Given) -> Opened:
     if settings.watch is not None:
         return open_watch(settings, given)
     session = open_session(settings, given)
@@ -42,7 +42,7 @@ def _open(settings: PlaySettings, given: set[str]) -> Opened:
 class OpeningScreen(ModalScreen[Opened | str]):
     """Opens what the settings say in a thread. Its result is that, or the reason why there is nothing, one line."""
 
-    def __init__(self, settings: PlaySettings, given: set[str], language: Language) -> None:
+    def __init__(self, settings: PlaySettings, given: Given, language: Language) -> None:
         super().__init__()
         self._settings, self._given, self._language = settings, given, language
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from blackjack.cards import HAND_SOFT, HAND_SUM, KIND_TEXT, KINDS, MAX_SUM, TEN
 from blackjack.model import SUMS
 from blackjack.rules import HIT
-from play.blackjack_lab.learning import Progress
+from play.blackjack_lab.learning import Learned
 
 QUANTITIES = ("value", "best", "visits", "error")
 COLUMNS = KIND_TEXT
@@ -61,16 +61,16 @@ def place_of(sum_: int, soft: bool, open_rank: int) -> tuple[str, int, int]:
     return ("soft" if soft else "hard"), MAX_SUM - 1 - sum_, min(open_rank, TEN)
 
 
-def summed(progress: Progress) -> Summed:
+def summed(learned: Learned) -> Summed:
     """The states of a table, cell by cell; NaN in cells that were never met."""
-    states = np.arange(progress.values.size)
+    states = np.arange(learned.values.size)
     hand, kind = np.divmod(states, KINDS)
-    if progress.values.size == 2 * SUMS * KINDS:  # infinitely many decks: a hand is its sum, hard or soft
+    if learned.values.size == 2 * SUMS * KINDS:  # infinitely many decks: a hand is its sum, hard or soft
         total, soft = hand % SUMS, hand >= SUMS
     else:
         total, soft = HAND_SUM[hand], HAND_SOFT[hand]
     cell = (soft * SUMS + total) * KINDS + kind
-    weight = progress.visits.astype(np.float64)
+    weight = learned.visits.astype(np.float64)
     visits: Numbers = np.bincount(cell, weight, 2 * SUMS * KINDS).astype(np.float64)
 
     def mean(numbers: Numbers) -> Numbers:
@@ -80,10 +80,10 @@ def summed(progress: Progress) -> Summed:
 
     return Summed(
         visits=visits.reshape(2, SUMS, KINDS),
-        value=mean(progress.values),
-        error=mean(progress.values - progress.exact),
-        hits=mean((progress.policy == HIT).astype(np.float64)),
-        right=mean(progress.right.astype(np.float64)),
+        value=mean(learned.values),
+        error=mean(learned.values - learned.exact),
+        hits=mean((learned.policy == HIT).astype(np.float64)),
+        right=mean(learned.right.astype(np.float64)),
     )
 
 

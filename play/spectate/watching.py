@@ -13,7 +13,7 @@ from command.settings.checks import SettingsError
 from evaluate.review.advisers import Worth, worths_by
 from play.coach.hints import Coach
 from play.spectate.sources import Agents, Film, Source, read_hands, settings_of
-from play.table.settings import AGENTS, PlaySettings, check_match, watched_seats
+from play.table.settings import AGENTS, Given, PlaySettings, check_match, watched_seats
 from play.table.table import Setup, Table, WatchedTable
 
 # What a file of records says itself, or what nothing is made of while one looks on.
@@ -109,7 +109,7 @@ class Watch:
         self._source.stop()
 
 
-def open_watch(settings: PlaySettings, given: set[str]) -> Watch:
+def open_watch(settings: PlaySettings, given: Given) -> Watch:
     """What the settings want to look on at. Raises SettingsError, CheckpointError, RecordError and OSError."""
     assert settings.watch is not None
     for key in _NOT_WATCHED:
@@ -125,7 +125,7 @@ def open_watch(settings: PlaySettings, given: set[str]) -> Watch:
     return Watch(Agents(table, coach), coach, settings.seat, settings.pace)
 
 
-def _open_film(path: Path, settings: PlaySettings, given: set[str]) -> Watch:
+def _open_film(path: Path, settings: PlaySettings, given: Given) -> Watch:
     for key in sorted(given):
         if key.partition(".")[0] in _NOT_OF_FILES:
             raise SettingsError(key, f"the games of {path} are as they were recorded", f"leave {key} out")

@@ -12,13 +12,15 @@ from play.coach.hints import Coach
 from play.table.ledger import Ledger
 from play.table.saves import game_of, read_save, restore
 from play.table.session import Session
-from play.table.settings import PlaySettings, check_match, check_same, seats_of
+from play.table.settings import Given, PlaySettings, check_match, check_same, seats_of
 from play.table.table import Setup, Table
 from play.views import events, result, view
 
+_FOLDER = "hydra.searchpath"  # where the settings of a game from elsewhere are
 
-def open_session(settings: PlaySettings, given: set[str], welcome: Any = lambda game, seed: None) -> Session:
-    """The table of these settings, or that of the save, if there is one. `given`: keys of the command line.
+
+def open_session(settings: PlaySettings, given: Given, welcome: Any = lambda game, seed: None) -> Session:
+    """The table of these settings, or that of the save, if there is one. `given`: by the command line.
 
     `welcome(game, seed)` is called as soon as both are known. Raises SettingsError, SaveError, CheckpointError and
     OSError.
@@ -31,7 +33,9 @@ def open_session(settings: PlaySettings, given: set[str], welcome: Any = lambda 
         welcome(game, saved["seed"])
         coach = Coach(game, saved["game"], settings.hint)
         ledger = Ledger(Path(settings.record)) if settings.record is not None else None
-        return Session(restore(path, saved), coach, saved["game"], ledger, path, restored=True)
+        return Session(
+            restore(path, saved), coach, saved["game"], ledger, path, restored=True, folder=given.get(_FOLDER)
+        )
     game = load_configured_game(settings.game)
     check_match(settings, game)
     seed = settings.seed if settings.seed is not None else time.time_ns() % 1_000_000_000
@@ -39,7 +43,7 @@ def open_session(settings: PlaySettings, given: set[str], welcome: Any = lambda 
     welcome(game, seed)
     coach = Coach(game, settings.game, settings.hint)
     ledger = Ledger(Path(settings.record)) if settings.record is not None else None
-    return Session(Table(setup), coach, settings.game, ledger, path)
+    return Session(Table(setup), coach, settings.game, ledger, path, folder=given.get(_FOLDER))
 
 
 def warm_up(session: Session) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,14 @@ from play.table.players import HUMAN, default_opponent
 PLAIN, APP, AUTO = "plain", "app", "auto"
 AGENTS = "agents"
 MOST_GAMES = 1_000_000
+
+
+Given = Mapping[str, str]  # what was said on a command line, by its keys
+
+
+def given_by(overrides: Iterable[str]) -> Given:
+    """The overrides of a command line by their keys."""
+    return {override.lstrip("+~").partition("=")[0]: override for override in overrides}
 
 
 @dataclass

@@ -13,7 +13,7 @@ from play.language import Language
 from play.plain.loop import PlainTable
 from play.table.opening import open_session
 from play.table.session import Session
-from play.table.settings import PlaySettings
+from play.table.settings import PlaySettings, given_by
 from play.table.table import Table
 
 ROOT = Path(__file__).parent.parent.parent
@@ -39,7 +39,7 @@ def sit_down(*overrides: str) -> Session:
     """The session that `python -m play` would open."""
     chosen = with_game_options(overrides, "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
-    return open_session(settings, {override.partition("=")[0] for override in chosen})
+    return open_session(settings, given_by(chosen))
 
 
 def talk(answer: Answer, *overrides: str) -> tuple[str, Session]:
@@ -69,21 +69,17 @@ def steady(session: Session) -> str:
     return "quit\n" if session.table.hand.over else session.table.game.action_text(choice(session.table)) + "\n"
 
 
+COMMAND = (sys.executable, "-m", "play")
+ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'tiny_game'}"}
+
+
 def start(folder: Path, arguments: Sequence[str], **streams: int) -> "subprocess.Popen[bytes]":
     """`python -m play` in a folder of its own."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([sys.executable, "-m", "play", *arguments], cwd=folder, env=environment, **streams)
+    return subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, **streams)
 
 
 def command(folder: Path, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`python -m play` with this input, to its end."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, "-m", "play", *arguments],
-        cwd=folder,
-        env=environment,
-        input=typed,
-        check=False,
-        capture_output=True,
-        text=True,
+        [*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, input=typed, check=False, capture_output=True, text=True
     )

@@ -1,6 +1,7 @@
 """Saves: whoever goes on from one plays the same game; what is broken is one line, and stays as it is."""
 
 import json
+import shlex
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from play.table.files import free_path
 from play.table.saves import SaveError
 from play.table.session import Session
 from tests.errors import error_about
-from tests.play.people import choice, lines, sit_down, steady, talk
+from tests.play.people import ROOT, choice, command, lines, sit_down, steady, talk
 
 TABLES = {
     "tressette": ("signals=true", "opponents=random", "partner=greedy", "seed=31"),
@@ -61,6 +62,13 @@ def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path, monkey
     assert said.endswith("Good-bye.\n") and len(list((tmp_path / "saves").iterdir())) == 2
     _, again = talk(steady, "save=saves/tressette-7.json")
     assert again.table.records == session.table.records
+
+
+def test_a_game_from_elsewhere_is_resumed_by_the_line_that_says_so(tmp_path: Path) -> None:
+    own = ("game=kuhn_poker", f"hydra.searchpath=[{ROOT / 'tests' / 'tiny_game' / 'conf'}]")
+    left = command(tmp_path, "quit\n", *own, "seed=3").stdout.splitlines()[-1]
+    resumed = command(tmp_path, "quit\n", *shlex.split(left.partition("python -m play ")[2]))
+    assert resumed.stdout.splitlines()[-1] == left, resumed.stderr
 
 
 def test_tables_that_are_saved_at_once_get_files_of_their_own(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from play.spectate.bars import bars
 from play.spectate.commentary import open_hands
 from play.spectate.sources import RecordError, read_hands
 from play.spectate.watching import Watch, open_watch
-from play.table.settings import PlaySettings, watched_seats
+from play.table.settings import PlaySettings, given_by, watched_seats
 from play.table.table import Setup, Table
 from play.views import events, result, view
 from tests.errors import error_about
@@ -35,7 +35,7 @@ GAMES = {
 def looked_at(*overrides: str) -> Watch:
     """What `python -m play watch=...` would show."""
     chosen = with_game_options(overrides, "tressette", PlaySettings)
-    return open_watch(compose(PlaySettings, "play", chosen), {override.partition("=")[0] for override in chosen})
+    return open_watch(compose(PlaySettings, "play", chosen), given_by(chosen))
 
 
 def played_out(watch: Watch) -> None:

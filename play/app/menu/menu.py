@@ -23,7 +23,7 @@ from play.app.menu.chooser import ChooserScreen
 from play.app.menu.form import Form
 from play.app.menu.saves import SavesList
 from play.language import LANGUAGES, Language
-from play.table.settings import PlaySettings
+from play.table.settings import Given, PlaySettings, given_by
 
 if TYPE_CHECKING:
     from play.table.choices import Choices
@@ -62,9 +62,9 @@ class MenuScreen(Screen[None]):
     )
 
     class Chosen(Message):
-        """A table, or games to look on at, by these settings, of which these keys were `given`."""
+        """A table, or games to look on at, by these settings, of which these were `given`."""
 
-        def __init__(self, settings: PlaySettings, given: set[str]) -> None:
+        def __init__(self, settings: PlaySettings, given: Given) -> None:
             super().__init__()
             self.settings, self.given = settings, given
 
@@ -204,7 +204,7 @@ class MenuScreen(Screen[None]):
         if table.broken:
             self.refuse(table.broken)
         else:
-            self._open([f"save={in_quotes(str(table.path))}"], {"save"})
+            self._open([f"save={in_quotes(str(table.path))}"])
 
     @on(Button.Pressed, "#play")
     def _pressed(self) -> None:
@@ -217,7 +217,7 @@ class MenuScreen(Screen[None]):
         elif self._entry == _FILE:
             self._ask_for_file()
         else:
-            self._open(self._overrides(), {"game"})
+            self._open(self._overrides())
 
     def action_saves(self) -> None:
         """To the saved tables."""
@@ -232,12 +232,13 @@ class MenuScreen(Screen[None]):
     def action_watch(self) -> None:
         """Look on while agents play by what is chosen."""
         if self._entry in GAMES:
-            self._open([*self._overrides(), "watch=agents"], {"game", "watch"})
+            kept = [each for each in self._overrides() if not each.startswith("record=")]
+            self._open([*kept, "watch=agents"])
 
     def _ask_for_file(self) -> None:
         def watch(file: str | None) -> None:
             if file and file.strip():
-                self._open([f"watch={in_quotes(file.strip())}"], {"watch"})
+                self._open([f"watch={in_quotes(file.strip())}"])
 
         say = self.language.say
         title, about = say("menu.file"), say("menu.about.file")
@@ -268,7 +269,7 @@ class MenuScreen(Screen[None]):
         choices = self._choices.get(self._entry)
         return [f"game={self._entry}"] if choices is None else choices.overrides()
 
-    def _open(self, overrides: list[str], given: set[str]) -> None:
+    def _open(self, overrides: list[str]) -> None:
         """Compose the settings in a thread, as those of a command line, and say that they are chosen."""
         if self._opening:
             return
@@ -285,7 +286,7 @@ class MenuScreen(Screen[None]):
             except UserError as error:
                 self.app.call_from_thread(self._not_composed, str(error))
             else:
-                self.post_message(self.Chosen(settings, given))
+                self.post_message(self.Chosen(settings, given_by(overrides)))
 
         self.run_worker(work, thread=True)
 

@@ -16,10 +16,9 @@ from play.app.screens.blackjack_form import AdjustScreen
 from play.app.screens.blackjack_lab import Lab, LearnBar
 from play.app.table.board import Board, one_line
 from play.app.table.table import TableScreen
-from play.blackjack_lab.adjusting import Adjusted
 from play.blackjack_lab.learning import METHODS
 from play.blackjack_lab.lesson_speech import stats
-from play.blackjack_lab.lessons import Choices, Lessons
+from play.blackjack_lab.lessons import Adjusted, Choices, Lessons
 from play.blackjack_lab.value_table import QUANTITIES, place_of
 from play.table.session import Session
 from play.table.speech import Speech
@@ -233,9 +232,10 @@ class GameScreen(TableScreen):
             self.complain(say("blackjack_screen.auto_nothing", method=method))
             self._look()
             return
-        key = "blackjack_screen.auto_plays" if found.visits else "blackjack_screen.auto_blind"
-        self.tell([say(key, method=method, action=self.speech.action(found.action), visits=f"{found.visits:,}")])
-        self.choose(found.action)
+        action, visits = found
+        key = "blackjack_screen.auto_plays" if visits else "blackjack_screen.auto_blind"
+        self.tell([say(key, method=method, action=self.speech.action(action), visits=f"{visits:,}")])
+        self.choose(action)
 
     # --- the form
 

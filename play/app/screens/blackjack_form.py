@@ -12,8 +12,7 @@ from textual.widgets import Button, Input, Select, Static
 
 from command.settings.checks import SettingsError
 from play.app.keys import Dialog, Key, KeyBar
-from play.blackjack_lab.adjusting import Adjusted, adjusted, typed
-from play.blackjack_lab.lessons import Choices
+from play.blackjack_lab.lessons import Adjusted, Choices, adjusted, typed
 from play.language import Language
 
 _DECKS = ("infinite", "1", "2", "3", "4", "5", "6", "7", "8")
@@ -32,38 +31,16 @@ class AdjustScreen(Dialog[Adjusted]):
     def __init__(self, settings: dict[str, Any], choices: Choices, language: Language) -> None:
         super().__init__()
         self._settings, self._choices, self._language = settings, choices, language
-        say = language.say
-        self._labels = {
-            "epsilon": say("blackjack_screen.form_epsilon"),
-            "limit": say("blackjack_screen.form_limit"),
-            "discount": say("blackjack_screen.form_discount"),
-            "decks": say("blackjack_screen.form_decks"),
-            "soft_17": say("blackjack_screen.form_soft_17"),
-            "ties": say("blackjack_screen.form_ties"),
-        }
-        self._called = {
-            "infinite": say("blackjack_screen.infinite"),
-            "stand": say("blackjack_screen.dealer_stands"),
-            "hit": say("blackjack_screen.dealer_hits"),
-            "lose": say("blackjack_screen.ties_lose"),
-            "push": say("blackjack_screen.ties_push"),
-        }
 
     def compose(self) -> ComposeResult:
-        """A line for each thing that can be adjusted, under what changing it means."""
         say = self._language.say
-        effects = {
-            "epsilon": say("blackjack_screen.effect_epsilon"),
-            "limit": say("blackjack_screen.effect_limit"),
-            "discount": say("blackjack_screen.effect_rules"),
-        }
         with VerticalScroll(id="form"):
             yield Static(say("blackjack_screen.form_title"), classes="heading", markup=False)
             for key, text in typed(self._settings, self._choices).items():
-                if key in effects:
-                    yield Static(effects[key], classes="effect", markup=False)
+                if key in _NUMBERS:  # what changing it means, and what is below it
+                    yield Static(say(f"blackjack_screen.effect_{key}"), classes="effect", markup=False)
                 with Horizontal(classes="line"):
-                    yield Static(self._labels[key], classes="label", markup=False)
+                    yield Static(say(f"blackjack_screen.form_{key}"), classes="label", markup=False)
                     yield self._field(key, text)
             yield Static(id="wrong", markup=False)
             with Horizontal(classes="line"):
@@ -75,7 +52,7 @@ class AdjustScreen(Dialog[Adjusted]):
         if key in _NUMBERS:
             return Input(text, id=key, compact=True, max_length=12)
         values = {"decks": _DECKS, "soft_17": ("stand", "hit"), "ties": ("lose", "push")}[key]
-        options = [(self._called.get(value, value), value) for value in values]
+        options = [(self._language.texts.get(f"menu.value.{value}", value), value) for value in values]
         return Select(options, value=text, allow_blank=False, id=key, compact=True)
 
     @on(Input.Submitted)

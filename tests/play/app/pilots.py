@@ -12,7 +12,7 @@ from command.game import with_game_options
 from command.settings.compose import compose
 from play.app.application import TableApp
 from play.app.table.table import TableScreen
-from play.table.settings import PlaySettings
+from play.table.settings import PlaySettings, given_by
 from tests.limits import seconds
 
 SMALL, LARGE = (80, 24), (200, 60)
@@ -22,7 +22,7 @@ def application(*overrides: str) -> TableApp:
     """What `python -m play ui=app` would run, without waiting between replies."""
     chosen = with_game_options(["pace=0", *overrides], "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
-    return TableApp(settings, {override.partition("=")[0] for override in overrides})
+    return TableApp(settings, given_by(overrides))
 
 
 async def wait(pilot: Pilot[int], what: str, holds: Callable[[], bool], limit: float = 60) -> None:
