@@ -21,7 +21,7 @@ from play.table.settings import Given, PlaySettings
 
 if TYPE_CHECKING:
     from play.app.opening import Opened
-    from play.app.table.board import BoardScreen
+    from play.app.table.board_screen import BoardScreen
 
 _LEAVING_KEYS = ("ctrl+q", "ctrl+c")
 
@@ -107,14 +107,12 @@ class TableApp(App[int]):
             await super().on_event(event)
 
     def action_help(self) -> None:
-        """How the game is played, and with which keys."""
         if self.table is not None and self.screen is self.table:
             self.push_screen(HelpScreen(self.language, self.table.HELP, self.table.table.game.name))
         elif self.screen is self.menu:
             self.push_screen(HelpScreen(self.language, MENU))
 
     def action_change_theme(self) -> None:
-        """Light or dark."""
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
     def action_leave(self, unsaved: bool = False) -> None:

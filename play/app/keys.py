@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -12,17 +13,45 @@ from textual.widgets import Static
 from play.language import Language
 
 Result = TypeVar("Result")
+_NAMES = {  # by which Textual knows keys that are shown otherwise
+    "Space": "space",
+    "Enter": "enter",
+    "↵": "enter",
+    "Esc": "escape",
+    "Tab": "tab",
+    "Ctrl+S": "ctrl+s",
+    "←": "left",
+    "→": "right",
+    "+": "plus,equals_sign",
+    "-": "minus",
+    "?": "question_mark",
+}
 
 
 class Key(NamedTuple):
     """A key as it is shown, the action that it runs, of the screen or `app.ACTION`, and its name in the texts.
 
     The name is that after `key.`, or whole where it has a dot. A key without one belongs to the key after it.
+    `also` are keys that do the same.
     """
 
     shown: str
     action: str
     text: str = ""
+    also: str = ""
+
+
+def bound(keys: Sequence[Key], before: Collection[str] = ()) -> list[BindingType]:
+    """The bindings of these keys; those shown as in `before` come before what the focused widget does with them."""
+    return [
+        Binding(
+            ",".join(filter(None, (_NAMES.get(key.shown, key.shown), key.also))),
+            key.action,
+            show=False,
+            priority=key.shown in before,
+        )
+        for key in keys
+    ]
 
 
 class KeyBar(Static):

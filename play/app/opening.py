@@ -14,7 +14,7 @@ from textual.widgets import LoadingIndicator, Static
 from command.errors import UserError
 from play.app.screens import screen_for
 from play.app.spectate.watch import WatchScreen
-from play.app.table.board import BoardScreen
+from play.app.table.board_screen import BoardScreen
 from play.language import Language
 from play.spectate.watching import Watch, open_watch
 from play.table.opening import open_session, warm_up

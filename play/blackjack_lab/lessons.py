@@ -105,8 +105,8 @@ class Lessons:
     def choose(self, choices: Choices) -> None:
         """Learn otherwise from now on.
 
-        With another epsilon QL keeps its table, as what it looks for stays the same; with another policy MC and TD begin new
-        tables, as they look for other values.
+        With another epsilon QL keeps its table, as what it looks for stays the same. With another policy MC and TD
+        begin new tables, as they look for other values.
         """
         old, self.choices = self.choices, choices
         if choices.epsilon != old.epsilon:

@@ -5,7 +5,6 @@ Where a shoe makes the player's cards count, a cell holds all hands of that sum,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,54 +88,29 @@ def summed(learned: Learned) -> Summed:
 
 def block(cells: Summed | None, name: str, quantity: str, letters: tuple[str, str]) -> Block:
     """The block `hard` or `soft`; `letters` are those of stand and hit. All empty where nothing was learned."""
+
+    def cell(total: int, kind: int) -> Cell:
+        at = int(name == "soft"), total, kind
+        return Cell("  ·", 0.0) if cells is None or not cells.visits[at] else _cell(cells, at, quantity, letters)
+
     rows = rows_of(name)
-    if cells is None:
-        empty = (Cell("  ·", 0.0),) * KINDS
-        return Block(rows, (empty,) * len(rows))
-    draw = _DRAW[quantity]
-    soft = int(name == "soft")
-    most = float(cells.visits.max())
-    return Block(
-        rows,
-        tuple(
-            tuple(
-                draw(cells, (soft, total, kind), letters, most) if cells.visits[soft, total, kind] else Cell("  ·", 0.0)
-                for kind in range(KINDS)
-            )
-            for total in rows
-        ),
-    )
+    return Block(rows, tuple(tuple(cell(total, kind) for kind in range(KINDS)) for total in rows))
 
 
-def _value(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
-    value = float(cells.value[at])
-    return Cell(_signed(100 * value), value)
-
-
-def _error(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
-    error = float(cells.error[at])
-    return Cell(_signed(1000 * error), float(np.clip(10 * error, -1, 1)))
-
-
-def _best(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
+def _cell(cells: Summed, at: tuple[int, int, int], quantity: str, letters: tuple[str, str]) -> Cell:
+    if quantity == "value":
+        value = float(cells.value[at])
+        return Cell(_signed(100 * value), value)
+    if quantity == "error":
+        error = float(cells.error[at])
+        return Cell(_signed(1000 * error), float(np.clip(10 * error, -1, 1)))
+    if quantity == "visits":
+        visits = float(cells.visits[at])
+        return Cell(f"{short(visits):>3}", float(np.log1p(visits) / np.log1p(cells.visits.max())))
     hits = float(cells.hits[at])
     letter = letters[hits >= 0.5]
-    mixed = 0.0 < hits < 1.0
     wrong = "!" if cells.right[at] < 0.5 else " "
-    return Cell(f" {letter.lower() if mixed else letter}{wrong}", 0.6 if hits >= 0.5 else -0.6)
-
-
-def _visits(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
-    visits = float(cells.visits[at])
-    return Cell(f"{short(visits):>3}", float(np.log1p(visits) / np.log1p(most)))
-
-
-_DRAW: dict[str, Callable[[Summed, tuple[int, int, int], tuple[str, str], float], Cell]] = {
-    "value": _value,
-    "best": _best,
-    "visits": _visits,
-    "error": _error,
-}
+    return Cell(f" {letter.lower() if 0.0 < hits < 1.0 else letter}{wrong}", 0.6 if hits >= 0.5 else -0.6)
 
 
 def _signed(number: float) -> str:

@@ -1,10 +1,11 @@
-"""A table in a file, to go on later: who sits there, the seed, the score, and what was played since the game began."""
+"""A table in a file, to resume it: who sits there, the seed, the score, and what was played since the game began."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from play.table.files import write_whole
 from play.table.players import HUMAN, seated_player
 from play.table.table import Score, Setup, Table
 
+SAVES = Path("saves")
 FORMAT = "busso table"
 VERSION = 1
 
@@ -94,6 +96,37 @@ def _replay(table: Table, hands: list[list[int]]) -> None:
             table.deal()
         for action in actions:
             table.play(action)
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """A file with a table: when it was written, and what it holds, or else what is `broken` about it, one line."""
+
+    path: Path
+    written: datetime
+    saved: dict[str, Any] = field(default_factory=dict)
+    broken: str = ""
+
+
+def saved_tables(folder: Path = SAVES) -> list[SavedTable]:
+    """All saves in a folder, the newest first; those that cannot be used are among them, and stay as they are."""
+    files = [path for path in folder.glob("*.json") if not path.name.startswith(".")] if folder.is_dir() else []
+    found = [table for path in files if (table := _looked_at(path)) is not None]
+    return sorted(found, key=lambda table: (table.written, table.path.name), reverse=True)
+
+
+def _looked_at(path: Path) -> SavedTable | None:
+    """What is in a file; None for one that has gone meanwhile."""
+    try:
+        written = datetime.fromtimestamp(path.stat().st_mtime)
+    except OSError:
+        return None
+    try:
+        return SavedTable(path, written, read_save(path))
+    except SaveError as error:
+        return SavedTable(path, written, broken=str(error))
+    except OSError as error:
+        return SavedTable(path, written, broken=f"{path}: {error.strerror or error}")
 
 
 def _broken(path: Path, why: object) -> SaveError:

@@ -12,10 +12,8 @@ from command.game import load_configured_game
 from play.coach.hints import Coach
 from play.table.files import free_path
 from play.table.ledger import Ledger
-from play.table.saves import write_save
+from play.table.saves import SAVES, write_save
 from play.table.table import Table
-
-SAVES = Path("saves")
 
 
 class Session:

@@ -17,6 +17,7 @@ from play.table.settings import PlaySettings, given_by
 from play.table.table import Table
 
 ROOT = Path(__file__).parent.parent.parent
+TINY = ROOT / "tests" / "tiny_game"  # where a game from elsewhere lies
 Answer = Callable[[Session], str]  # what to type now, "" at the end of the input
 
 
@@ -70,7 +71,7 @@ def steady(session: Session) -> str:
 
 
 COMMAND = (sys.executable, "-m", "play")
-ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'tiny_game'}"}
+ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}:{TINY}"}
 
 
 def start(folder: Path, arguments: Sequence[str], **streams: int) -> "subprocess.Popen[bytes]":

@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from play.table.saved import saved_tables
+from play.table.saves import saved_tables
 
 SAVED = {
     "format": "busso table",
@@ -31,8 +31,7 @@ def test_newest_first_and_broken_ones_among_them(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no table")
 
     folder, third, second, first = saved_tables(tmp_path)
-    assert (first.game, first.seats, first.match, first.seed) == ("tressette", tuple(SAVED["seats"]), 21, 7)
-    assert (first.hands, first.moves, first.games, first.wins, first.broken) == (2, 3, 2, (1, 1), "")
-    assert (second.path.name, second.game, second.match) == ("second.json", "spike", None)
+    assert first.saved == SAVED and first.broken == ""
+    assert (second.path.name, second.saved["game"]["name"], second.saved["match"]) == ("second.json", "spike", None)
     assert third.broken.startswith(f"save: {third.path}: it is no save of a table; ") and "\n" not in third.broken
     assert folder.path.name == "folder.json" and "directory" in folder.broken

@@ -41,7 +41,6 @@ class ChooserScreen(Dialog[str]):
         self._offered, self._chosen, self._typed = offered, chosen, typed
 
     def compose(self) -> ComposeResult:
-        """What is chosen, the list, and a place to type."""
         with Vertical(id="chooser"):
             yield Static(self._title, id="chooser-title", markup=False)
             if self._about:
@@ -55,7 +54,6 @@ class ChooserScreen(Dialog[str]):
             yield KeyBar(self.KEYS, self.language)
 
     def on_mount(self) -> None:
-        """Begin at what is chosen."""
         values = [value for value, _ in self._offered]
         if values:
             offered = self.query_one("#offered", OptionList)
@@ -71,7 +69,6 @@ class ChooserScreen(Dialog[str]):
             self.query_one(Input).insert_text_at_cursor(event.character)
 
     def action_take(self) -> None:
-        """What is highlighted, or typed."""
         if isinstance(self.focused, Input):
             self.dismiss(self.focused.value)
         elif self._offered:

@@ -57,7 +57,6 @@ class Form(OptionList):
         return self._language.texts.get(f"menu.says.{_name(self._rows[self.highlighted].key)}", "")
 
     def action_turn(self, step: int) -> None:
-        """The next or the previous of what is offered."""
         if self.highlighted is None:
             return
         row = self._rows[self.highlighted]

@@ -18,7 +18,7 @@ from command.errors import UserError
 from command.settings.compose import compose
 from command.settings.quoting import in_quotes
 from play.app.help import rules
-from play.app.keys import Key, KeyBar
+from play.app.keys import Key, KeyBar, bound
 from play.app.menu.chooser import ChooserScreen
 from play.app.menu.form import Form
 from play.app.menu.saves import SavesList
@@ -27,7 +27,7 @@ from play.table.settings import Given, PlaySettings, given_by
 
 if TYPE_CHECKING:
     from play.table.choices import Choices
-    from play.table.saved import SavedTable
+    from play.table.saves import SavedTable
 
 GAMES = ("tressette", "spike", "blackjack", "sette_mezzo")
 _SAVED, _FILE = "saved", "file"  # entries of the list beside the games
@@ -42,15 +42,6 @@ class _Entries(OptionList):
 class MenuScreen(Screen[None]):
     """Games with their settings, saved tables, recorded games."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "app.leave", show=False),
-        Binding("escape", "back", show=False),
-        Binding("p", "play", show=False),
-        Binding("s", "saves", show=False),
-        Binding("a", "watch", show=False),
-        Binding("l", "change_language", show=False),
-        Binding("left,right", "other_side", show=False),
-    ]
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("Enter", "play", "menu_key.play"),
         Key("Tab", "other_side", "menu_key.settings"),
@@ -60,6 +51,12 @@ class MenuScreen(Screen[None]):
         Key("?", "app.help", "menu_key.help"),
         Key("q", "app.leave", "menu_key.end"),
     )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound(KEYS[2:]),  # the lists themselves know Enter and Tab
+        Binding("p", "play", show=False),
+        Binding("escape", "back", show=False),
+        Binding("left,right", "other_side", show=False),
+    ]
 
     class Chosen(Message):
         """A table, or games to look on at, by these settings, of which these were `given`."""
@@ -111,7 +108,6 @@ class MenuScreen(Screen[None]):
         return [*games, None, saved, Option(say("menu.file"), id=_FILE)]
 
     def on_mount(self) -> None:
-        """Begin with a game; what takes time to load comes later."""
         self._show_all()
         self.run_worker(self._load, thread=True)
 
@@ -137,7 +133,7 @@ class MenuScreen(Screen[None]):
             self._show_entry()
 
     def _look_for_saves(self) -> None:
-        from play.table.saved import saved_tables
+        from play.table.saves import saved_tables
 
         tables = saved_tables()
         self.app.call_from_thread(self._found, tables)
@@ -211,7 +207,6 @@ class MenuScreen(Screen[None]):
         self.action_play()
 
     def action_play(self) -> None:
-        """Sit down, with what is chosen; or look at what is saved, or recorded."""
         if self._entry == _SAVED:
             self.query_one(SavesList).focus()
         elif self._entry == _FILE:
@@ -220,17 +215,14 @@ class MenuScreen(Screen[None]):
             self._open(self._overrides())
 
     def action_saves(self) -> None:
-        """To the saved tables."""
         self._entries.highlighted = self._entries.get_option_index(_SAVED)
         self.query_one(SavesList).focus()
 
     def action_other_side(self) -> None:
-        """From the list on the left to what belongs to its entry, and back."""
         right = self.query_one(SavesList if self._entry == _SAVED else Form)
         (right if self._entries.has_focus and right.display else self._entries).focus()
 
     def action_watch(self) -> None:
-        """Look on while agents play by what is chosen."""
         if self._entry in GAMES:
             kept = [each for each in self._overrides() if not each.startswith("record=")]
             self._open([*kept, "watch=agents"])
@@ -245,7 +237,6 @@ class MenuScreen(Screen[None]):
         self.app.push_screen(ChooserScreen(self.language, title, [], typed="", about=about), watch)
 
     def action_change_language(self) -> None:
-        """The next language, at once."""
         name = LANGUAGES[(LANGUAGES.index(self.language.name) + 1) % len(LANGUAGES)]
         self.language = Language(name)
         self.post_message(self.LanguageChosen(self.language))
@@ -257,7 +248,6 @@ class MenuScreen(Screen[None]):
         self._show_all()
 
     async def action_back(self) -> None:
-        """To the list on the left, and from there out."""
         if self._entries.has_focus:
             await self.run_action("app.leave")
         else:

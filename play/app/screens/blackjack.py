@@ -14,7 +14,8 @@ from textual.widgets import Static
 from blackjack.rules import HIT, STAND
 from play.app.screens.blackjack_form import AdjustScreen
 from play.app.screens.blackjack_lab import Lab, LearnBar
-from play.app.table.board import Board, one_line
+from play.app.table.board import Board
+from play.app.table.board_screen import one_line
 from play.app.table.table import TableScreen
 from play.blackjack_lab.learning import METHODS
 from play.blackjack_lab.lesson_speech import stats
@@ -175,7 +176,6 @@ class GameScreen(TableScreen):
     # --- keys
 
     def action_learn(self, name: str) -> None:
-        """Start that method, or pause it; it is the one that is looked at."""
         self._failed.discard(name)
         self.lessons.toggle(name)
         if self.lessons[name].running:
@@ -195,21 +195,18 @@ class GameScreen(TableScreen):
         self._changed()
 
     def action_reset(self) -> None:
-        """Forget what the method that is looked at has learned."""
         self.lessons.reset(self.method)
         self._failed.discard(self.method)
         self.tell([self.language.say("blackjack_screen.was_reset", method=self.method.upper())])
         self._look()
 
     def action_flip(self) -> None:
-        """From the cards to the table and back, where there is no room for both."""
         self.toggle_class("-flipped")
         self.refresh_table()
 
     # --- AutoPlay
 
     def action_autoplay(self) -> None:
-        """Let the table that is looked at play, or stop that."""
         self.autoplay = not self.autoplay
         key = "blackjack_screen.auto_on" if self.autoplay else "blackjack_screen.auto_off"
         self.tell([self.language.say(key, method=self.method.upper())])
@@ -240,7 +237,6 @@ class GameScreen(TableScreen):
     # --- the form
 
     def action_adjust(self) -> None:
-        """Rules, discount, epsilon, and the policy of MC and TD."""
         if self._is_busy():
             return
         self.autoplay = False

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Button, Input, Select, Static
 
 from command.settings.checks import SettingsError
-from play.app.keys import Dialog, Key, KeyBar
+from play.app.keys import Dialog, Key, KeyBar, bound
 from play.blackjack_lab.lessons import Adjusted, Choices, adjusted, typed
 from play.language import Language
 
@@ -22,11 +22,8 @@ _NUMBERS = ("epsilon", "limit", "discount")  # in the order of `typed`, these ar
 class AdjustScreen(Dialog[Adjusted]):
     """A form; its result is what is wanted, or None to leave all as it is."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", show=False),
-        Binding("ctrl+s", "apply", show=False, priority=True),
-    ]
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Ctrl+S", "apply", "apply"), Key("Esc", "back", "back"))
+    BINDINGS: ClassVar[list[BindingType]] = bound(KEYS, before=("Ctrl+S",))
 
     def __init__(self, settings: dict[str, Any], choices: Choices, language: Language) -> None:
         super().__init__()
@@ -57,7 +54,6 @@ class AdjustScreen(Dialog[Adjusted]):
 
     @on(Input.Submitted)
     def action_apply(self) -> None:
-        """Take what is there, or say what is wrong with it."""
         texts = {field.id or "": field.value for field in self.query(Input)}
         texts |= {field.id or "": str(field.value) for field in self.query(Select)}
         try:

@@ -122,14 +122,12 @@ class GameScreen(TableScreen):
         super().refresh_table()
 
     def action_undo(self) -> None:
-        """The coach forgets it too."""
         super().action_undo()
         if self.coaching.take_back(self.table.number, len(self.table.hand.moves)):
             self.board.comment = ""
             self.refresh_table()
 
     def action_coach(self) -> None:
-        """Let the coach look on, or not."""
         self.coached = not self.coached
         self.board.comment = ""
         self.refresh_table()

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from cards.hand import Move
-from play.app.keys import Dialog, Key, KeyBar
+from play.app.keys import Dialog, Key, KeyBar, bound
 from play.app.table.board import Board, NextButton
 from play.app.table.table import TableScreen
 from play.app.widgets.spike_text import SpikeText
@@ -148,7 +148,6 @@ class GameScreen(TableScreen):
         return self.language.say("spike_screen.held", hand=self._ends[0].number)
 
     def action_next(self) -> None:
-        """On; to the next end, when several hands ended at once."""
         if self.waits and len(self._ends) > 1:
             del self._ends[0]
             if len(self._ends) > 1 or not self.table.hand.over:
@@ -158,7 +157,6 @@ class GameScreen(TableScreen):
         super().action_next()
 
     def action_log(self) -> None:
-        """All that has happened in this game."""
         hand = self.table.hand
         lines = [line for move in hand.moves for line in self.speech.lines(events(hand, move))]
         self.app.push_screen(LogScreen(lines, self.language))
@@ -167,8 +165,8 @@ class GameScreen(TableScreen):
 class LogScreen(Dialog[None]):
     """What has happened in a game, the last of it in sight."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,enter,g", "back", show=False)]
-    KEYS: ClassVar[tuple[Key, ...]] = (Key("q", "back", "back"),)
+    KEYS: ClassVar[tuple[Key, ...]] = (Key("q", "back", "back", also="escape,enter,g"),)
+    BINDINGS: ClassVar[list[BindingType]] = bound(KEYS)
 
     def __init__(self, lines: list[str], language: Language) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from cards.hand import Move
-from play.app.keys import Key
+from play.app.keys import Key, bound
 from play.app.table.board import Board
 from play.app.table.table import TableScreen
 from play.app.widgets.cards import card_box
@@ -153,14 +153,8 @@ class GameScreen(TableScreen):
 
     BOARD = GameBoard
     board: GameBoard
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "point(-1)", show=False, priority=True),
-        Binding("right", "point(1)", show=False, priority=True),
-        Binding("enter,space", "play_pointed", show=False, priority=True),
-        Binding("l", "last_trick", show=False),
-    ]
     KEYS: ClassVar[tuple[Key, ...]] = (
-        Key("↵", "play_pointed", "play"),
+        Key("↵", "play_pointed", "play", also="space"),
         Key("t", "hint", "hint"),
         Key("u", "undo", "undo"),
         Key("l", "last_trick", "last"),
@@ -169,6 +163,11 @@ class GameScreen(TableScreen):
         Key("?", "app.help", "help"),
         Key("q", "stand_up", "leave"),
     )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound(KEYS, before=("↵",)),
+        Binding("left", "point(-1)", show=False, priority=True),
+        Binding("right", "point(1)", show=False, priority=True),
+    ]
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -199,7 +198,6 @@ class GameScreen(TableScreen):
         self.refresh_table()
 
     def action_choose_nth(self, number: int) -> None:
-        """The card of that number in the hand."""
         self.board.choose_nth(number)
 
     def action_point(self, by: int) -> None:

@@ -13,9 +13,10 @@ from textual.worker import Worker
 
 from evaluate.review.advisers import Worth
 from play.app.help import WATCH
-from play.app.keys import Key
+from play.app.keys import Key, bound
 from play.app.screens import screen_for
-from play.app.table.board import SLOWER, Board, BoardScreen
+from play.app.table.board import Board
+from play.app.table.board_screen import SLOWER, BoardScreen
 from play.language import Language
 from play.spectate.commentary import Commentary
 from play.spectate.watching import Watch, board_of
@@ -30,20 +31,6 @@ class WatchScreen(BoardScreen):
 
     AUTO_FOCUS = ""
     HELP = WATCH
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "pause", show=False, priority=True),
-        Binding("right", "step", show=False, priority=True),
-        Binding("left", "step_back", show=False, priority=True),
-        Binding("plus,equals_sign", "faster", show=False),
-        Binding("minus", "slower", show=False),
-        Binding("n,enter", "next_hand", show=False, priority=True),
-        Binding("p", "previous_hand", show=False),
-        Binding("o", "open", show=False),
-        Binding("b", "bars", show=False),
-        Binding("s", "next_seat", show=False),
-        *(Binding(str(seat), f"seat({seat})", show=False) for seat in range(8)),
-        Binding("q,escape", "stand_up", show=False),
-    ]
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("Space", "pause", "watch.pause"),
         Key("←", "step_back"),
@@ -51,12 +38,16 @@ class WatchScreen(BoardScreen):
         Key("-", "slower"),
         Key("+", "faster", "watch.pace"),
         Key("p", "previous_hand"),
-        Key("n", "next_hand", "watch.hand"),
+        Key("n", "next_hand", "watch.hand", also="enter"),
         Key("o", "open", "watch.open"),
         Key("b", "bars", "watch.bars"),
         Key("s", "next_seat", "watch.from"),
-        Key("q", "stand_up", "watch.leave"),
+        Key("q", "stand_up", "watch.leave", also="escape"),
     )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound(KEYS, before=("Space", "←", "→", "n")),
+        *(Binding(str(seat), f"seat({seat})", show=False) for seat in range(8)),
+    ]
 
     def __init__(self, watch: Watch, language: Language) -> None:
         speech = Speech(language, watch.table, watch.coach)
@@ -234,7 +225,6 @@ class WatchScreen(BoardScreen):
             self._arrive()
 
     def action_next_hand(self) -> None:
-        """To the next hand; what goes on by itself goes on there."""
         playing = self.games.playing
         if self._by_hand():
             self.games.playing = playing

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import OptionList, Static
@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from cards.hand import Hand
 from evaluate.review.grading import Judged
-from play.app.keys import Dialog, Key, KeyBar
+from play.app.keys import Dialog, Key, KeyBar, bound
 from play.plain.positions import position
 from play.table.speech import Speech
 
@@ -24,16 +24,12 @@ _BAR = 6  # cells of the dearest decision
 class ReviewScreen(Dialog[None]):
     """The decisions of a hand as a list; what they were worth, and the position, of the one that is pointed at."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,escape,v", "back", show=False),
-        Binding("s", "sort", show=False),
-        Binding("tab", "other_half", show=False),
-    ]
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("s", "sort", "sort"),
         Key("Tab", "other_half", "review_screen.scroll"),
-        Key("q", "back", "back"),
+        Key("q", "back", "back", also="escape,v"),
     )
+    BINDINGS: ClassVar[list[BindingType]] = bound(KEYS)
 
     def __init__(self, speech: Speech, hand: Hand, judged: list[Judged]) -> None:
         super().__init__()
@@ -43,7 +39,6 @@ class ReviewScreen(Dialog[None]):
         self._dearest = max((each.cost or 0.0 for each in judged), default=0.0)
 
     def compose(self) -> ComposeResult:
-        """List and values, the position below."""
         yield Static(id="review-title", markup=False)
         with Horizontal(id="review-decisions"):
             yield OptionList(id="review-list", markup=False)
@@ -54,7 +49,6 @@ class ReviewScreen(Dialog[None]):
         yield KeyBar(self.KEYS, self._speech.language)
 
     def on_mount(self) -> None:
-        """The list, as played."""
         self._list(0)
 
     def _list(self, highlighted: int) -> None:
@@ -99,7 +93,6 @@ class ReviewScreen(Dialog[None]):
         return lines
 
     def action_sort(self) -> None:
-        """The worst first, or as played again; what is pointed at stays so."""
         found = self.query_one("#review-list", OptionList)
         if self._judged and found.highlighted is not None:
             self._worst_first = not self._worst_first

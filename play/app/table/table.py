@@ -15,8 +15,9 @@ from cards.hand import Move
 from evaluate.review.advisers import Worth
 from evaluate.review.grading import Judged
 from play.app.help import TABLE
-from play.app.keys import Key
-from play.app.table.board import SLOWER, ActionBar, Board, BoardScreen
+from play.app.keys import Key, bound
+from play.app.table.board import ActionBar, Board
+from play.app.table.board_screen import SLOWER, BoardScreen
 from play.app.table.review import ReviewScreen
 from play.coach.hints import Odds
 from play.coach.review import review
@@ -37,26 +38,20 @@ class TableScreen(BoardScreen):
     NEWS: ClassVar[int] = 3  # lines of what was said last
     HELP = TABLE
     table: Table
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "hint", show=False),
-        Binding("o", "odds", show=False),
-        Binding("u", "undo", show=False),
-        Binding("v", "review", show=False),
-        Binding("w", "save", show=False),
-        Binding("n,enter", "next", show=False),
-        Binding("q,escape", "stand_up", show=False),
-        *(Binding(str(digit), f"choose_nth({(digit - 1) % 10})", show=False) for digit in range(10)),
-    ]
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("t", "hint", "hint"),
         Key("o", "odds", "odds"),
         Key("u", "undo", "undo"),
         Key("v", "review", "review"),
         Key("w", "save", "save"),
-        Key("↵", "next", "next"),
+        Key("↵", "next", "next", also="n"),
         Key("?", "app.help", "help"),
-        Key("q", "stand_up", "leave"),
+        Key("q", "stand_up", "leave", also="escape"),
     )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound(KEYS),
+        *(Binding(str(digit), f"choose_nth({(digit - 1) % 10})", show=False) for digit in range(10)),
+    ]
 
     def __init__(self, session: Session, language: Language, pace: float) -> None:
         super().__init__(self.BOARD(Speech(language, session.table, session.coach)), language)
@@ -154,11 +149,9 @@ class TableScreen(BoardScreen):
         self.choose(int(event.button.name or ""))
 
     def action_choose(self, action: int) -> None:
-        """The action of a letter."""
         self.choose(action)
 
     def action_choose_nth(self, number: int) -> None:
-        """The legal action of that number, from 0."""
         if number < len(self.table.hand.legal):
             self.choose(self.table.hand.legal[number])
 

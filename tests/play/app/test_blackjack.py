@@ -160,9 +160,7 @@ def test_autoplay_plays_what_was_learned_and_can_be_stopped() -> None:
     driven(blackjack(), script)
 
 
-def test_the_form_changes_epsilon_and_begins_a_new_table_for_new_rules(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-
+def test_the_form_changes_epsilon_and_begins_a_new_table_for_new_rules() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await sat_down(pilot)
         await pilot.press("l")

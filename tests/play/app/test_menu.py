@@ -24,11 +24,6 @@ from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, tex
 ENGLISH, ITALIAN = texts_of("en"), texts_of("it")
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def in_menu(*overrides: str) -> TableApp:
     """What `python -m play` shows at a terminal, with keys that say how one plays and not what."""
     return TableApp(compose(PlaySettings, "play", ["pace=0", *overrides]))
@@ -262,18 +257,6 @@ def test_leaving_with_the_help_open_says_how_to_go_on() -> None:
 
     driven(app, script)
     assert app.last_words == "Saved: go on with python -m play save=saves/sette_mezzo-3.json"
-
-
-def test_light_and_dark() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        await ready(pilot)
-        assert pilot.app.current_theme.dark
-        await pilot.press("ctrl+t")
-        assert not pilot.app.current_theme.dark and "busso" in text_of(pilot.app)
-        await pilot.press("ctrl+t")
-        assert pilot.app.current_theme.dark
-
-    driven(in_menu(), script)
 
 
 def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() -> None:

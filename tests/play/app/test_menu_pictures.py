@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,11 +26,7 @@ def test_pictures(
     size: tuple[int, int],
     overrides: tuple[str, ...],
     snap_compare: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # no saves, no runs
-
     async def before(pilot: Pilot[int]) -> None:
         await ready(pilot)
         await pilot.press(*keys)

@@ -23,11 +23,6 @@ from tressette.cards import card_text
 SUITS = "[♦♥♠♣] ([DCSB])"
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def seen(table: TableScreen) -> TressetteView:
     found: TressetteView = view(table.table.hand, table.viewer)
     return found

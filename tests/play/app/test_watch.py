@@ -219,17 +219,6 @@ def test_there_is_no_learning_where_one_looks_on(tmp_path: Path) -> None:
         driven(application(*overrides, SLOW), script, LARGE)
 
 
-def test_a_broken_file_is_a_line_in_the_menu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("games.jsonl").write_text("{}\n")
-
-    async def script(pilot: Pilot[int]) -> None:
-        await wait(pilot, "a line", lambda: "games.jsonl, line 1: game: missing; mend" in text_of(pilot.app))
-        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
-
-    driven(application("watch=games.jsonl"), script, LARGE)
-
-
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_its_keys_fit_and_can_be_clicked(lang: str) -> None:
     async def script(pilot: Pilot[int]) -> None:
