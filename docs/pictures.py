@@ -73,7 +73,7 @@ async def _decide(pilot: Pilot[int]) -> None:
     table = await _asked(pilot)
     if table.may_act:
         worths = await asyncio.to_thread(table.session.coach.hint, table.table.hand)
-        table.choose(worths[0].action)
+        table.action_choose(worths[0].action)
     else:
         await pilot.press("enter")
     await _asked(pilot)

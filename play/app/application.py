@@ -42,12 +42,17 @@ class TableApp(App[int]):
 
     def __init__(self, settings: PlaySettings, given: Given | None = None) -> None:
         super().__init__()
-        self.settings, self.language = settings, Language(settings.lang)
+        self.settings = settings
         self._given = given or {}
-        self.menu = MenuScreen(settings, self.language)
+        self.menu = MenuScreen(settings, Language(settings.lang))
         self.table: BoardScreen | None = None  # the one at which a person sits, or looks on
         self.last_words = ""  # for the terminal, once the application is gone
         self.theme = "textual-dark"
+
+    @property
+    def language(self) -> Language:
+        """The one that was chosen in the menu."""
+        return self.menu.language
 
     def on_mount(self) -> None:
         """Begin in the menu; a table that the command line named is opened above it."""
@@ -59,10 +64,6 @@ class TableApp(App[int]):
     @on(MenuScreen.Chosen)
     def _chosen(self, message: MenuScreen.Chosen) -> None:
         self._open(message.settings, message.given)
-
-    @on(MenuScreen.LanguageChosen)
-    def _language_chosen(self, message: MenuScreen.LanguageChosen) -> None:
-        self.language = message.language
 
     def _open(self, settings: PlaySettings, given: Given) -> None:
         """Open a table in the background and show it; what is wrong with it is said in the menu."""

@@ -65,13 +65,6 @@ class MenuScreen(Screen[None]):
             super().__init__()
             self.settings, self.given = settings, given
 
-    class LanguageChosen(Message):
-        """Everything is to be said in this language."""
-
-        def __init__(self, language: Language) -> None:
-            super().__init__()
-            self.language = language
-
     def __init__(self, settings: PlaySettings, language: Language) -> None:
         super().__init__()
         self._settings, self.language = settings, language
@@ -112,7 +105,7 @@ class MenuScreen(Screen[None]):
         self.run_worker(self._load, thread=True)
 
     def on_screen_resume(self) -> None:
-        """Somebody comes back from a table, which may have been saved."""
+        """From a table, which may have been saved."""
         self._opening = False
         self._say_about()
         self.run_worker(self._look_for_saves, thread=True)
@@ -187,7 +180,7 @@ class MenuScreen(Screen[None]):
         self._say_about()
 
     def on_descendant_focus(self) -> None:
-        """Another list is being looked at."""
+        """Another list has the focus."""
         self._say_about()
 
     @on(Form.Refused)
@@ -239,7 +232,6 @@ class MenuScreen(Screen[None]):
     def action_change_language(self) -> None:
         name = LANGUAGES[(LANGUAGES.index(self.language.name) + 1) % len(LANGUAGES)]
         self.language = Language(name)
-        self.post_message(self.LanguageChosen(self.language))
         self._settings = replace(self._settings, lang=name)
         self.run_worker(self._say_all_again())
 

@@ -232,7 +232,7 @@ class GameScreen(TableScreen):
         action, visits = found
         key = "blackjack_screen.auto_plays" if visits else "blackjack_screen.auto_blind"
         self.tell([say(key, method=method, action=self.speech.action(action), visits=f"{visits:,}")])
-        self.choose(action)
+        self.action_choose(action)
 
     # --- the form
 

@@ -151,7 +151,7 @@ class GameScreen(TableScreen):
         if self.waits and len(self._ends) > 1:
             del self._ends[0]
             if len(self._ends) > 1 or not self.table.hand.over:
-                self._waits = self._held()
+                self.waits = self._held()
                 self.refresh_table()
                 return
         super().action_next()

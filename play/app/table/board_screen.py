@@ -96,7 +96,7 @@ class BoardScreen(Screen[str]):
         """Nothing can be done now: the prompt says why."""
         self.query_one("#prompt").add_class("-refused")
 
-    def think(self, what: str, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
+    def think(self, what: str, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
         """Do something in a thread, with its text `what` shown meanwhile, and go on with its result."""
         self._thinking = what
         self.refresh_table()
@@ -112,7 +112,7 @@ class BoardScreen(Screen[str]):
 
         self.run_worker(work, thread=True)
 
-    def _thought(self, then: Callable[[], None]) -> None:
+    def _thought(self, then: Callable[[], object]) -> None:
         self._thinking = None
         then()
         if self._leaving is not None:

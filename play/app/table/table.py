@@ -13,7 +13,6 @@ from textual.widgets import Button, RichLog, Static
 
 from cards.hand import Move
 from evaluate.review.advisers import Worth
-from evaluate.review.grading import Judged
 from play.app.help import TABLE
 from play.app.keys import Key, bound
 from play.app.table.board import ActionBar, Board
@@ -60,7 +59,7 @@ class TableScreen(BoardScreen):
         self._covered = self._shared  # until the person who is asked has sat down before the screen
         self._pausing = False  # between two replies
         self._news: list[str] = []  # what was said last
-        self._waits: str | None = None  # what the prompt says while something stays until Enter
+        self.waits: str | None = None  # what the prompt says while something stays until Enter
 
     def compose_below(self) -> ComposeResult:
         yield from super().compose_below()
@@ -76,12 +75,7 @@ class TableScreen(BoardScreen):
     @property
     def may_act(self) -> bool:
         """Whether it is a person's turn and nothing is computed."""
-        return not (self._thinking or self._covered or self._waits or self._leaving) and self.table.person_to_move
-
-    @property
-    def waits(self) -> bool:
-        """Whether something stays on the screen until Enter."""
-        return self._waits is not None
+        return not (self._thinking or self._covered or self.waits or self._leaving) and self.table.person_to_move
 
     @property
     def _shared(self) -> bool:
@@ -127,8 +121,8 @@ class TableScreen(BoardScreen):
     def prompt_text(self) -> str:
         """What is computed, or to be done."""
         say, turn = self.language.say, self.table.turn
-        if self._waits:
-            return self._waits
+        if self.waits:
+            return self.waits
         if self._thinking:
             name = self.table.setup.seats[turn] if turn is not None and self._thinking == "app.thinking" else ""
             return say(self._thinking, seat=turn, name=name)
@@ -142,20 +136,17 @@ class TableScreen(BoardScreen):
 
     @on(Board.Chosen)
     def _clicked(self, event: Board.Chosen) -> None:
-        self.choose(event.action)
+        self.action_choose(event.action)
 
     @on(Button.Pressed, ".action")
     def _pressed(self, event: Button.Pressed) -> None:
-        self.choose(int(event.button.name or ""))
-
-    def action_choose(self, action: int) -> None:
-        self.choose(action)
+        self.action_choose(int(event.button.name or ""))
 
     def action_choose_nth(self, number: int) -> None:
         if number < len(self.table.hand.legal):
-            self.choose(self.table.hand.legal[number])
+            self.action_choose(self.table.hand.legal[number])
 
-    def choose(self, action: int) -> None:
+    def action_choose(self, action: int) -> None:
         """A person plays this, or is told why not."""
         if self._is_busy():
             return
@@ -171,8 +162,8 @@ class TableScreen(BoardScreen):
     def _moved(self, move: Move) -> None:
         self._say_trouble()
         self.tell(self.speech.lines(events(self.table.hand, move)))
-        self._waits = self.waits_for(move)
-        if self._waits is None:
+        self.waits = self.waits_for(move)
+        if self.waits is None:
             self._pausing = True
             wait = self.pace * (SLOWER if self.board.stays_longer(move) else 1)
             self.run_worker(self.after(wait, self._go_on))
@@ -195,9 +186,9 @@ class TableScreen(BoardScreen):
 
     def _is_busy(self) -> bool:
         """Whether nothing can be done at the table now; then that is seen."""
-        if not self._covered and (self._thinking or self._pausing or self._waits):
+        if not self._covered and (self._thinking or self._pausing or self.waits):
             self.refuse()
-        return bool(self._covered or self._thinking or self._pausing or self._waits)
+        return bool(self._covered or self._thinking or self._pausing or self.waits)
 
     def guarded(self, job: Callable[[], Any]) -> Any:
         """The result of a job that writes files; None after saying that one cannot be written."""
@@ -219,8 +210,8 @@ class TableScreen(BoardScreen):
         if self._covered:
             self._covered = not self.is_quiet
             self.refresh_table()
-        elif self._waits:
-            self._waits = None
+        elif self.waits:
+            self.waits = None
             self._go_on()
         elif self.table.hand.over and not self._thinking and not self._pausing:
             self.query_one("#log", RichLog).clear()
@@ -268,11 +259,11 @@ class TableScreen(BoardScreen):
         if not over:
             self.tell([self.language.say("plain.nothing_to_review")])
             return
-
-        def show(judged: list[Judged]) -> None:
-            self.app.push_screen(ReviewScreen(self.speech, over[-1], judged))
-
-        self.think("app.counting", lambda: review(self.session.coach, over[-1], self.table.people), show)
+        self.think(
+            "app.counting",
+            lambda: review(self.session.coach, over[-1], self.table.people),
+            lambda judged: self.app.push_screen(ReviewScreen(self.speech, over[-1], judged)),
+        )
 
     def action_save(self) -> None:
         if not self._is_busy() and (path := self.guarded(self.session.save)) is not None:

@@ -6,21 +6,18 @@ import asyncio
 import re
 import time
 from pathlib import Path
-from typing import Any
 
-import pytest
 from textual.pilot import Pilot
-from textual.widgets import Button, Input, Select, Static
+from textual.widgets import Button, Input, Select
 
 from play.app.application import TableApp
 from play.app.screens.blackjack import GameScreen
 from play.app.screens.blackjack_form import AdjustScreen
 from play.app.screens.blackjack_lab import ValueTable
-from play.blackjack_lab.learning import LearningProcess, Subject
 from play.blackjack_lab.lessons import Lessons
 from play.blackjack_lab.value_table import QUANTITIES
 from tests.limits import seconds
-from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seated, text_of, wait
+from tests.play.app.pilots import application, asked, driven, seated, text_of, wait
 
 
 def blackjack(*overrides: str) -> TableApp:
@@ -236,20 +233,3 @@ def test_the_learners_end_with_the_table() -> None:
 
     driven(blackjack(), script)
     lessons[0].join()
-
-
-@pytest.mark.parametrize(("size", "lang"), [(SMALL, "en"), (SMALL, "it"), (LARGE, "en")])
-def test_how_it_looks(size: tuple[int, int], lang: str, snap_compare: Any) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
-        subject = Subject(table.table.game, "value")
-        for name, episodes in (("mc", 20_000), ("ql", 200_000)):
-            settings = table.lessons.settings_of(name)
-            process = LearningProcess(subject, settings)
-            process.step(episodes)
-            table.lessons[name].learned = process.look()
-        await pilot.press("b" if lang == "it" else "t")
-        await asked(pilot)
-        await wait(pilot, "the table", lambda: "200k" in str(table.query_one("#lines", Static).render()))
-
-    assert snap_compare(blackjack(f"lang={lang}"), terminal_size=size, run_before=before)

@@ -123,7 +123,7 @@ def test_a_game_goes_on_where_nothing_can_be_written_and_may_be_left() -> None:
         Path("table.json").unlink()
         Path("table.json").mkdir()  # in the way from now on
         before = len(table.table.hand.moves)
-        table.choose(table.table.hand.legal[0])
+        table.action_choose(table.table.hand.legal[0])
         await asked(pilot)
         assert len(table.table.hand.moves) == before + 4 and "table.json cannot be written: " in notes(pilot)
         await pilot.press("u")
