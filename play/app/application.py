@@ -5,6 +5,8 @@ The menu comes first and waits for no more than it shows: tables, and Numba with
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,11 +15,12 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from command.settings.compose import compose
 from play.app.help import MENU, HelpScreen
 from play.app.menu.menu import MenuScreen
 from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH, TooSmall
 from play.language import Language
-from play.table.settings import Given, PlaySettings
+from play.table.settings import Given, PlaySettings, given_by
 
 if TYPE_CHECKING:
     from play.app.opening import Opened
@@ -59,13 +62,14 @@ class TableApp(App[int]):
         self.screen_change_signal.subscribe(self, self._cover)
         self.push_screen(self.menu)
         if self._given:
-            self._open(self.settings, self._given)
+            self._open(lambda: self.settings, self._given)
 
     @on(MenuScreen.Chosen)
     def _chosen(self, message: MenuScreen.Chosen) -> None:
-        self._open(message.settings, message.given)
+        if self.screen is self.menu:
+            self._open(partial(compose, PlaySettings, "play", message.overrides), given_by(message.overrides))
 
-    def _open(self, settings: PlaySettings, given: Given) -> None:
+    def _open(self, settings: Callable[[], PlaySettings], given: Given) -> None:
         """Open a table in the background and show it; what is wrong with it is said in the menu."""
         from play.app.opening import OpeningScreen
 
@@ -73,22 +77,22 @@ class TableApp(App[int]):
             if isinstance(found, str):
                 self.menu.refuse(found)
             elif found is not None:
-                self._show(found, settings.pace)
+                self._show(found)
 
         self.push_screen(OpeningScreen(settings, given, self.language), opened)
 
-    def _show(self, opened: Opened, pace: float) -> None:
+    def _show(self, opened: Opened) -> None:
         from play.app.opening import screen_of
 
         def left(words: str | None) -> None:
             self.table = None
             if words is None:  # the next game to look on at has another board
-                self._show(opened, pace)
+                self._show(opened)
             elif words:
                 self.last_words = words
                 self.notify(words, timeout=10, markup=False)
 
-        self.table = screen_of(opened, self.language, pace)
+        self.table = screen_of(opened, self.language, self.settings.pace)
         self.push_screen(self.table, left)
 
     def _cover(self, screen: Screen[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -40,9 +41,12 @@ def _open(settings: PlaySettings, given: Given) -> Opened:
 
 
 class OpeningScreen(ModalScreen[Opened | str]):
-    """Opens what the settings say in a thread. Its result is that, or the reason why there is nothing, one line."""
+    """Opens what the settings say in a thread, where they are composed, too.
 
-    def __init__(self, settings: PlaySettings, given: Given, language: Language) -> None:
+    Its result is what was opened, or the reason why there is nothing, one line.
+    """
+
+    def __init__(self, settings: Callable[[], PlaySettings], given: Given, language: Language) -> None:
         super().__init__()
         self._settings, self._given, self._language = settings, given, language
 
@@ -57,7 +61,7 @@ class OpeningScreen(ModalScreen[Opened | str]):
 
     def _work(self, app: App[Any]) -> None:
         try:
-            opened: Any = _open(self._settings, self._given)
+            opened: Any = _open(self._settings(), self._given)
         except UserError as error:
             opened = str(error)
         except OSError as error:

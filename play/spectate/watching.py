@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +118,7 @@ def open_watch(settings: PlaySettings, given: Given) -> Watch:
         return _open_film(Path(settings.watch), settings, given)
     game = load_configured_game(settings.game)
     check_match(settings, game)
-    seed = settings.seed if settings.seed is not None else time.time_ns() % 1_000_000_000
-    table = Table(Setup(game, watched_seats(settings, game), seed, settings.match))
+    table = Table(Setup(game, watched_seats(settings, game), settings.chosen_seed(), settings.match))
     coach = Coach(game, settings.game, settings.hint)
     return Watch(Agents(table, coach), coach, settings.seat, settings.pace)
 

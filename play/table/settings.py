@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,10 @@ class PlaySettings:
         many = isinstance(self.opponents, list) and self.opponents and all(isinstance(o, str) for o in self.opponents)
         if self.opponents is not None and not isinstance(self.opponents, str) and not many:
             raise SettingsError("opponents", f"a player, or a list with one for each, not {self.opponents!r}")
+
+    def chosen_seed(self) -> int:
+        """The seed, else one from the clock."""
+        return self.seed if self.seed is not None else time.time_ns() % 1_000_000_000
 
 
 def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:

@@ -14,8 +14,6 @@ from textual.screen import Screen
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
-from command.errors import UserError
-from command.settings.compose import compose
 from command.settings.quoting import in_quotes
 from play.app.help import rules
 from play.app.keys import Key, KeyBar, bound
@@ -23,7 +21,7 @@ from play.app.menu.chooser import ChooserScreen
 from play.app.menu.form import Form
 from play.app.menu.saves import SavesList
 from play.language import LANGUAGES, Language
-from play.table.settings import Given, PlaySettings, given_by
+from play.table.settings import PlaySettings
 
 if TYPE_CHECKING:
     from play.table.choices import Choices
@@ -59,11 +57,11 @@ class MenuScreen(Screen[None]):
     ]
 
     class Chosen(Message):
-        """A table, or games to look on at, by these settings, of which these were `given`."""
+        """A table, or games to look on at, as these overrides would open on a command line."""
 
-        def __init__(self, settings: PlaySettings, given: Given) -> None:
+        def __init__(self, overrides: list[str]) -> None:
             super().__init__()
-            self.settings, self.given = settings, given
+            self.overrides = overrides
 
     def __init__(self, settings: PlaySettings, language: Language) -> None:
         super().__init__()
@@ -72,7 +70,6 @@ class MenuScreen(Screen[None]):
         self._saves: list[SavedTable] = []
         self._entry = settings.game["name"] if settings.game["name"] in GAMES else GAMES[0]
         self._why = ""  # what was asked for last cannot be
-        self._opening = False
 
     # --- what is shown
 
@@ -106,7 +103,6 @@ class MenuScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """From a table, which may have been saved."""
-        self._opening = False
         self._say_about()
         self.run_worker(self._look_for_saves, thread=True)
 
@@ -252,27 +248,8 @@ class MenuScreen(Screen[None]):
         return [f"game={self._entry}"] if choices is None else choices.overrides()
 
     def _open(self, overrides: list[str]) -> None:
-        """Compose the settings in a thread, as those of a command line, and say that they are chosen."""
-        if self._opening:
-            return
-        self._opening = True
-        self.refuse("")
-        self.query_one("#about", Static).update(self.language.say("menu.composing"))
         kept = [f"lang={self.language.name}", f"pace={self._settings.pace}"]
         if self._settings.hint is not None:
             kept.append(f"hint={in_quotes(self._settings.hint)}")
-
-        def work() -> None:
-            try:
-                settings = compose(PlaySettings, "play", [*overrides, *kept])
-            except UserError as error:
-                self.app.call_from_thread(self._not_composed, str(error))
-            else:
-                self.post_message(self.Chosen(settings, given_by(overrides)))
-
-        self.run_worker(work, thread=True)
-
-    def _not_composed(self, why: str) -> None:
-        self._opening = False
-        self.refuse(why)
-        self._say_about()
+        self.refuse("")
+        self.post_message(self.Chosen([*overrides, *kept]))

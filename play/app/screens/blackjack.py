@@ -8,13 +8,9 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.widgets import Static
 
-from blackjack.rules import HIT, STAND
+from play.app.screens.blackjack_board import GameBoard, Lab, LearnBar
 from play.app.screens.blackjack_form import AdjustScreen
-from play.app.screens.blackjack_lab import Lab, LearnBar
-from play.app.table.board import Board
 from play.app.table.board_screen import one_line
 from play.app.table.table import TableScreen
 from play.blackjack_lab.learning import METHODS
@@ -23,62 +19,9 @@ from play.blackjack_lab.lessons import Adjusted, Choices, Lessons
 from play.blackjack_lab.value_table import QUANTITIES, place_of
 from play.table.session import Session
 from play.table.speech import Speech
-from play.views.small import SmallView
 
 _LOOK_SECONDS = 0.25  # from one look at the learners to the next
 _LEAST_PACE = 0.02  # of AutoPlay
-_HIDDEN = "░░░"
-
-
-class Cards(Static):
-    """A row of cards, ranks alone; where there is no room for the row they are told in one line."""
-
-    def __init__(self, id: str) -> None:  # noqa: A002 - as Textual calls it
-        super().__init__(id=id, markup=False, classes="cards")
-
-    def show(self, cards: tuple[str, ...]) -> None:
-        """Show these ranks."""
-        if 5 * len(cards) > max(self.size.width, 40):
-            self.update("\n" + " ".join(cards))
-            return
-        middle = "".join("│" + (card if card == _HIDDEN else f"{card:^3}") + "│" for card in cards)
-        self.update("\n".join(("╭───╮" * len(cards), middle, "╰───╯" * len(cards))))
-
-
-class GameBoard(Board):
-    """Cards of both sides; where a person plays, the value table with the learners, too."""
-
-    LETTERS: ClassVar[dict[int, str]] = {HIT: "h", STAND: "s"}
-    ROOMY = (130, 56)  # from here on cards and table are seen together
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="play"):
-            yield Static(id="dealer", markup=False)
-            yield Cards(id="dealer_cards")
-            yield Static(id="player", markup=False)
-            yield Cards(id="player_cards")
-            yield Static(id="outcome", markup=False)
-            yield Static(id="counted", markup=False)
-            if self.table.people:
-                yield Static(id="stats", markup=False)
-        if self.table.people:
-            yield Lab(self.language)
-
-    def draw(self, seen: SmallView) -> None:
-        """Cards, sums, and what came of it."""
-        say, counts = self.language.say, seen.other_counts
-        dealer = "blackjack_screen.dealer" if counts is None else "blackjack_screen.dealer_open"
-        player = "blackjack_screen.player_soft" if seen.soft else "blackjack_screen.player"
-        self.set_text("dealer", say(dealer, counts=counts, rule=seen.rule))
-        self.query_one("#dealer_cards", Cards).show(seen.other + ((_HIDDEN,) if seen.outcome is None else ()))
-        self.set_text("player", say(player, counts=seen.counts))
-        self.query_one("#player_cards", Cards).show(seen.cards)
-        self.set_text("outcome", "" if seen.outcome is None else f"▶ {say(f'result.{seen.outcome}')}")
-        self.set_text("counted", self.games_text("blackjack_screen.counted"))
-
-    def set_text(self, name: str, text: str) -> None:
-        """Put a text into a widget whose height is fixed: this comes all the time."""
-        self.query_one(f"#{name}", Static).update(text, layout=False)
 
 
 class GameScreen(TableScreen):

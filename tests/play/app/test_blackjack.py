@@ -12,8 +12,8 @@ from textual.widgets import Button, Input, Select
 
 from play.app.application import TableApp
 from play.app.screens.blackjack import GameScreen
+from play.app.screens.blackjack_board import ValueTable
 from play.app.screens.blackjack_form import AdjustScreen
-from play.app.screens.blackjack_lab import ValueTable
 from play.blackjack_lab.lessons import Lessons
 from play.blackjack_lab.value_table import QUANTITIES
 from tests.limits import seconds
