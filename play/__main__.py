@@ -60,7 +60,7 @@ def _main(arguments: Sequence[str]) -> int:
         with interrupt_at((signal.SIGTERM, signal.SIGHUP)):  # the game is saved, as at Ctrl-C
             return _sit_down(settings, given)
     except BrokenPipeError:
-        # Whoever read what was said has gone. Python would complain when it flushes the rest, so that goes nowhere.
+        # The reader of the output has gone. Python would complain when it flushes the rest, so that goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
 

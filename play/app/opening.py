@@ -17,17 +17,17 @@ from play.app.screens import screen_for
 from play.app.spectate.watch import WatchScreen
 from play.app.table.board_screen import BoardScreen
 from play.language import Language
-from play.spectate.watching import Watch, open_watch
+from play.spectate.watching import WatchedGames, open_watch
 from play.table.opening import open_session, warm_up
 from play.table.session import Session
 from play.table.settings import Given, PlaySettings
 
-Opened = Session | Watch
+Opened = Session | WatchedGames
 
 
 def screen_of(opened: Opened, language: Language, pace: float) -> BoardScreen:
     """The screen on which a session is played, or games are looked on at."""
-    if isinstance(opened, Watch):
+    if isinstance(opened, WatchedGames):
         return WatchScreen(opened, language)
     return screen_for(opened.table.game)(opened, language, pace)
 

@@ -21,7 +21,7 @@ _POLICY, _LIMITS = "hit_below_", (4, 21)
 
 
 @dataclass(frozen=True)
-class Choices:
+class LessonChoices:
     """What can be adjusted: the `epsilon` of Q-learning, the `policy` that MC and TD evaluate, the speed of all."""
 
     epsilon: float = 0.4
@@ -34,20 +34,20 @@ class Adjusted:
     """The group `game`, and how it is to be learned."""
 
     settings: dict[str, Any]
-    choices: Choices
+    choices: LessonChoices
 
     def new_rules(self, settings: Mapping[str, Any]) -> bool:
         """Whether the table, and all learning, has to begin anew."""
         return any(self.settings[key] != settings[key] for key in RULES)
 
 
-def typed(settings: Mapping[str, Any], choices: Choices) -> dict[str, str]:
+def typed(settings: Mapping[str, Any], choices: LessonChoices) -> dict[str, str]:
     """What is adjustable as text: `epsilon`, `limit`, below which MC and TD's policy hits, and the rules."""
     rules = {key: str(settings[key]) for key in RULES}
     return {"epsilon": str(choices.epsilon), "limit": choices.policy.removeprefix(_POLICY), **rules}
 
 
-def adjusted(settings: Mapping[str, Any], choices: Choices, texts: Mapping[str, str]) -> Adjusted:
+def adjusted(settings: Mapping[str, Any], choices: LessonChoices, texts: Mapping[str, str]) -> Adjusted:
     """What these texts, by the keys of `typed`, mean. Raises SettingsError that names the key."""
     epsilon, limit = _number("epsilon", texts["epsilon"]), _number("limit", texts["limit"], int)
     check_range("epsilon", epsilon, 0, 1)
@@ -77,7 +77,7 @@ class Lessons:
     All play the episodes of the same seed. The exact process is computed when the first of them is started.
     """
 
-    def __init__(self, settings: dict[str, Any], seed: int, choices: Choices) -> None:
+    def __init__(self, settings: dict[str, Any], seed: int, choices: LessonChoices) -> None:
         self.settings, self.seed, self.choices = settings, seed, choices
         self._game: Game = load_configured_game(settings)
         self._lock, self._turn = threading.Lock(), threading.Lock()
@@ -102,7 +102,7 @@ class Lessons:
         if running:
             self._learners[name].start()
 
-    def choose(self, choices: Choices) -> None:
+    def choose(self, choices: LessonChoices) -> None:
         """Learn otherwise from now on.
 
         With another epsilon QL keeps its table, as what it looks for stays the same. With another policy MC and TD

@@ -6,15 +6,15 @@ from cards.hand import Hand, Move
 from evaluate.review.advisers import Worth
 from play.language import Language, Message, message
 from play.spectate.bars import bars
-from play.spectate.watching import Watch
+from play.spectate.watching import WatchedGames
 from play.table.speech import Speech
 from play.views import events, result
 
 
 class Commentary:
-    """Puts the place at which a `Watch` is into lines."""
+    """Puts the place at which a `WatchedGames` is into lines."""
 
-    def __init__(self, language: Language, speech: Speech, watch: Watch) -> None:
+    def __init__(self, language: Language, speech: Speech, watch: WatchedGames) -> None:
         self._language, self._speech, self._watch = language, speech, watch
 
     @property
@@ -65,7 +65,7 @@ class Commentary:
         return [" ".join(f"{line:<{half - 1}}" for line in lines[k : k + 2]).rstrip() for k in range(0, len(lines), 2)]
 
     def values(self, found: tuple[str, list[Worth]] | None, width: int) -> list[str]:
-        """What the actions are worth, as `Watch.worths` found it; None while it is not known yet."""
+        """What the actions are worth, as `WatchedGames.worths` found it; None while it is not known yet."""
         say, turn = self._language.say, self._watch.table.turn
         if turn is None or not self._watch.shows_values:
             return []

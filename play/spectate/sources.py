@@ -109,7 +109,7 @@ class Agents(Source):
 
 
 class Film(Source):
-    """Hands of a file. Nobody knows who played them, so values are those of the coach."""
+    """Hands of a file. It is not known who played them, so values are those of the coach."""
 
     def __init__(self, path: Path, hands: list[Recorded], hint: str | None) -> None:
         self._path, self._hands, self._hint = path, hands, hint
@@ -126,7 +126,7 @@ class Film(Source):
         setup = Setup(found.hand.game, ("",) * found.hand.game.seats, found.line, found.to)
         before, after = (list(score) or None for score in (found.before, found.after))
         game = found.hand.game
-        nothing = Score(wins=[0] * len(game.teams), totals=[0.0] * game.seats)  # nobody knows who played the others
+        nothing = Score(wins=[0] * len(game.teams), totals=[0.0] * game.seats)
         return Scene(found.hand, setup, title, nothing, before, after)
 
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:

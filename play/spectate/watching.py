@@ -25,7 +25,7 @@ def board_of(game: Game) -> tuple[str, int, Any]:
     return game.name, game.seats, game.options
 
 
-class Watch:
+class WatchedGames:
     """A place in the games of a source: a hand, and how many of its moves were seen. `table` is what is seen there.
 
     It also knows how one looks on, from board to board: whether it goes on by itself, at what pace, what is shown.
@@ -55,7 +55,7 @@ class Watch:
         return self.scene.hand.moves[self.at] if self.at < len(self.scene.hand.moves) else None
 
     def think(self) -> None:
-        """Let whoever is to move decide, where nobody did yet; this may take its time. Nothing else is seen for it."""
+        """Let the player to move decide, unless the move is known; this may take its time. Nothing else is seen for it."""
         if self.following is None and not self.table.hand.over:
             self._source.more()
 
@@ -90,7 +90,7 @@ class Watch:
     def worths(self) -> tuple[str, list[Worth]]:
         """What the legal actions of the seat to move are worth, the best first, and the key of their unit.
 
-        Empty where nobody knows, and when the hand is over.
+        Empty where there are none, and when the hand is over.
         """
         hand = self.table.hand
         adviser = None if hand.turn is None else self._source.adviser(self.scene, hand.turn)
@@ -104,11 +104,11 @@ class Watch:
         return self.table.game
 
     def stop(self) -> None:
-        """Whoever plays a hand to its end in another thread stops after the next move."""
+        """A hand that another thread plays to its end stops after the next move."""
         self._source.stop()
 
 
-def open_watch(settings: PlaySettings, given: Given) -> Watch:
+def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
     """What the settings want to look on at. Raises SettingsError, CheckpointError, RecordError and OSError."""
     assert settings.watch is not None
     for key in _NOT_WATCHED:
@@ -120,10 +120,10 @@ def open_watch(settings: PlaySettings, given: Given) -> Watch:
     check_match(settings, game)
     table = Table(Setup(game, watched_seats(settings, game), settings.chosen_seed(), settings.match))
     coach = Coach(game, settings.game, settings.hint)
-    return Watch(Agents(table, coach), coach, settings.seat, settings.pace)
+    return WatchedGames(Agents(table, coach), coach, settings.seat, settings.pace)
 
 
-def _open_film(path: Path, settings: PlaySettings, given: Given) -> Watch:
+def _open_film(path: Path, settings: PlaySettings, given: Given) -> WatchedGames:
     for key in sorted(given):
         if key.partition(".")[0] in _NOT_OF_FILES:
             raise SettingsError(key, f"the games of {path} are as they were recorded", f"leave {key} out")
@@ -131,4 +131,4 @@ def _open_film(path: Path, settings: PlaySettings, given: Given) -> Watch:
     game = hands[0].hand.game
     coach = Coach(game, settings_of(game), None)
     viewer = settings.seat if settings.seat < game.seats else 0
-    return Watch(Film(path, hands, settings.hint), coach, viewer, settings.pace)
+    return WatchedGames(Film(path, hands, settings.hint), coach, viewer, settings.pace)

@@ -47,13 +47,13 @@ class Speech:
         return self.language.texts.get(f"unit.{unit}", unit)
 
     def value_unit(self) -> str:
-        """What the coach's values are counted in; empty where nobody gives any."""
+        """What the coach's values are counted in; empty where there are none."""
         adviser = self._coach.adviser
         return "" if adviser is None else self.language.texts[f"unit.{adviser.unit}"]
 
     @property
     def adviser_name(self) -> str:
-        """Who says what actions are worth; empty where nobody does."""
+        """The player whose values are told; empty where there is none."""
         return self._coach.name or ""
 
     def value(self, value: float | None) -> str:

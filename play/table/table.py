@@ -150,7 +150,7 @@ class Table:
         return move
 
     def reply(self) -> Move:
-        """Let the player to move play. Raises ValueError when it is nobody's turn but a person's."""
+        """Let the player to move play. Raises ValueError when no player is to move."""
         if self.turn is None or self.person_to_move:
             raise ValueError("no player is to move")
         player = self._players[self.setup.seats[self.turn]]

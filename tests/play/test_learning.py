@@ -11,7 +11,7 @@ from command.settings.checks import SettingsError
 from play.blackjack_lab.learner import FULL, BackgroundLearner
 from play.blackjack_lab.learning import METHODS, LearningProcess, Subject
 from play.blackjack_lab.lesson_speech import figure
-from play.blackjack_lab.lessons import Choices, Lessons, adjusted, typed
+from play.blackjack_lab.lessons import LessonChoices, Lessons, adjusted, typed
 from play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
 from tests.errors import error_about
 from tests.limits import until
@@ -30,7 +30,7 @@ def subject() -> Subject:
 
 @pytest.fixture
 def lessons() -> "Lessons":
-    found = Lessons(RULES, 1, Choices(speed=FULL))
+    found = Lessons(RULES, 1, LessonChoices(speed=FULL))
     yield found
     found.close()
     found.join()
@@ -112,10 +112,10 @@ def test_another_epsilon_goes_on_and_another_policy_begins_anew(lessons: Lessons
         lessons.toggle(name)
         until(name, lambda name=name: lessons[name].learned is not None, 60)
     learned, old = lessons["ql"].learned.episodes, lessons["td"]
-    lessons.choose(Choices(0.1, EVALUATED, FULL))
+    lessons.choose(LessonChoices(0.1, EVALUATED, FULL))
     assert lessons["ql"]._process.settings.epsilon == 0.1 and lessons["td"] is old
     until("more", lambda: lessons["ql"].learned.episodes > learned, 20)
-    lessons.choose(Choices(0.1, "hit_below_17", FULL))
+    lessons.choose(LessonChoices(0.1, "hit_below_17", FULL))
     assert lessons["td"] is not old and lessons["td"].running and not lessons["mc"].running
     until("td", lambda: lessons["td"].learned is not None, 20)
     assert lessons["td"]._process.settings.policy == "hit_below_17" and lessons["ql"].learned.episodes > learned
@@ -187,11 +187,11 @@ def test_numbers_fit_into_their_places() -> None:
 
 
 def test_what_is_typed_becomes_rules_or_one_line() -> None:
-    choices = Choices()
+    choices = LessonChoices()
     texts = typed(RULES, choices)
     assert adjusted(RULES, choices, texts).settings == RULES and not adjusted(RULES, choices, texts).new_rules(RULES)
     wanted = adjusted(RULES, choices, texts | {"epsilon": "0,2", "limit": "17", "decks": "2", "ties": "push"})
-    assert wanted.choices == Choices(0.2, "hit_below_17") and wanted.new_rules(RULES)
+    assert wanted.choices == LessonChoices(0.2, "hit_below_17") and wanted.new_rules(RULES)
     assert wanted.settings == RULES | {"decks": 2, "ties": "push"}
     wrong = {
         "epsilon": ("2", ""),

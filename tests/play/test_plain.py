@@ -67,7 +67,7 @@ def test_a_game_at_a_terminal(tmp_path: Path) -> None:
         terminal.wait_for(answer)
         terminal.wait_for("Your turn, seat 0:")
     terminal.press("\x04")
-    assert terminal.end() == 0 and "Saved: go on with python -m play save=saves/sette_mezzo-5.json" in terminal.said
+    assert terminal.end() == 0 and "Saved: resume with python -m play save=saves/sette_mezzo-5.json" in terminal.said
     talk(steady, f"save={tmp_path / 'saves' / 'sette_mezzo-5.json'}", f"record={tmp_path / 'games.jsonl'}")
     (result,) = replay_file(tmp_path / "games.jsonl")
     assert result["result"] in (-1, 0, 1)

@@ -1,4 +1,4 @@
-"""Saves: whoever goes on from one plays the same game; what is broken is one line, and stays as it is."""
+"""Saves: what is resumed is the same game; what is broken is one line, and stays as it is."""
 
 import json
 import shlex

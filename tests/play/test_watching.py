@@ -15,7 +15,7 @@ from play.language import Language
 from play.spectate.bars import bars
 from play.spectate.commentary import open_hands
 from play.spectate.sources import RecordError, read_hands
-from play.spectate.watching import Watch, open_watch
+from play.spectate.watching import WatchedGames, open_watch
 from play.table.settings import PlaySettings, given_by, watched_seats
 from play.table.table import Setup, Table
 from play.views import events, result, view
@@ -32,13 +32,13 @@ GAMES = {
 }
 
 
-def looked_at(*overrides: str) -> Watch:
+def looked_at(*overrides: str) -> WatchedGames:
     """What `python -m play watch=...` would show."""
     chosen = with_game_options(overrides, "tressette", PlaySettings)
     return open_watch(compose(PlaySettings, "play", chosen), given_by(chosen))
 
 
-def played_out(watch: Watch) -> None:
+def played_out(watch: WatchedGames) -> None:
     while not watch.table.hand.over:
         watch.think()
         assert watch.step()
@@ -209,7 +209,7 @@ def test_values_of_a_network_are_its_own() -> None:
     table = Table(Setup(game, ("net",) * 4, 7), lambda game, spec: player)
     coach = looked_at("watch=agents").coach
     player.begin(np.zeros(1, np.uint64))
-    unit, worths = Watch(Agents(table, coach), coach).worths()
+    unit, worths = WatchedGames(Agents(table, coach), coach).worths()
     assert unit == "network" and worths[0].action == int(player.act(table.hand.decisions())[0])
     assert {each.action for each in worths} == set(table.hand.legal)
 

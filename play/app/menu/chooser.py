@@ -62,7 +62,7 @@ class ChooserScreen(Dialog[str]):
                 offered.focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Whoever types is taken to the place for it."""
+        """What is typed goes to the place for it."""
         if self._typed is not None and event.character and event.is_printable and not isinstance(self.focused, Input):
             event.stop()
             self.query_one(Input).focus()

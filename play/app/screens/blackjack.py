@@ -15,7 +15,7 @@ from play.app.table.board_screen import one_line
 from play.app.table.table import TableScreen
 from play.blackjack_lab.learning import METHODS
 from play.blackjack_lab.lesson_speech import stats
-from play.blackjack_lab.lessons import Adjusted, Choices, Lessons
+from play.blackjack_lab.lessons import Adjusted, LessonChoices, Lessons
 from play.blackjack_lab.value_table import QUANTITIES, place_of
 from play.table.session import Session
 from play.table.speech import Speech
@@ -45,7 +45,7 @@ class GameScreen(TableScreen):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.lessons = Lessons(self.session.settings, self.table.setup.seed, Choices())
+        self.lessons = Lessons(self.session.settings, self.table.setup.seed, LessonChoices())
         self.method, self.quantity = "ql", QUANTITIES[0]
         self.autoplay = False
         self._said: list[str] = []  # since a key of learning was pressed
@@ -197,7 +197,7 @@ class GameScreen(TableScreen):
         self.tell([self.language.say("blackjack_screen.adjusted")])
         self._look()
 
-    def _sit_down(self, session: Session, choices: Choices) -> None:
+    def _sit_down(self, session: Session, choices: LessonChoices) -> None:
         """At a table of other rules: what was learned and counted was of the old ones."""
         saved = self.guarded(self.saved_words)
         if saved is None:

@@ -12,7 +12,7 @@ from textual.widgets import Button, Input, Select, Static
 
 from command.settings.checks import SettingsError
 from play.app.keys import Dialog, Key, KeyBar, bound
-from play.blackjack_lab.lessons import Adjusted, Choices, adjusted, typed
+from play.blackjack_lab.lessons import Adjusted, LessonChoices, adjusted, typed
 from play.language import Language
 
 _DECKS = ("infinite", "1", "2", "3", "4", "5", "6", "7", "8")
@@ -25,7 +25,7 @@ class AdjustScreen(Dialog[Adjusted]):
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Ctrl+S", "apply", "apply"), Key("Esc", "back", "back"))
     BINDINGS: ClassVar[list[BindingType]] = bound(KEYS, before=("Ctrl+S",))
 
-    def __init__(self, settings: dict[str, Any], choices: Choices, language: Language) -> None:
+    def __init__(self, settings: dict[str, Any], choices: LessonChoices, language: Language) -> None:
         super().__init__()
         self._settings, self._choices, self._language = settings, choices, language
 

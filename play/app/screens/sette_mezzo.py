@@ -15,7 +15,7 @@ from cards.hand import Hand, Move
 from evaluate.review.grading import Judged
 from play.app.keys import Key
 from play.app.table.board import Board, NextButton
-from play.app.table.table import TableScreen
+from play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
 from play.app.widgets.boxes import boxes
 from play.coach.coaching import Coaching, is_mistake
 from play.views.small import SmallView
@@ -84,15 +84,7 @@ class GameScreen(TableScreen):
         *(Binding(letter, f"choose({action})", show=False) for action, letter in GameBoard.LETTERS.items()),
         Binding("c", "coach", show=False),
     ]
-    KEYS: ClassVar[tuple[Key, ...]] = (
-        Key("t", "hint", "hint"),
-        Key("o", "odds", "odds"),
-        Key("c", "coach", "coach"),
-        Key("u", "undo", "undo"),
-        Key("v", "review", "review"),
-        Key("?", "app.help", "help"),
-        Key("q", "stand_up", "leave"),
-    )
+    KEYS: ClassVar[tuple[Key, ...]] = (HINT, ODDS, Key("c", "coach", "coach"), UNDO, REVIEW, HELP, LEAVE)
 
     class Judgement(Message):
         """What the coach found of a move of a hand, of the game of that number at the table."""

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from cards.hand import Move
 from play.app.keys import Dialog, Key, KeyBar, bound
 from play.app.table.board import Board, NextButton
-from play.app.table.table import TableScreen
+from play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
 from play.app.widgets.spike_text import SpikeText
 from play.language import Language
 from play.views import events, view
@@ -108,15 +108,7 @@ class GameScreen(TableScreen):
         *(Binding(letter, f"choose({action})", show=False) for action, letter in GameBoard.LETTERS.items()),
         Binding("g", "log", show=False),
     ]
-    KEYS: ClassVar[tuple[Key, ...]] = (
-        Key("t", "hint", "hint"),
-        Key("o", "odds", "odds"),
-        Key("u", "undo", "undo"),
-        Key("v", "review", "review"),
-        Key("g", "log", "log"),
-        Key("?", "app.help", "help"),
-        Key("q", "stand_up", "leave"),
-    )
+    KEYS: ClassVar[tuple[Key, ...]] = (HINT, ODDS, UNDO, REVIEW, Key("g", "log", "log"), HELP, LEAVE)
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from cards.hand import Move
 from play.app.keys import Key, bound
 from play.app.table.board import Board
-from play.app.table.table import TableScreen
+from play.app.table.table import HELP, HINT, LEAVE, REVIEW, SAVE, UNDO, TableScreen
 from play.app.widgets.cards import card_box
 from play.app.widgets.seats import HandCard, SeatPlace
 from play.app.widgets.tressette_panel import panel, result_lines
@@ -155,13 +155,13 @@ class GameScreen(TableScreen):
     board: GameBoard
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("↵", "play_pointed", "play", also="space"),
-        Key("t", "hint", "hint"),
-        Key("u", "undo", "undo"),
+        HINT,
+        UNDO,
         Key("l", "last_trick", "last"),
-        Key("v", "review", "review"),
-        Key("w", "save", "save"),
-        Key("?", "app.help", "help"),
-        Key("q", "stand_up", "leave"),
+        REVIEW,
+        SAVE,
+        HELP,
+        LEAVE,
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         *bound(KEYS, before=("↵",)),

@@ -19,7 +19,7 @@ from play.app.table.board import Board
 from play.app.table.board_screen import SLOWER, BoardScreen
 from play.language import Language
 from play.spectate.commentary import Commentary
-from play.spectate.watching import Watch, board_of
+from play.spectate.watching import WatchedGames, board_of
 from play.table.speech import Speech
 
 PACES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # seconds from move to move
@@ -30,7 +30,7 @@ class WatchScreen(BoardScreen):
     """The board of a game at which one looks on. Its result is None where the next game has another board."""
 
     AUTO_FOCUS = ""
-    HELP = WATCH
+    HELP_KEYS = WATCH
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("Space", "pause", "watch.pause"),
         Key("←", "step_back"),
@@ -49,7 +49,7 @@ class WatchScreen(BoardScreen):
         *(Binding(str(seat), f"seat({seat})", show=False) for seat in range(8)),
     ]
 
-    def __init__(self, watch: Watch, language: Language) -> None:
+    def __init__(self, watch: WatchedGames, language: Language) -> None:
         speech = Speech(language, watch.table, watch.coach)
         super().__init__(screen_for(watch.game).BOARD(speech), language)
         self.games, self.commentary = watch, Commentary(language, speech, watch)

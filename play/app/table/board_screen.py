@@ -27,7 +27,7 @@ class BoardScreen(Screen[str]):
     Players think, and the coach counts, in a thread, one at a time. A screen leaves when that has done.
     """
 
-    HELP: ClassVar[str]  # which keys the help page shows
+    HELP_KEYS: ClassVar[str]  # which keys the help page shows
     KEYS: ClassVar[tuple[Key, ...]]
 
     def __init__(self, board: Board, language: Language) -> None:
@@ -97,7 +97,7 @@ class BoardScreen(Screen[str]):
         self.query_one("#prompt").add_class("-refused")
 
     def think(self, what: str, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
-        """Do something in a thread, with its text `what` shown meanwhile, and go on with its result."""
+        """Do something in a thread, with its text `what` shown meanwhile, and then call `then` with its result."""
         self._thinking = what
         self.refresh_table()
 

@@ -26,6 +26,10 @@ from play.table.speech import Speech
 from play.table.table import Table
 from play.views import events, result
 
+HINT, ODDS, UNDO = Key("t", "hint", "hint"), Key("o", "odds", "odds"), Key("u", "undo", "undo")
+REVIEW, SAVE, NEXT = Key("v", "review", "review"), Key("w", "save", "save"), Key("↵", "next", "next", also="n")
+HELP, LEAVE = Key("?", "app.help", "help"), Key("q", "stand_up", "leave", also="escape")
+
 
 class TableScreen(BoardScreen):
     """A table at which a person sits. A game's own screen has its own `BOARD`, and keys beside those of all games.
@@ -35,18 +39,9 @@ class TableScreen(BoardScreen):
 
     BOARD: ClassVar[type[Board]] = Board
     NEWS: ClassVar[int] = 3  # lines of what was said last
-    HELP = TABLE
+    HELP_KEYS = TABLE
     table: Table
-    KEYS: ClassVar[tuple[Key, ...]] = (
-        Key("t", "hint", "hint"),
-        Key("o", "odds", "odds"),
-        Key("u", "undo", "undo"),
-        Key("v", "review", "review"),
-        Key("w", "save", "save"),
-        Key("↵", "next", "next", also="n"),
-        Key("?", "app.help", "help"),
-        Key("q", "stand_up", "leave", also="escape"),
-    )
+    KEYS: ClassVar[tuple[Key, ...]] = (HINT, ODDS, UNDO, REVIEW, SAVE, NEXT, HELP, LEAVE)
     BINDINGS: ClassVar[list[BindingType]] = [
         *bound(KEYS),
         *(Binding(str(digit), f"choose_nth({(digit - 1) % 10})", show=False) for digit in range(10)),

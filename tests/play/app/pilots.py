@@ -64,7 +64,7 @@ def text_of(app: TableApp) -> str:
 
 
 def driven(app: TableApp, script: Callable[[Pilot[int]], Awaitable[None]], size: tuple[int, int] = SMALL) -> None:
-    """Run the application with somebody who follows a script."""
+    """Run the application by a script."""
 
     async def run() -> None:
         async with app.run_test(size=size) as pilot:

@@ -1,4 +1,4 @@
-"""Somebody who plays Corellian Spike on its screen, by letters, digits or mouse, and looks at all that is on it."""
+"""A person who plays Corellian Spike on its screen, by letters, digits or mouse, and looks at all that is on it."""
 
 from collections.abc import Awaitable, Callable
 

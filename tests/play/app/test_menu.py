@@ -256,7 +256,7 @@ def test_leaving_with_the_help_open_says_how_to_go_on() -> None:
         await pilot.press("question_mark", "ctrl+q")
 
     driven(app, script)
-    assert app.last_words == "Saved: go on with python -m play save=saves/sette_mezzo-3.json"
+    assert app.last_words == "Saved: resume with python -m play save=saves/sette_mezzo-3.json"
 
 
 def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() -> None:

@@ -1,4 +1,4 @@
-"""Somebody who presses and clicks anything: nothing breaks, and nothing is played that may not be."""
+"""Any keys and clicks: nothing breaks, and nothing is played that may not be."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_what_is_not_over_is_saved(served: Served, ending: str | int) -> None:
     until("a save", lambda: saves.exists() and [path.name for path in saves.iterdir()] == ["sette_mezzo-3.json"], 20)
     if ending == "page":
         assert served.end() == 0
-    assert "go on with python -m play save=saves/sette_mezzo-3.json" in served.said
+    assert "resume with python -m play save=saves/sette_mezzo-3.json" in served.said
 
 
 SHORT_GRACE = "import sys, play.app.serve as s, play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"

@@ -11,7 +11,7 @@ from tests.limits import seconds
 from tests.play.people import command
 from tests.play.terminals import Terminal
 
-GO_ON = "Saved: go on with python -m play save=saves/sette_mezzo-3.json"
+RESUME = "Saved: resume with python -m play save=saves/sette_mezzo-3.json"
 
 
 def test_it_starts_in_the_menu_and_ends(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_table_is_saved_and_the_last_line_says_how_to_go_on(how: str, tmp_path
     else:
         terminal.process.send_signal(getattr(signal, how))
     assert terminal.end() == 0 and "Traceback" not in terminal.said
-    assert terminal.said.rstrip().endswith(GO_ON)
+    assert terminal.said.rstrip().endswith(RESUME)
     assert [path.name for path in (tmp_path / "saves").iterdir()] == ["sette_mezzo-3.json"]
 
 
@@ -56,7 +56,7 @@ def test_a_terminal_of_lines_alone_gets_lines(tmp_path: Path) -> None:
     terminal.wait_for("Type help for all words.")
     terminal.wait_for("Your turn, seat 0:")
     terminal.press("quit\n")
-    assert terminal.end() == 0 and "\x1b" not in terminal.said and GO_ON in terminal.said
+    assert terminal.end() == 0 and "\x1b" not in terminal.said and RESUME in terminal.said
 
 
 def test_a_pipe_gets_lines_and_the_application_says_that_it_needs_a_terminal(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ SLOW = "pace=60"  # nothing goes on by itself while a test looks
 
 
 async def looked_at(pilot: Pilot[int]) -> WatchScreen:
-    """The screen, once it is there and nobody thinks."""
+    """The screen, once it is there and nothing is computed."""
     await wait(pilot, "a board", lambda: isinstance(pilot.app.screen, WatchScreen))
     return await settled(pilot)
 
@@ -248,13 +248,13 @@ def test_leaving_does_not_wait_for_a_whole_hand() -> None:
     driven(application("watch=agents", "seed=7", SLOW, players, "hint=monte_carlo:samples=5"), script)
 
 
-def test_nobody_is_asked() -> None:
+def test_nothing_can_be_played() -> None:
     async def script(pilot: Pilot[int]) -> None:
         screen = await looked_at(pilot)
         await press(pilot, "space")
         before = screen.games.at
         await pilot.click("#card-1")
-        await wait(pilot, "a line", lambda: "nobody asks you" in told(pilot))
+        await wait(pilot, "a line", lambda: "nothing can be played here" in told(pilot))
         assert screen.games.at == before
 
     driven(application("watch=agents", "seed=3", SLOW, "hint=monte_carlo:samples=5"), script, LARGE)
