@@ -55,7 +55,7 @@ class WatchedGames:
         return self.scene.hand.moves[self.at] if self.at < len(self.scene.hand.moves) else None
 
     def think(self) -> None:
-        """Let the player to move decide, unless the move is known; this may take its time. Nothing else is seen for it."""
+        """Let the player to move decide, unless the move is known; this may take its time. What is seen stays."""
         if self.following is None and not self.table.hand.over:
             self._source.more()
 
