@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from textual import on
@@ -161,7 +162,7 @@ class TableScreen(BoardScreen):
         if self.waits is None:
             self._pausing = True
             wait = self.pace * (SLOWER if self.board.stays_longer(move) else 1)
-            self.run_worker(self.after(wait, self._go_on))
+            self.run_worker(partial(self.after, wait, self._go_on))
         self.refresh_table()
 
     def _go_on(self) -> None:
