@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import ClassVar
 
 from textual import on
@@ -98,7 +97,7 @@ class WatchScreen(BoardScreen):
         if self.games.playing and self._leaving is None:
             slow = bool(hand.moves) and self.board.stays_longer(hand.moves[-1])
             longer = _AFTER_HAND if hand.over else SLOWER if slow else 1
-            self._timer = self.run_worker(partial(self.after, self.games.pace * longer, self._go_on))
+            self._timer = self.after(self.games.pace * longer, self._go_on)
         self.refresh_table()
 
     def _stop_timer(self) -> None:

@@ -11,6 +11,7 @@ from textual.containers import Horizontal
 from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import RichLog, Static
+from textual.worker import Worker
 
 from command.errors import UserError
 from command.terminal.visible import visible
@@ -120,12 +121,16 @@ class BoardScreen(Screen[str]):
         else:
             self.refresh_table()
 
-    async def after(self, seconds: float, then: Callable[[], None]) -> None:
-        """Wait, and then do something; for `run_worker`."""
-        # Not `set_timer`: on a busy machine a timer that is late by its whole interval is never heard of again.
-        await asyncio.sleep(seconds)
-        if self in self.app.screen_stack:
-            then()
+    def after(self, seconds: float, then: Callable[[], None]) -> Worker[None]:
+        """Do something so many seconds later, if this screen is still there."""
+
+        async def work() -> None:
+            # Not `set_timer`: on a busy machine a timer that is late by its whole interval is never heard of again.
+            await asyncio.sleep(seconds)
+            if self in self.app.screen_stack:
+                then()
+
+        return self.run_worker(work)
 
     # --- leaving
 

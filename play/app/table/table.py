@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from textual import on
@@ -162,7 +161,7 @@ class TableScreen(BoardScreen):
         if self.waits is None:
             self._pausing = True
             wait = self.pace * (SLOWER if self.board.stays_longer(move) else 1)
-            self.run_worker(partial(self.after, wait, self._go_on))
+            self.after(wait, self._go_on)
         self.refresh_table()
 
     def _go_on(self) -> None:
