@@ -16,9 +16,10 @@ from textual.pilot import Pilot
 
 from command.game import with_game_options
 from command.settings.compose import compose
+from command.settings.overrides import given as given_by
 from play.app.application import TableApp
 from play.app.table.table import TableScreen
-from play.table.settings import PlaySettings, given_by
+from play.table.settings import PlaySettings
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 _LONGEST = 300  # seconds that anything may take

@@ -36,10 +36,11 @@ def open_session(settings: PlaySettings, given: Given, welcome: Any = lambda gam
         group, seed, game = settings.game, settings.chosen_seed(), load_configured_game(settings.game)
         check_match(settings, game)
         seated = partial(Table, Setup(game, seats_of(settings, game), seed, settings.match))
+    folder = given[_FOLDER].value if _FOLDER in given else None
     welcome(game, seed)
     coach = Coach(game, group, settings.hint)
     ledger = Ledger(Path(settings.record)) if settings.record is not None else None
-    return Session(seated(), coach, group, ledger, path, restored=saved is not None, folder=given.get(_FOLDER))
+    return Session(seated(), coach, group, ledger, path, restored=saved is not None, folder=folder)
 
 
 def warm_up(session: Session) -> None:

@@ -19,7 +19,7 @@ from play.table.table import Table
 class Session:
     """What a person does at a table, with everything finished written down at once.
 
-    `folder` is the override by which the settings of a game from elsewhere are found.
+    `folder` is the `hydra.searchpath` in which the settings of a game from elsewhere are found.
 
     `settings` is the group `game`; `save` the file to which the table is saved, None for one that is named when it is
     first needed. With a file given, each decision of a person and each end of a hand is saved. `restored`: the table
@@ -119,7 +119,7 @@ class Session:
 
     def command(self, lang: str) -> str:
         """The command line that resumes the saved table in this language."""
-        elsewhere = [self._folder, f"game={self.table.game.name}"] if self._folder else []
+        elsewhere = [f"hydra.searchpath={self._folder}", f"game={self.table.game.name}"] if self._folder else []
         given = {"save": self.path, "record": self._ledger.path if self._ledger else None, "hint": self._hint()}
         given |= {"lang": lang if lang != "en" else None}
         words = [*elsewhere, *(f"{key}={value}" for key, value in given.items() if value is not None)]

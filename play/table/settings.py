@@ -21,6 +21,7 @@ from command.settings.checks import (
     check_range,
     require,
 )
+from command.settings.overrides import Override
 from play.language import LANGUAGES
 from play.table.players import HUMAN, default_opponent
 
@@ -29,12 +30,7 @@ AGENTS = "agents"
 MOST_GAMES = 1_000_000
 
 
-Given = Mapping[str, str]  # what was said on a command line, by its keys
-
-
-def given_by(overrides: Iterable[str]) -> Given:
-    """The overrides of a command line by their keys."""
-    return {override.lstrip("+~").partition("=")[0]: override for override in overrides}
+Given = Mapping[str, Override]  # the overrides of a command line, by their keys
 
 
 @dataclass

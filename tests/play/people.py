@@ -9,11 +9,12 @@ from pathlib import Path
 
 from command.game import with_game_options
 from command.settings.compose import compose
+from command.settings.overrides import given as given_by
 from play.language import Language
 from play.plain.loop import PlainTable
 from play.table.opening import open_session
 from play.table.session import Session
-from play.table.settings import PlaySettings, given_by
+from play.table.settings import PlaySettings
 from play.table.table import Table
 
 ROOT = Path(__file__).parent.parent.parent

@@ -10,13 +10,14 @@ from cards.game import load_game
 from command.game import with_game_options
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
+from command.settings.overrides import given as given_by
 from evaluate.review.advisers import Worth
 from play.language import Language
 from play.spectate.bars import bars
 from play.spectate.commentary import open_hands
 from play.spectate.sources import RecordError, read_hands
 from play.spectate.watching import WatchedGames, open_watch
-from play.table.settings import PlaySettings, given_by, watched_seats
+from play.table.settings import PlaySettings, watched_seats
 from play.table.table import Setup, Table
 from play.views import events, result, view
 from tests.errors import error_about

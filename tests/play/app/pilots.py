@@ -10,9 +10,10 @@ from textual.pilot import Pilot
 
 from command.game import with_game_options
 from command.settings.compose import compose
+from command.settings.overrides import given as given_by
 from play.app.application import TableApp
 from play.app.table.table import TableScreen
-from play.table.settings import PlaySettings, given_by
+from play.table.settings import PlaySettings
 from tests.limits import seconds
 
 SMALL, LARGE = (80, 24), (200, 60)
