@@ -17,9 +17,9 @@ from textual.screen import Screen
 
 from command.settings.compose import compose
 from command.settings.overrides import given as given_by
-from play.app.help import MENU, HelpScreen
 from play.app.menu.menu import MenuScreen
 from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH, TooSmall
+from play.app.widgets.help import MENU, HelpScreen
 from play.language import Language
 from play.table.settings import Given, PlaySettings
 

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from play.app.keys import Dialog, Key, KeyBar
+from play.app.widgets.keys import Dialog, Key, KeyBar
 from play.language import Language
 
 

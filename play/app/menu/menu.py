@@ -15,11 +15,11 @@ from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
 from command.settings.quoting import in_quotes
-from play.app.help import rules
-from play.app.keys import Key, KeyBar, bound
 from play.app.menu.chooser import ChooserScreen
 from play.app.menu.form import Form
 from play.app.menu.saves import SavesList
+from play.app.widgets.help import rules
+from play.app.widgets.keys import Key, KeyBar, bound
 from play.language import LANGUAGES, Language
 from play.table.settings import PlaySettings
 

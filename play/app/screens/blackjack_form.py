@@ -11,7 +11,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Button, Input, Select, Static
 
 from command.settings.checks import SettingsError
-from play.app.keys import Dialog, Key, KeyBar, bound
+from play.app.widgets.keys import Dialog, Key, KeyBar, bound
 from play.blackjack_lab.lessons import Adjusted, LessonChoices, adjusted, typed
 from play.language import Language
 

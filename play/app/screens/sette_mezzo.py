@@ -13,10 +13,10 @@ from textual.widgets import RichLog, Static
 
 from cards.hand import Hand, Move
 from evaluate.review.grading import Judged
-from play.app.keys import Key
 from play.app.table.board import Board, NextButton
 from play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
 from play.app.widgets.boxes import boxes
+from play.app.widgets.keys import Key
 from play.coach.coaching import Coaching, is_mistake
 from play.views.small import SmallView
 from sette_mezzo.cards import points_text

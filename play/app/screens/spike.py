@@ -10,9 +10,9 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from cards.hand import Move
-from play.app.keys import Dialog, Key, KeyBar, bound
 from play.app.table.board import Board, NextButton
 from play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
+from play.app.widgets.keys import Dialog, Key, KeyBar, bound
 from play.app.widgets.spike_text import SpikeText
 from play.language import Language
 from play.views import events, view

@@ -12,10 +12,10 @@ from textual.content import Content
 from textual.widgets import Static
 
 from cards.hand import Move
-from play.app.keys import Key, bound
 from play.app.table.board import Board
 from play.app.table.table import HELP, HINT, LEAVE, REVIEW, SAVE, UNDO, TableScreen
 from play.app.widgets.cards import card_box
+from play.app.widgets.keys import Key, bound
 from play.app.widgets.seats import HandCard, SeatPlace
 from play.app.widgets.tressette_panel import panel, result_lines
 from play.table.speech import Speech

@@ -12,11 +12,11 @@ from textual.widgets import RichLog, Static
 from textual.worker import Worker
 
 from evaluate.review.advisers import Worth
-from play.app.help import WATCH
-from play.app.keys import Key, bound
 from play.app.screens import screen_for
 from play.app.table.board import Board
 from play.app.table.board_screen import SLOWER, BoardScreen
+from play.app.widgets.help import WATCH
+from play.app.widgets.keys import Key, bound
 from play.language import Language
 from play.spectate.commentary import Commentary
 from play.spectate.watching import WatchedGames, board_of

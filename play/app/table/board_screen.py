@@ -15,8 +15,8 @@ from textual.worker import Worker
 
 from command.errors import UserError
 from command.terminal.visible import visible
-from play.app.keys import Key, KeyBar
 from play.app.table.board import Board
+from play.app.widgets.keys import Key, KeyBar
 from play.language import Language
 
 SLOWER = 2.5  # times the pace after an event that one wants to look at, as a trick

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from cards.hand import Hand
 from evaluate.review.grading import Judged
-from play.app.keys import Dialog, Key, KeyBar, bound
+from play.app.widgets.keys import Dialog, Key, KeyBar, bound
 from play.plain.positions import position
 from play.table.speech import Speech
 

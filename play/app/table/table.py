@@ -13,11 +13,11 @@ from textual.widgets import Button, RichLog, Static
 
 from cards.hand import Move
 from evaluate.review.advisers import Worth
-from play.app.help import TABLE
-from play.app.keys import Key, bound
 from play.app.table.board import ActionBar, Board
 from play.app.table.board_screen import SLOWER, BoardScreen
 from play.app.table.review import ReviewScreen
+from play.app.widgets.help import TABLE
+from play.app.widgets.keys import Key, bound
 from play.coach.hints import Odds
 from play.coach.review import review
 from play.language import Language

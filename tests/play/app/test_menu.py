@@ -10,12 +10,12 @@ from textual.widgets import Input, OptionList
 
 from command.settings.compose import compose
 from play.app.application import TableApp
-from play.app.help import HelpScreen
 from play.app.menu.chooser import ChooserScreen
 from play.app.menu.form import Form
 from play.app.menu.saves import SavesList
 from play.app.spectate.watch import WatchScreen
 from play.app.table.table import TableScreen
+from play.app.widgets.help import HelpScreen
 from play.language import texts_of
 from play.table.players import HUMAN
 from play.table.settings import PlaySettings

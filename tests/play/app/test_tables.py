@@ -12,10 +12,10 @@ from textual.pilot import Pilot
 
 import play.app
 from play.app.application import TableApp
-from play.app.keys import Key, KeyBar
 from play.app.menu.menu import MenuScreen
 from play.app.table.review import ReviewScreen
 from play.app.table.table import TableScreen
+from play.app.widgets.keys import Key, KeyBar
 from play.coach.review import review
 from play.language import LANGUAGES, Language
 from tests.play.app.pilots import application, asked, driven, seated, text_of, wait

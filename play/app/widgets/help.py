@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from play.app.keys import Dialog, Key, KeyBar
+from play.app.widgets.keys import Dialog, Key, KeyBar
 from play.language import Language
 
 MENU, TABLE, WATCH = "menu", "table", "watch"
