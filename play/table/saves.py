@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from cards.base.errors import InputError
+from cards.base.files import write_atomic
 from cards.game import Game
 from cards.play import Player
 from command.errors import UserError
 from command.game import load_configured_game
 from command.settings.checks import MAX_SEED, SettingsError
-from play.table.files import write_whole
 from play.table.players import HUMAN, seated_player
 from play.table.table import Score, Setup, Table
 
@@ -41,7 +41,8 @@ def write_save(path: Path, table: Table, settings: dict[str, Any]) -> None:
         "score": asdict(table.score_before),  # this game is counted again when it is read
         "hands": [hand.actions for hand in table.hands],
     }
-    write_whole(path, json.dumps(saved, indent=1) + "\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, json.dumps(saved, indent=1) + "\n")
 
 
 def read_save(path: Path) -> dict[str, Any]:
