@@ -59,9 +59,7 @@ class Speech:
     def value(self, value: float | None) -> str:
         """A value of the coach; `?` where it is not known."""
         adviser = self._coach.adviser
-        if value is None or adviser is None:
-            return "?"
-        return f"{value:.2f}" if adviser.unit == "points" else f"{value:+.3f}"
+        return value_text(value, "" if adviser is None else adviser.unit)
 
     def worth(self, worth: Worth) -> str:
         """An action with what it is worth."""
@@ -114,3 +112,10 @@ class Speech:
             totals = tuple(f"{total:g}" for total in score.totals)
             found.append(say("plain.totals", totals=totals, unit=self.unit()))
         return found
+
+
+def value_text(value: float | None, unit: str) -> str:
+    """A value in that unit; `?` where it is not known."""
+    if value is None:
+        return "?"
+    return f"{value:.2f}" if unit == "points" else f"{value:+.3f}"

@@ -1,6 +1,7 @@
 """Saves: what is resumed is the same game; what is broken is one line, and stays as it is."""
 
 import json
+import os
 import shlex
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from command.settings.checks import SettingsError
 from evaluate.replay import replay_file
 from play.table.files import free_path
-from play.table.saves import SaveError
+from play.table.saves import SaveError, saved_tables
 from play.table.session import Session
 from tests.errors import error_about
 from tests.play.people import TINY, choice, command, lines, sit_down, steady, talk
@@ -175,3 +176,34 @@ def test_another_table_than_the_saved_one_is_refused(other: str, tmp_path: Path)
         sit_down(other, f"save={path}")
     same = {"seed=8": "seed=7", "opponents=random": "opponents=greedy", "partner=random": "partner=greedy"}
     assert sit_down(same.get(other, "seed=7"), f"save={path}").table.setup.seed == 7
+
+
+SAVED = {
+    "format": "busso table",
+    "version": 1,
+    "game": {"name": "tressette"},
+    "seats": ["human", "greedy", "random", "greedy"],
+    "seed": 7,
+    "match": 21,
+    "number": 2,
+    "score": {"games": 2, "ties": 0, "wins": [1, 1], "totals": [0.0, 0.0, 0.0, 0.0]},
+    "hands": [[0] * 40, [1, 2, 3]],
+}
+
+
+def test_newest_first_and_broken_ones_among_them(tmp_path: Path) -> None:
+    assert saved_tables(tmp_path / "saves") == []
+    (tmp_path / "first.json").write_text(json.dumps(SAVED))
+    (tmp_path / "second.json").write_text(json.dumps(SAVED | {"game": {"name": "spike"}, "match": None}))
+    (tmp_path / "third.json").write_text("{}")
+    (tmp_path / "folder.json").mkdir()
+    for number, name in enumerate(("first", "second", "third", "folder")):
+        os.utime(tmp_path / f"{name}.json", (1000 * number, 1000 * number))
+    (tmp_path / ".third.json").write_text("what a crash left")
+    (tmp_path / "notes.txt").write_text("no table")
+
+    folder, third, second, first = saved_tables(tmp_path)
+    assert first.saved == SAVED and first.broken == ""
+    assert (second.path.name, second.saved["game"]["name"], second.saved["match"]) == ("second.json", "spike", None)
+    assert third.broken.startswith(f"save: {third.path}: it is no save of a table; ") and "\n" not in third.broken
+    assert folder.path.name == "folder.json" and "directory" in folder.broken

@@ -14,7 +14,6 @@ from command.settings.overrides import given as given_by
 from evaluate.review.advisers import Worth
 from play.language import Language
 from play.spectate.bars import bars
-from play.spectate.commentary import open_hands
 from play.spectate.sources import RecordError, read_hands
 from play.spectate.watching import WatchedGames, open_watch
 from play.table.settings import PlaySettings, watched_seats
@@ -115,20 +114,6 @@ def test_a_record_is_shown_as_it_was_played(name: str, tmp_path: Path) -> None:
     ]
 
 
-def test_a_match_is_shown_with_its_score(tmp_path: Path) -> None:
-    path = tmp_path / "games.jsonl"
-    recorded(path, "match=11", games=1)
-    watch = looked_at(f"watch={path}")
-    scores = [json.loads(line)["score"] for line in path.read_text().splitlines()]
-    for number, score in enumerate(scores):
-        assert watch.find(number)
-        watch.go(number)
-        assert watch.table.match_score == score and watch.table.setup.match == 11
-    played_out(watch)
-    after = watch.table.match_score
-    assert after is not None and max(after) >= 11 and not watch.find(len(scores)) and not watch.find(-1)
-
-
 def test_hands_of_one_spike_record_come_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "games.jsonl"
     recorded(path, "game=spike", "hands=3", games=1)
@@ -226,20 +211,6 @@ def test_the_next_game_of_a_file_has_its_own_coach_and_seats(tmp_path: Path) -> 
     assert (watch.game.name, watch.viewer, watch.coach.name) == ("sette_mezzo", 0, "exact")
     hand = watch.table.hand
     assert {each.action for each in watch.coach.hint(hand)} == set(hand.legal)
-
-
-def test_open_hands_are_those_of_the_state() -> None:
-    watch = looked_at("watch=agents", "seed=7")
-    told = [str(message.values["cards"]).split() for message in open_hands(watch.table.hand)]
-    assert [len(cards) for cards in told] == [10] * 4 and len({card for cards in told for card in cards}) == 40
-    watch.think()
-    watch.step()
-    assert sorted(len(str(message.values["cards"]).split()) for message in open_hands(watch.table.hand)) == [
-        9,
-        10,
-        10,
-        10,
-    ]
 
 
 def test_bars() -> None:

@@ -114,14 +114,12 @@ def test_a_hand_in_the_browser(served: Served, tmp_path: Path) -> None:
             assert "403" in str(await _loaded(browser, "document.body.innerText"))
             await browser.open(served.address)
             await browser.shows("Your turn", 40)
-            await browser.picture(tmp_path / "turn.png")
             await browser.click("1 stick")
             await browser.shows("The game is over")
             await browser.press("n")
             await browser.shows("Your turn")
             await browser.press("2")
             await browser.until("a card", lambda: "Seat 0: hit" in browser.terminal.text)
-            await browser.picture(tmp_path / "end.png")
             own = f"{served.address.rsplit('/', 2)[0]}/".removeprefix("http")
             away = [address for address in browser.asked if own not in address and not address.startswith("data:")]
             assert away == []  # nothing from elsewhere
