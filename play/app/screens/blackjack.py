@@ -83,7 +83,6 @@ class GameScreen(TableScreen):
         self._said = lines[-3:]
 
     def refresh_table(self) -> None:
-        """Show everything as it is now."""
         super().refresh_table()
         self._look()
 

@@ -44,7 +44,6 @@ class GameBoard(Board):
             yield NextButton(self.language.say("sette_screen.next"))
 
     def draw(self, seen: SmallView) -> None:
-        """The table."""
         say, over = self.language.say, seen.outcome is not None
         counts = seen.other_counts or points_text(int(self.table.hand.state[0]["opponent_score"]))
         self.put("you", self._hand("you", seen.cards, seen.counts))
@@ -103,7 +102,6 @@ class GameScreen(TableScreen):
         self.run_worker(lambda: self.session.coach.hint(hand), thread=True)  # solves the game
 
     def refresh_table(self) -> None:
-        """Show everything as it is now."""
         found = self.coaching
         self.board.coached = self.language.say(
             "sette_screen.coach_on" if self.coached else "sette_screen.coach_off",

@@ -126,7 +126,6 @@ class GameScreen(TableScreen):
         return say("spike_screen.title", game=say("game.spike"), seats=seats, seed=seed)
 
     def refresh_table(self) -> None:
-        """Show everything as it is now."""
         self.board.end = self._ends[0] if self._ends and (self.waits or self.table.hand.over) else None
         super().refresh_table()
 

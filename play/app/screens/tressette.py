@@ -78,7 +78,6 @@ class GameBoard(Board):
         return self.screen.has_class("-roomy")
 
     def draw(self, seen: TressetteView) -> None:
-        """Everything that the seat may see."""
         trick = trick_of(seen, self._last == self.position)
         for where, place in enumerate(trick.places):
             label = self._label(place, where, trick, seen)

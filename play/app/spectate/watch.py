@@ -70,7 +70,6 @@ class WatchScreen(BoardScreen):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is computed, and nothing is about to happen by itself."""
         return super().is_quiet and not self._timer
 
     def _arrive(self) -> None:
@@ -170,7 +169,6 @@ class WatchScreen(BoardScreen):
         self.query_one("#news", Static).update("\n".join([*last, *ended][-3:]))
 
     def refresh_table(self) -> None:
-        """Show everything as it is now."""
         if not self._fits:
             return
         super().refresh_table()
@@ -194,7 +192,6 @@ class WatchScreen(BoardScreen):
         return self.language.say(self._thinking, seat=turn, name="" if turn is None else self.table.setup.seats[turn])
 
     def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
-        """Leave when nothing is computed any more, and then do something."""
         self._halt()
         self.games.stop()
         super().leave(then, unsaved)

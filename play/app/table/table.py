@@ -79,11 +79,9 @@ class TableScreen(BoardScreen):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is computed, and nothing is about to happen by itself."""
         return super().is_quiet and not self._pausing
 
     def legal(self) -> Sequence[int]:
-        """The actions that the person who is asked may choose."""
         return self.table.hand.legal if self.may_act and not self._pausing else ()
 
     def waits_for(self, move: Move) -> str | None:
@@ -101,7 +99,6 @@ class TableScreen(BoardScreen):
         self.query_one("#news", Static).update("\n".join(self._news))
 
     def refresh_table(self) -> None:
-        """Show everything as it is now."""
         super().refresh_table()
         self.board.visible = not self._covered
         self.query_one(ActionBar).show(self.board.buttons())
