@@ -41,7 +41,7 @@ def test_whole_games(
 
     def look(table: TableScreen, text: str) -> None:
         look_at_the_table(table, text)
-        held.append(table.waits)
+        held.append(bool(table.waits))
 
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)
