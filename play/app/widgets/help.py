@@ -10,20 +10,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import HorizontalGroup, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from play.app.keys import Key, KeyBar
+from play.app.widgets.keys import Dialog, Key, KeyBar
 from play.language import Language
 
 MENU, TABLE, WATCH = "menu", "table", "watch"
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """What can be pressed, `where` it is the menu, a table, or one looked on at, and how that `game` is played."""
 
-    CSS_PATH = "help_page.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,enter,question_mark,f1", "back", show=False)]
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Esc", "back", "menu_key.back"),)
 
@@ -33,16 +31,11 @@ class HelpScreen(ModalScreen[None]):
         self._where, self._game = where, game
 
     def compose(self) -> ComposeResult:
-        """A page to scroll."""
         with VerticalScroll(id="help"):
             for number, (title, lines) in enumerate(self._parts()):
                 yield Static(Content.styled(title, "bold"), classes="help-title" if number else "")
                 yield from lines
         yield KeyBar(self.KEYS, self.language)
-
-    def action_back(self) -> None:
-        """Back to where one was."""
-        self.dismiss(None)
 
     def _parts(self) -> Iterator[tuple[str, Iterator[Widget]]]:
         say = self.language.say
