@@ -12,7 +12,7 @@ import torch
 from command.settings.compose import compose
 from tests.bench.timing import report, seconds
 from train.dqn.rollout.backend import LocalBackend
-from train.dqn.rollout.worker import RolloutRequest
+from train.dqn.rollout.request import RolloutRequest
 from train.dqn.trainer import Trainer
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
