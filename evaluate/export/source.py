@@ -57,7 +57,7 @@ def in_float32(game: Game, found: Champion) -> list[QNetwork]:
     """The networks of a file, each a forward pass in float32."""
     made = []
     for weights in found.networks:
-        network = build_network(game, found.settings).to_format(torch.float32, gathers=False).eval()
+        network = build_network(game, found.settings).eval()
         network.load_state_dict(weights)
         made.append(network)
     return made

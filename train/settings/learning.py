@@ -29,12 +29,10 @@ class NetworkSettings:
     symmetric: bool = False
     inputs: int | None = bounded(None, 1, MAX_BITS)
     dueling: bool = False
-    first_layer: str = "auto"
     init_from: str | None = None
 
     def __post_init__(self) -> None:
         check_numbers("network", self)
-        check_one_of("network.first_layer", self.first_layer, "auto", "gather", "unpack")
         require(0 < len(self.hidden) <= MAX_LAYERS, "network.hidden", f"1 to {MAX_LAYERS} widths", self.hidden)
 
     def check(self, game: Game) -> None:
