@@ -1,13 +1,13 @@
 """Players with options and those made of a file, in tournaments."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 import torch
 
-from cards.game import Game
+from cards.game import Game, load_game
 from cards.play import Player, PolicyPlayer, named_player
 from cards.player_specs import player_names
 from command.settings.checks import SettingsError
@@ -15,6 +15,7 @@ from evaluate.players import load as players
 from evaluate.players.load import load_player
 from evaluate.tournament.__main__ import main
 from evaluate.tournament.settings import TournamentSettings
+from play.table.players import seated_player
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
 from train.dqn.players.named import fingerprint
@@ -81,3 +82,24 @@ def test_search_players_are_played_in_small_batches() -> None:
     more = {"deals": None, "until": "1%"}
     settings = TournamentSettings(game={"name": "tressette"}, players=["a", "b"], **more)
     assert settings.most_deals == 1_000_000 and settings.half_width == 0.01
+
+
+@pytest.mark.parametrize("name", ["blackjack", "sette_mezzo"])
+@pytest.mark.parametrize("load", [lambda game: load_player(game, "nobody", CPU), lambda game: seated_player(game, "nobody")])
+def test_search_is_proposed_where_it_can_play_alone(name: str, load: Callable[[Game], Player]) -> None:
+    with pytest.raises(SettingsError) as error:
+        load(load_game(name))
+    assert "search" not in error.value.hint and "champion" not in error.value.hint
+    with pytest.raises(SettingsError) as error:
+        load(load_game("spike"))
+    assert "champion, search(RUN)" in error.value.hint
+
+
+def test_the_text_of_a_player_is_parsed_once_in_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from cards.player_specs import PlayerSpec
+
+    texts, parse = [], PlayerSpec.parse
+    monkeypatch.setattr(PlayerSpec, "parse", lambda text: texts.append(text) or parse(text))
+    players = ["greedy", "monte_carlo:samples=1,", "random"]
+    assert main([f"players=[{','.join(players)}]".replace(",,", ","), "deals=2", "processes=1", f"folder={tmp_path}"]) == 0
+    assert sorted(texts) == sorted(each.strip(",") for each in players)
