@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
+from command.game import load_configured_game
 from command.settings.checks import MAX_DEALS, MAX_SEED, MAX_TARGET, SettingsError, check_numbers
 from command.settings.line import run_command, settings_of
 from command.terminal.progress import Progress
-from evaluate.tournament.settings import TournamentSettings, pairs_of
+from evaluate.tournament.settings import Pair, TournamentSettings, check_game, pairs_of
+from train.dqn.players.resolve import resolve_all
 
 if TYPE_CHECKING:
     from evaluate.tournament.units import Unit, Worker
@@ -44,7 +46,7 @@ class RecordSettings:
         check_numbers("", self)
         if not self.to:
             raise SettingsError("to", "the file to write, as in to=games.jsonl")
-        _ = self.tournament
+        _ = self.tournament  # what is wrong with it is said here
 
     @property
     def tournament(self) -> TournamentSettings:
@@ -74,19 +76,22 @@ def _main(arguments: Sequence[str]) -> int:
         raise SettingsError("to", f"{path} is there", "name another file, or say overwrite=true")
     from evaluate.tournament.units import Worker  # with Numba, for which --help and --cfg do not wait
 
-    worker = Worker(tournament)
-    units = list(_units(settings, tournament, worker))
-    for player in tournament.players:
+    game = load_configured_game(settings.game)
+    check_game(tournament, game)
+    players = resolve_all(game, settings.players)
+    units = list(_units(settings, pairs_of(tournament, players)))
+    worker = Worker(tournament, players)
+    for player in players:
         worker.load(player)  # what cannot play is said before a file is made
     written = write(path, worker, units)
     print(f"{written} records written to {path}", file=sys.stderr)
     return 0
 
 
-def _units(settings: RecordSettings, tournament: TournamentSettings, worker: Worker) -> Iterator[Unit]:
+def _units(settings: RecordSettings, pairs: Sequence[Pair]) -> Iterator[Unit]:
     from evaluate.tournament.units import Unit
 
-    for pair in pairs_of(tournament, worker.game):
+    for pair in pairs:
         for first in range(0, settings.deals, _AT_A_TIME):
             deals = min(_AT_A_TIME, settings.deals - first)
             yield Unit(pair, first, deals, records=deals)

@@ -18,6 +18,7 @@ from typing import Protocol
 from command.errors import UserError
 from evaluate.tournament.settings import TournamentSettings
 from evaluate.tournament.units import Played, Unit, Worker
+from train.dqn.players.resolve import ResolvedPlayer
 from train.dqn.rollout.ray.units import RayUnits
 
 # Of work that is left: processes, each of which compiles for itself, take 10 to 30 s to start. Where others keep the
@@ -71,7 +72,7 @@ class Alone:
 class Processes:
     """So many processes of this machine, each with players of its own. See `Crew`."""
 
-    def __init__(self, settings: TournamentSettings, files: Mapping[str, str], count: int) -> None:
+    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], count: int) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would inherit PyTorch's threads half alive
         self._idle: list[Connection] = []
         self._busy: list[Connection] = []
@@ -79,7 +80,7 @@ class Processes:
         try:
             for _ in range(count):
                 mine, theirs = context.Pipe()
-                process = context.Process(target=serve, args=(theirs, settings, files), daemon=True)
+                process = context.Process(target=serve, args=(theirs, settings, players), daemon=True)
                 process.start()
                 theirs.close()  # so that the end of the process is the end of the connection
                 self._processes[mine] = process
@@ -137,11 +138,11 @@ class Processes:
             connection.close()
 
 
-def serve(connection: Connection, settings: TournamentSettings, files: Mapping[str, str]) -> None:
+def serve(connection: Connection, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer]) -> None:
     """Play the units that come, in a process of its own, until nobody sends any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one, which ends it
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    answer: Callable[[Unit], Played | Exception] = Answering(settings, files)
+    answer: Callable[[Unit], Played | Exception] = Answering(settings, players)
     with suppress(EOFError, OSError):
         while True:
             connection.send(answer(connection.recv()))
@@ -158,14 +159,14 @@ def _end_with_parent() -> None:
 class Answering:
     """A worker that is made at the first unit, and gives the error where there is one: for other processes."""
 
-    def __init__(self, settings: TournamentSettings, files: Mapping[str, str]) -> None:
-        self._settings, self._files = settings, files
+    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer]) -> None:
+        self._settings, self._players = settings, players
         self._worker: Worker | None = None
 
     def __call__(self, unit: Unit) -> Played | Exception:
         """The results of a unit, or what to raise in their place."""
         try:
-            self._worker = self._worker or Worker(self._settings, self._files)
+            self._worker = self._worker or Worker(self._settings, self._players)
             return self._worker.play(unit)
         except UserError as error:
             return error
@@ -176,8 +177,8 @@ class Answering:
 class OnRay:
     """A process for every CPU of a Ray cluster: that of RAY_ADDRESS, or one of this machine. See `Crew`."""
 
-    def __init__(self, settings: TournamentSettings, files: Mapping[str, str], folder: Path) -> None:
-        make, again = partial(Answering, settings, files), f"the same command with folder={folder} goes on"
+    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], folder: Path) -> None:
+        make, again = partial(Answering, settings, players), f"the same command with folder={folder} goes on"
         self._units = RayUnits(make, "processes=ray", "processes=auto", again, folder / "ray.log")
         self.submit, self.free, self.close = self._units.submit, self._units.free, self._units.close
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from cards.base.bounds import bounded
 from cards.game import Game
-from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_SEATS,
     MAX_SEED,
@@ -20,6 +19,7 @@ from command.settings.checks import (
     check_range,
     require,
 )
+from command.settings.quoting import spelled
 from play.language import LANGUAGES
 from play.table.players import HUMAN, default_opponent
 
@@ -78,7 +78,7 @@ def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
     seats = {settings.seat: HUMAN, **dict(zip(others, names, strict=True))}
     players = [name for name in names if name != HUMAN] or [default_opponent(game)]
     partner = settings.partner if settings.partner is not None else players[0]
-    return tuple(same_spelling(seats.get(seat, partner)) for seat in range(game.seats))
+    return tuple(spelled("opponents", seats.get(seat, partner)) for seat in range(game.seats))
 
 
 def watched_seats(settings: PlaySettings, game: Game) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def watched_seats(settings: PlaySettings, game: Game) -> tuple[str, ...]:
         require(name != HUMAN, "watch", "players in all seats", HUMAN)
     mine = settings.partner if settings.partner is not None else names[0]
     seats = dict(zip(others, names, strict=False))
-    return tuple(same_spelling(seats.get(seat, mine)) for seat in range(game.seats))
+    return tuple(spelled("opponents", seats.get(seat, mine)) for seat in range(game.seats))
 
 
 def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:

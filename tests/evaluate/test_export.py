@@ -33,7 +33,7 @@ from evaluate.export.__main__ import ExportSettings, export, main
 from evaluate.export.agreement import ExportError, agreement, observations
 from evaluate.export.onnx_graph import IR, OPSET, graph_of
 from evaluate.export.source import BITS, PACKED, Source, open_source
-from evaluate.players.load import load_player
+from evaluate.players import load_player
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.train.runs import settings as run_settings

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from cards.compiled.splitmix import stream
 from cards.game import Game
-from cards.play import RandomPlayer, play
+from cards.play import play
+from cards.players import RandomPlayer
 from train.doctor.throughput_model import NETWORK_BYTES, Load, Prediction, Speeds, Stage, flops, predict, stages_of
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import acting_network, build_network

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cards.base.bounds import bounded
-from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_COUNT,
     MAX_DEALS,
@@ -17,6 +16,7 @@ from command.settings.checks import (
     check_one_of,
     require,
 )
+from command.settings.quoting import spelled
 from train.settings.learning import (
     SIDE,
     ExplorationSettings,
@@ -106,12 +106,12 @@ class EvaluationSettings:
 
     def __post_init__(self) -> None:
         check_numbers("evaluation", self)
-        self.opponents = [same_spelling(opponent) for opponent in self.opponents]
+        self.opponents = [spelled("evaluation.opponents", opponent) for opponent in self.opponents]
         once = len(set(self.opponents)) == len(self.opponents)
         require(once, "evaluation.opponents", "each player once", self.opponents)
         measure, against, named = self.best_by.partition(":")
         check_one_of("evaluation.best_by", measure, "win_rate", "result")
-        opponent = same_spelling(named)
+        opponent = spelled("evaluation.best_by", named) if named else ""
         self.best_by = measure + against + opponent
         if against and opponent not in self.opponents:
             known = ", ".join(self.opponents) or "none"
@@ -158,7 +158,7 @@ class TrainSettings(RunSettings):
         game = self.load_game()
         self.network.check(game)
         check_phases(self.behaviour, self.episodes)
-        self.opponent = None if self.opponent is None else same_spelling(self.opponent)
+        self.opponent = None if self.opponent is None else spelled("opponent", self.opponent)
         for key, names in self.players.items():
             for player in names:
                 check_player(game, key, player)

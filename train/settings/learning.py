@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from cards.base.bounds import bounded
 from cards.game import Game
-from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_COUNT,
     MAX_FLOAT,
@@ -17,6 +16,7 @@ from command.settings.checks import (
     check_one_of,
     require,
 )
+from command.settings.quoting import spelled
 
 SEAT, SIDE = "seat", "side"  # what a draw of `behaviour.mix` is for
 MAX_BITS = 2**20  # of an observation that a network sees
@@ -131,9 +131,9 @@ class PhaseSettings:
     def __post_init__(self) -> None:
         check_numbers("behaviour", self)
         check_one_of("behaviour.each", self.each, SEAT, SIDE)
-        spelled = {same_spelling(player): share for player, share in self.mix.items()}
-        require(len(spelled) == len(self.mix), "behaviour.mix", "each player once", list(self.mix))
-        self.mix = spelled
+        shares = {spelled("behaviour.mix", player): share for player, share in self.mix.items()}
+        require(len(shares) == len(self.mix), "behaviour.mix", "each player once", list(self.mix))
+        self.mix = shares
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """A tournament that was stopped goes on where it was, and ends as one that was not; several processes play the same."""
 
-import hashlib
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 import pytest
 
+from cards.game import load_game
 from command.lock import lock
 from command.settings.checks import SettingsError
 from evaluate.tournament import crews
@@ -26,6 +27,8 @@ from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
 from tests.test_lock import AWAY, holder, line, mounted, put, tell
+from train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve_all
+from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.metrics import resources
 
 ROOT = Path(__file__).parents[3]
@@ -274,8 +277,12 @@ def small_settings(**changes: object) -> TournamentSettings:
     return TournamentSettings(game={"name": "blackjack"}, **{"players": ["hit_below_14", "random"], **changes})
 
 
+def resolved(settings: TournamentSettings) -> dict[str, ResolvedPlayer]:
+    return resolve_all(load_game("blackjack"), settings.players)
+
+
 def test_a_process_that_is_killed_is_one_line() -> None:
-    crew = Processes(small_settings(), {}, 2)
+    crew = Processes(small_settings(), resolved(small_settings()), 2)
     try:
         assert crew.free() == 2
         crew.submit(Unit(("hit_below_14", "random"), 0, 100_000))
@@ -289,12 +296,13 @@ def test_a_process_that_is_killed_is_one_line() -> None:
 
 @pytest.mark.parametrize(
     ("player", "error", "says"),
-    [("gone", ValueError, "gone"), ("hit_below_14", RuntimeError, "Traceback")],
+    [("gone.pt", CheckpointError, "gone"), ("hit_below_14", RuntimeError, "Traceback")],
 )
 def test_what_goes_wrong_in_a_process_is_raised_here(player: str, error: type[Exception], says: str) -> None:
-    crew = Processes(small_settings(), {}, 1)
+    gone = ResolvedPlayer("gone.pt", TRAINED, None, Path("gone.pt"))
+    crew = Processes(small_settings(), resolved(small_settings()) | {gone.name: gone}, 1)
     try:
-        crew.submit(Unit((player, "random"), 0, 10 if player == "gone" else -1))
+        crew.submit(Unit((player, "random"), 0, 10 if player == gone.name else -1))
         with pytest.raises(error, match=says):
             crew.ready()
     finally:
@@ -306,12 +314,13 @@ def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
     table = tmp_path / "policy.json"
     table.write_text(json.dumps({}))
     settings = small_settings(players=[str(table), "random"])
-    before = {str(table): "0" * 64}
+    players = resolved(settings)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evaluate.tournament.units.load_player", lambda *_: None)
-        Worker(settings, {str(table): hashlib.sha256(table.read_bytes()).hexdigest()}).load(str(table))
+        patch.setattr("evaluate.tournament.units.load_resolved", lambda *_: None)
+        Worker(settings, players).load(str(table))
+        table.write_text(json.dumps({"another": 1}))
         with error_about(SettingsError, "players", "policy.json", hint="checkpoint"):
-            Worker(settings, before).load(str(table))
+            Worker(settings, pickle.loads(pickle.dumps(players))).load(str(table))
 
 
 def test_processes_start_when_enough_is_left() -> None:
@@ -335,7 +344,7 @@ def test_processes_start_when_enough_is_left() -> None:
         def close(self) -> None:
             self.units.clear()
 
-    crew = Growing(Worker(small_settings()), Others, lambda: left[0])
+    crew = Growing(Worker(small_settings(), resolved(small_settings())), Others, lambda: left[0])
     unit = Unit(("hit_below_14", "random"), 0, 4)
     assert crew.free() == 1
     crew.submit(unit)

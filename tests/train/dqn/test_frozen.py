@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from cards import champions
-from cards.play import PolicyPlayer
+from cards.players import PolicyPlayer
 from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
-from train.dqn.players.load import check_players, load_frozen, load_network, player_of
+from train.dqn.players.load import check_players, load_network, player_of
 from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
@@ -172,4 +172,4 @@ def test_games_on_a_gpu_know_policies_alone(tmp_path: Path) -> None:
 
 def test_names_come_first(frozen: Path) -> None:
     assert isinstance(player_of(GAME, "greedy", CPU, "players"), PolicyPlayer)
-    assert isinstance(load_frozen(GAME, str(frozen), CPU), NetworkPlayer)
+    assert isinstance(player_of(GAME, str(frozen), CPU), NetworkPlayer)

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from cards.compiled.splitmix import stream
 from cards.matches.duplicate import duel
-from cards.play import named_player
+from cards.players import named_player
 from train.run import progress
 from train.run.progress import Display, Status
 from tressette import GAME

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from cards.compiled.splitmix import stream
 from cards.game import Game
-from cards.play import Actions, Decisions, RandomPlayer, play
+from cards.play import Actions, Decisions, play
+from cards.players import RandomPlayer
 from command.settings.checks import SettingsError
 from train.dqn.network.q_network import FORWARD_ROWS, QNetwork
 from train.settings.dqn import TrainSettings
