@@ -274,9 +274,9 @@ def refused(key: str, hint: str, *arguments: str) -> None:
 
 
 def test_what_cannot_be_exported_is_one_line(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused("run", "champion", "run=no/where")
-    refused("run", "run folder", "game=blackjack")
-    refused("run", "alone", f"run=search({run})")
+    refused("run", "train it first", "run=no/where")
+    refused("run", "evaluate.champion", "game=blackjack")
+    refused("run", "run folder", f"run=search({run})")
     refused("game", "leave it out", f"run={run}", "game=spike")
     refused("format", "", "format=pickle")
     refused("to", "", f"to={tmp_path}/model.onnx")
