@@ -179,7 +179,7 @@ class _Network:
 
 
 def _network(game: Game, path: Path, device: torch.device) -> Adviser:
-    path, network, settings = load_trained(game, path, device, "by")
+    network, settings = load_trained(game, path, device, "by")
     reward = settings.reward_name(game)
     if game.name == "tressette" and reward == "points":
         return _Network(network, "points", 5.5, 5.5)  # a difference over 11 as points of the own team

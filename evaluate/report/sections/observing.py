@@ -52,7 +52,7 @@ def load_agent(run: Run) -> Agent:
     reward = settings.reward_name(game)
     if not isinstance(settings, TrainSettings):
         return Agent(game, load_player(game, str(run.folder), _CPU), None, reward, 1.0)
-    _, network, _ = load_trained(game, run.folder, _CPU, "run")
+    network, _ = load_trained(game, run.folder, _CPU, "run")
     opponent = None if settings.opponent is None else player_of(game, settings.opponent, _CPU, "opponent")
     return Agent(game, network, network, reward, settings.learner.gamma, opponent, settings.opponent or "")
 

@@ -62,22 +62,21 @@ def load_player(
 
 def _with_network(game: Game, player: ResolvedPlayer, device: torch.device, key: str) -> Player:
     assert player.path is not None and player.kind.make is not None
-    path, network, settings = load_trained(game, player.path, device, key)
+    network, settings = load_trained(game, player.path, device, key)
     try:
         made: Player = player.kind.make(game, player.options, network, settings.reward_name(game), device.type != "cpu")
     except InputError as error:
-        raise SettingsError(key, f"{path}: {error.problem}", error.hint) from None
+        raise SettingsError(key, f"{player.path}: {error.problem}", error.hint) from None
     return made
 
 
 def load_trained(
     game: Game, path: Path, device: torch.device, key: str = "players"
-) -> tuple[Path, TrainedNetwork, TrainSettings]:
-    """The network, or mixture of them, of a run, a checkpoint or a champion, its file and its settings."""
+) -> tuple[TrainedNetwork, TrainSettings]:
+    """The network, or mixture of them, of a run, a checkpoint or a champion, and the settings it was trained under."""
     if path.suffix == champion.SUFFIX:
-        return path, *load_champion(game, path, device, key)
-    path, state = checkpoint.load_named(path)
-    return path, *load_network(game, path, state, device, key)
+        return load_champion(game, path, device, key)
+    return load_network(game, *checkpoint.load_named(path), device, key)
 
 
 def load_network(
