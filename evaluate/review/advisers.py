@@ -62,9 +62,9 @@ def adviser_of(game: Game, player: Any) -> Adviser | None:
 
 
 def valuing(game: Game) -> str:
-    """The players of a game that say what actions are worth, as a proposal."""
+    """Who says what actions of a game are worth, as a proposal."""
     names = [f"{name}(RUN)" if kind.of_network else name for name, kind in game.kinds.items() if kind.values]
-    return " or ".join([*names, "a network"])
+    return " or ".join(["exact"] * (game.model is not None) + names)
 
 
 class Exact:

@@ -120,7 +120,7 @@ def _adviser(game: Game, spec: PlayerSpec, device: torch.device) -> Adviser:
         return _solver(game, spec)
     player = resolve(game, spec, "by")
     if not player.kind.values:
-        raise SettingsError("by", f"{spec} gives no values", f"name exact, {valuing(game)}")
+        raise SettingsError("by", f"{spec} gives no values", f"name a network, or {valuing(game)}")
     game = _as_learned(game, player)
     if player.kind is TRAINED and player.path is not None:
         return _network(game, player.path, device)
@@ -155,7 +155,7 @@ def _solver(game: Game, spec: PlayerSpec) -> Adviser:
         return Exact(game_defaults(game.name) | asdict(game.options))
     if game.name != "tressette":
         there = "an exact solution" if spec.name == EXACT else "a solver of open cards"
-        raise SettingsError("by", f"{game.name} has not {there}", f"name {valuing(game)}")
+        raise SettingsError("by", f"{game.name} has not {there}", f"name a network, or {valuing(game)}")
     from evaluate.review import endgame
 
     try:

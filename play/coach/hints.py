@@ -58,8 +58,7 @@ class Coach:
         found = adviser_of(self.game, self._player_of(self.game, self.name))
         if found is not None:
             return found
-        known = EXACT if self.game.model is not None else valuing(self.game)
-        raise SettingsError("hint", f"{self.name} gives no values", f"name one that does, as {known}")
+        raise SettingsError("hint", f"{self.name} gives no values", f"name one that does, as {valuing(self.game)}")
 
     def hint(self, hand: Hand) -> list[Worth]:
         """What each legal action is worth now, the best first; none where nobody knows, or the hand is over."""

@@ -46,10 +46,10 @@ def load_player(
     """
     if player.path is None:
         return make_player(game, player.name, player.kind, player.options)
-    if player.path.suffix in TABLES:
-        return _table_player(game, player.path, key)
     if player.kind.of_network:
         return _with_network(game, player, device, key)
+    if player.path.suffix in TABLES:
+        return _table_player(game, player.path, key)
     if player.path.suffix == champion.SUFFIX:
         return load_champion(game, player.path, device, key)[0]
     path, state = checkpoint.load_named(player.path)
