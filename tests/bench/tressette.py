@@ -14,7 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
-from cards.play import RandomPlayer, play
+from cards.play import play
+from cards.players import RandomPlayer
 from command.settings.compose import compose
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip

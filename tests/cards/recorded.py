@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.game import Game, States
-from cards.play import Actions, Decisions, RandomPlayer, play
+from cards.play import Actions, Decisions, play
+from cards.players import RandomPlayer
 
 
 def recorded(game: Game, seeds: NDArray[np.uint64]) -> tuple[list[dict[str, Any]], States]:

@@ -9,7 +9,8 @@ import pytest
 from cards.batch import first_illegal, policy_loop, reward_loop
 from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.play import RandomPlayer, play
+from cards.play import play
+from cards.players import RandomPlayer
 from train.dqn.network import packed_linear
 from train.dqn.network import q_network as network
 from train.dqn.replay import transitions

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.play import Decisions, RandomPlayer, play
+from cards.play import Decisions, play
+from cards.players import RandomPlayer
 from spike.rewards import REWARDS
 from spike.rules import apply
 from spike.state import STATE

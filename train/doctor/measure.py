@@ -14,7 +14,8 @@ from rich.table import Table
 
 from cards.compiled.splitmix import stream
 from cards.game import Game
-from cards.play import RandomPlayer, play
+from cards.play import play
+from cards.players import RandomPlayer
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import acting_network, build_network
 from train.dqn.replay.buffer import ReplayBuffer

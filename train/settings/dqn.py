@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 
 from cards.base.bounds import bounded
-from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_COUNT,
     MAX_DEALS,
@@ -19,6 +18,7 @@ from command.settings.checks import (
     check_one_of,
     require,
 )
+from command.settings.quoting import spelled
 from train.settings.learning import (
     SIDE,
     ExplorationSettings,
@@ -136,12 +136,12 @@ class EvaluationSettings:
 
     def __post_init__(self) -> None:
         check_numbers("evaluation", self)
-        self.opponents = [same_spelling(opponent) for opponent in self.opponents]
+        self.opponents = [spelled("evaluation.opponents", opponent) for opponent in self.opponents]
         once = len(set(self.opponents)) == len(self.opponents)
         require(once, "evaluation.opponents", "each player once", self.opponents)
         measure, against, named = self.best_metric.partition(":")
         check_one_of("evaluation.best_metric", measure, "win_rate", "result")
-        opponent = same_spelling(named)
+        opponent = spelled("evaluation.best_metric", named) if named else ""
         self.best_metric = measure + against + opponent
         if against and opponent not in self.opponents:
             known = ", ".join(self.opponents) or "none"
