@@ -12,7 +12,7 @@ from spike.cards import ACTIONS, action_text
 from spike.numbering import numbering
 from spike.observation import BITS
 from spike.players import POLICIES
-from spike.records import record, replay
+from spike.records import read, record
 from spike.rewards import REWARDS
 from spike.rules import RULES
 from spike.state import Options, blank
@@ -44,7 +44,7 @@ GAME = Game(
     kinds={"monte_carlo": PlayerKind(search.Options, search.make)},
     action_text=action_text,
     varying=_varying,
-    replay=replay,
     record=record,
+    read=read,
     numbering=numbering,
 )

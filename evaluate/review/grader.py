@@ -13,6 +13,7 @@ from cards.game import Game, States
 from cards.hand import Hand
 from cards.play import Decisions
 from cards.player_specs import Spec, parse_spec, read_options
+from cards.presentation import presentation_of
 from command.errors import UserError
 from command.game import game_defaults
 from command.settings.checks import SettingsError
@@ -27,11 +28,6 @@ from train.run.checkpoint import checkpoint
 
 EXACT, CHEATING, SEARCH = "exact", "cheating", "search"
 _SMALL = (EXACT,)
-# In their order: the first that can judge a game with its options does.
-DEFAULTS = {
-    "tressette": ("search(champion):stages=1", "monte_carlo:samples=1000"),
-    "spike": ("search(champion)", "monte_carlo:samples=2000"),
-}
 
 
 class Grader:
@@ -84,7 +80,7 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
     if by != AUTO:
         adviser = _adviser(game, by, device)
         return Grader(by, adviser, _limits(game, adviser, limits))
-    names = _SMALL if game.model is not None else DEFAULTS.get(game.name, ())
+    names = _SMALL if game.model is not None else presentation_of(game).graders
     problem = SettingsError("by", f"no player here can judge {game.name}", "name a player that gives values")
     for name in names:
         try:

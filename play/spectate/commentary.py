@@ -6,10 +6,9 @@ from cards.hand import Move
 from evaluate.review.advisers import Worth
 from play.language import Language
 from play.spectate.bars import bars
-from play.spectate.opened import open_hands
 from play.spectate.watching import Watch
 from play.table.speech import Speech
-from play.views import events, result
+from play.views import events, open_hands, result
 
 
 class Commentary:

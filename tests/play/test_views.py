@@ -11,10 +11,9 @@ from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.hand import Hand, Move
 from play.language import Language
-from play.plain.pages import page
 from play.table.session import Session
 from play.table.table import Setup, Table
-from play.views import events, result, view
+from play.views import events, page, result, view
 from play.views.spike import showdown
 from play.views.tressette import dealt
 from tests.blackjack.hidden import reshuffle_hidden as hidden_in_blackjack
@@ -246,7 +245,7 @@ def test_a_game_without_a_view_of_its_own_is_played_through_the_generic_one() ->
             seen = view(table.hand, 0)
             legal.add(seen.legal)
             assert page(english, "kuhn_poker", seen, details=True) == [
-                f"You know: {seen.observation}",
+                f"observation: {seen.rows[0].text}",
                 "You may: pass, bet",
             ]
             assert english.render(events(table.hand, table.play(choice(table)))[0]).startswith("Seat 0: ")

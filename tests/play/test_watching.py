@@ -13,12 +13,11 @@ from command.settings.compose import compose
 from evaluate.review.advisers import Worth
 from play.language import Language
 from play.spectate.bars import bars
-from play.spectate.opened import open_hands
 from play.spectate.recorded import RecordError, read_hands
 from play.spectate.watching import Watch, open_watch
 from play.table.settings import PlaySettings, watched_seats
 from play.table.table import Setup, Table
-from play.views import events, result, view
+from play.views import events, open_hands, result, view
 from tests.errors import error_about
 from tests.play.people import choice, sit_down
 

@@ -9,13 +9,12 @@ import pytest
 from cards.game import load_game
 from cards.play import Decisions, RandomPlayer, play
 from spike import GAME
-from spike.records import replay
 from tests.spike.hands import dealt, deck, hand
 
 
 def error(record: dict[str, Any]) -> str:
     with pytest.raises(ValueError) as raised:
-        replay(record)
+        GAME.replay(record)
     return str(raised.value)
 
 
@@ -32,7 +31,7 @@ def test_a_match_of_many_hands_replays() -> None:
 
     final, _ = play(game, seeds, [RandomPlayer()], np.zeros((40, 8), np.uint8), watch=watch)
     for k in range(seeds.size):
-        result = replay(json.loads(json.dumps(game.record(start[k], actions[k]))))
+        result = GAME.replay(json.loads(json.dumps(game.record(start[k], actions[k]))))
         players = int(final[k]["players"])
         assert result["credits"] == final[k]["credits"][:players].tolist()
         assert len(result["hands"]) == final[k]["hands_played"]
@@ -44,7 +43,7 @@ def test_a_match_of_one_hand_is_written_as_a_hand() -> None:
     game = load_game("spike", {"hands": 1})
     record = game.record(game.deal(np.array([3], np.uint64))[0], [0, 2])
     assert record["credits"] == [50, 50] and record["actions"] == [0, 2] and sorted(record["deck"]) == sorted(deck())
-    assert replay(record) == {"credits": [52, 48], "winner": 0, "pool": 6}
+    assert GAME.replay(record) == {"credits": [52, 48], "winner": 0, "pool": 6}
 
 
 def test_a_reshuffled_hand_replays() -> None:
@@ -59,7 +58,7 @@ def test_a_reshuffled_hand_replays() -> None:
             game.apply(states, np.array(actions[-1:], np.uint8))
         record = game.record(start, actions)
         shuffled += "shuffle" in record
-        assert replay(record)["credits"] == states[0]["credits"].tolist()
+        assert GAME.replay(record)["credits"] == states[0]["credits"].tolist()
     assert shuffled > 10
 
 
@@ -101,7 +100,7 @@ def test_credits_of_a_match_follow_on() -> None:
     assert error(record) == "hand 2: credits: [50, 50] after [52, 48] in the hand before"
     assert error({"game": "spike", "players": 2, "hands": []}) == "hands: none"
     second["credits"] = [52, 48]
-    assert replay(record) == {"credits": [54, 46], "hands": [{"winner": 0, "pool": 6}] * 2}
+    assert GAME.replay(record) == {"credits": [54, 46], "hands": [{"winner": 0, "pool": 6}] * 2}
 
 
 def test_action_text() -> None:

@@ -12,7 +12,6 @@ from cards.game import Game, load_game
 from cards.play import Decisions, RandomPlayer, play
 from spike import GAME
 from spike.cards import VALUES
-from spike.records import replay
 from spike.rules import apply, open_hand, proceed
 from spike.state import OVER, STATE, Options, blank
 from tests.spike.hands import QUIET, dealt, deck, hand
@@ -21,7 +20,7 @@ Cards = tuple[int, int, int]
 
 
 def winner(*cards: Cards, **changes: Any) -> int:
-    result = replay(hand(*dealt(*cards), players=len(cards), **changes))
+    result = GAME.replay(hand(*dealt(*cards), players=len(cards), **changes))
     return int(result["winner"])
 
 
@@ -73,13 +72,13 @@ def test_special_hands_are_off_by_default() -> None:
 
 
 def test_quiet_hand() -> None:
-    assert replay(hand(*dealt((1, 2, 3), (1, 2, -3)))) == {"credits": [48, 52], "winner": 1, "pool": 4}
+    assert GAME.replay(hand(*dealt((1, 2, 3), (1, 2, -3)))) == {"credits": [48, 52], "winner": 1, "pool": 4}
 
 
 def test_raise_is_matched_and_raised_again() -> None:
     # Seat 0 raises, 1 raises, 0 must act again and matches: 2 + 2 + 2 besides the antes.
     actions = [0, 0, 1, *QUIET[2][2:]]
-    assert replay(hand(*dealt((0, 2, 3), (1, 2, -3)), actions=actions)) == {
+    assert GAME.replay(hand(*dealt((0, 2, 3), (1, 2, -3)), actions=actions)) == {
         "credits": [44, 56],
         "winner": 1,
         "pool": 10,
@@ -87,13 +86,13 @@ def test_raise_is_matched_and_raised_again() -> None:
 
 
 def test_fold_gives_the_pool_at_once() -> None:
-    assert replay(hand(actions=[0, 2])) == {"credits": [52, 48], "winner": 0, "pool": 6}
+    assert GAME.replay(hand(actions=[0, 2])) == {"credits": [52, 48], "winner": 0, "pool": 6}
 
 
 def test_betting_goes_on_among_those_left() -> None:
     # 0 raises, 1 folds, 2 raises, 0 matches; then 0 and 2 alone buy and bet.
     actions = [0, 2, 0, 1, *3 * [4, 4, 1, 1]]
-    result = replay(hand(*dealt((1, 1, 4), (9, 9, 9), (1, 5, -6)), players=3, actions=actions))
+    result = GAME.replay(hand(*dealt((1, 1, 4), (9, 9, 9), (1, 5, -6)), players=3, actions=actions))
     # The folded seat gets no spike card: 4 and 9 are the next two cards.
     assert result == {"credits": [56, 48, 46], "winner": 0, "pool": 12}
 
@@ -210,9 +209,9 @@ def test_first_seat_rotates() -> None:
 
 def test_second_pot_rolls_over_until_a_sum_of_zero_wins() -> None:
     options = {"options": {"sabacc_pot": True}}
-    nobody = replay(hand(*dealt((1, 2, 3), (1, 2, -2)), second_pot=6, **options))
+    nobody = GAME.replay(hand(*dealt((1, 2, 3), (1, 2, -2)), second_pot=6, **options))
     assert nobody == {"credits": [47, 51], "winner": 1, "pool": 4}
-    somebody = replay(hand(*dealt((1, 2, 3), (1, 2, -3)), second_pot=6, **options))
+    somebody = GAME.replay(hand(*dealt((1, 2, 3), (1, 2, -3)), second_pot=6, **options))
     assert somebody == {"credits": [47, 59], "winner": 1, "pool": 12}
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-from importlib.util import find_spec
-
 from cards.game import Game
+from cards.presentation import own_module
+from play.app.screens import generic
 from play.app.table.table import TableScreen
 
 
 def screen_for(game: Game) -> type[TableScreen]:
     """The screen on which that game is played: `GameScreen` of the module here that is called as the game."""
-    own = f"{__name__}.{game.name}"
-    module = importlib.import_module(own if find_spec(own) else f"{__name__}.generic")
-    found: type[TableScreen] = module.GameScreen
-    return found
+    return getattr(own_module(__name__, game.name), "GameScreen", generic.GameScreen)

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from play.app.table.table import TableScreen
-from play.plain.pages import page
+from play.views import page
 
 
 class GameScreen(TableScreen):
