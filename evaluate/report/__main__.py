@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cards.base.bounds import bounded
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
 from command.settings.line import run_command, settings_of
-from evaluate import studies
+from evaluate.report import studies
 from evaluate.report.line import runs_of, telling, with_runs
 
 if TYPE_CHECKING:
