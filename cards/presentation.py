@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,39 @@ def _observed(hand: Hand, seat: int) -> Iterator[Row]:
     yield Row("observation", tuple(bits[k : k + 8] for k in range(0, len(bits), 8)), cards=True)
 
 
+class Adviser(Protocol):
+    """Knows what actions are worth. `unit` is that of its values: points, credits, result, wins, network."""
+
+    unit: str
+
+    def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """What each action is worth in the state `[1]`, `[actions]`; NaN for those not legal or not looked at."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Who judges decisions of a game.
+
+    - `graders`: players that can, the best first; `options` are by player the options that it has as a grader;
+    - `coach`: the player that gives hints at the table;
+    - `solvers`: advisers of the game itself, by name, each with its class of options;
+    - `refined(adviser)`: the adviser, but what the game itself can solve is solved;
+    - `units(game)`: by reward, the unit of a network's values, how many of it one reward is, and what 0 stands for;
+    - `unrecorded`: options that records do not say, which a network that grades has as it has learned them.
+    """
+
+    graders: tuple[str, ...] = ()
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    coach: str | None = None
+    solvers: Mapping[str, tuple[type[Any], Callable[[Any], Adviser]]] = field(default_factory=dict)
+    refined: Callable[[Adviser], Adviser] = lambda adviser: adviser
+    units: Callable[[Game], Mapping[str, tuple[str, float, float]]] = lambda game: {
+        game.unit: (game.unit, 1.0, 0.0),
+        "win": ("wins", 1.0, 0.0),
+    }
+    unrecorded: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Presentation:
     """What a game says of itself beyond its rules; all of it has a default that suits any game.
@@ -54,7 +87,7 @@ class Presentation:
     - `situation(game, state, seat)`: the same in a few words; `short(text)`: the name of an action in few letters;
     - `played`: what one game is called, as "a hand";
     - `phases`: parts of a game, in order, by which decisions are counted; `phase(states)` is the number of each state;
-    - `graders`: players that can judge decisions, the best first; `coach`: the player that gives hints;
+    - `judging`: who judges decisions, and in what unit;
     - `units(game)`: by reward, the unit of its values and how many of the unit one reward is;
     - `offered`: by rule option, values that a menu offers.
     """
@@ -65,8 +98,7 @@ class Presentation:
     played: str = "a game"
     phases: tuple[str, ...] = ("whole game",)
     phase: Callable[[States], NDArray[np.int64]] = lambda states: np.zeros(states.size, np.int64)
-    graders: tuple[str, ...] = ()
-    coach: str | None = None
+    judging: Judging = Judging()
     units: Callable[[Game], Mapping[str, tuple[str, float]]] = lambda game: {}
     offered: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cards.game import Game, States
 from cards.hand import Hand
-from cards.presentation import Presentation, Row
+from cards.presentation import Judging, Presentation, Row
 from spike.cards import CARDS, NO_CARD, VALUES
 from spike.rules import to_match
 from spike.showdown import card_sum
@@ -82,8 +82,15 @@ PRESENTATION = Presentation(
     short=_short,
     phases=tuple(f"round {k}, {phase}" for k in range(ROUNDS + 1) for phase in _PHASES.values()),
     phase=_phase,
-    graders=("search(champion)", "monte_carlo:samples=2000"),
-    coach="monte_carlo:samples=1000",
+    judging=Judging(
+        graders=("search(champion)", "monte_carlo:samples=2000"),
+        coach="monte_carlo:samples=1000",
+        # Of all hands to come, not of one alone.
+        units=lambda game: (
+            {reward: (*unit, 0.0) for reward, unit in _units(game).items()} | {"win": ("wins", 1.0, 0.0)}
+        ),
+        unrecorded=("credits", "hands", "rotate"),
+    ),
     units=_units,
     offered={
         "seats": (2, 3, 4, 5, 6, 7, 8),

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from cards.game import Game, States
 from cards.hand import Hand
-from cards.presentation import Presentation, Row
+from cards.presentation import Judging, Presentation, Row
 from tressette.cards import RANKS, SUIT_NAMES, SUITS, card_text
 from tressette.rules import BUSSO, POINTS, SEATS, SILENT, STRISCIO, TRICKS
+from tressette.solver import endgame
 
 _SAID = {BUSSO: "busso", STRISCIO: "striscio"}
 
@@ -79,7 +80,18 @@ PRESENTATION = Presentation(
     played="a hand",
     phases=tuple(f"trick {k + 1}" for k in range(TRICKS)),
     phase=_trick,
-    graders=("search(champion):stages=1", "monte_carlo:samples=1000"),
-    coach="monte_carlo:samples=400",
+    judging=Judging(
+        graders=("search(champion):stages=1", "monte_carlo:samples=1000"),
+        # In several stages a search drops the worse cards before the end, which then have no value.
+        options={"search": {"stages": "1"}},
+        coach="monte_carlo:samples=400",
+        solvers={
+            "exact": (endgame.ExactOptions, endgame.Endgame),
+            "cheating": (endgame.CheatingOptions, endgame.Cheating),
+        },
+        refined=endgame.refined,
+        # A difference over 11 as points of the own team.
+        units=lambda game: {"points": ("points", POINTS / 2, POINTS / 2), "win": ("wins", 1.0, 0.0)},
+    ),
     units=lambda game: {"points": ("points of difference", float(POINTS)), "win": ("wins less losses", 1.0)},
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
+from importlib.util import find_spec
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,12 +43,23 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
 
         name_game(each.removeprefix(_GAME))
         load_configured_game({"name": each.removeprefix(_GAME)})
-    overrides = [each for each in overrides if each not in named]
+    overrides = _without_file(each for each in overrides if each not in named)
     with _refused_by_name(overrides):
         composed = _composed(config_name, overrides)
         if "game" in own:
             name_game(str((composed.get("game") or {}).get("name")))
         return _settings(schema, composed)
+
+
+def _without_file(overrides: Iterable[str]) -> list[str]:
+    """`game=NAME` as the parts of its group, for a package that offers a game and has no file conf/game/NAME.yaml."""
+    given = list(overrides)
+    name = next((each.removeprefix(_GAME) for each in given if each.startswith(_GAME)), "")
+    elsewhere = any(each.startswith("hydra.searchpath=") for each in given)
+    if elsewhere or (CONF / "game" / f"{name}.yaml").exists() or not name.isidentifier() or not find_spec(name):
+        return given
+    parts = [f"+{each}" if each.startswith("game.") else each for each in given if not each.startswith(_GAME)]
+    return ["~game", f"+game.name={name}", *parts]
 
 
 def chosen_algo(overrides: list[str]) -> str:

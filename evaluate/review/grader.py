@@ -76,11 +76,11 @@ class Grader:
 
 def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | None) -> Grader:
     """The grader of a game under its options. Raises SettingsError, naming `by`, for one that cannot judge it."""
-    by = _looking_at_all(game, by)
+    by = _with_options(game, by)
     if by != AUTO:
         adviser = _adviser(game, by, device)
         return Grader(by, adviser, _limits(game, adviser, limits))
-    names = _SMALL if game.model is not None else presentation_of(game).graders
+    names = _SMALL if game.model is not None else presentation_of(game).judging.graders
     problem = SettingsError("by", f"no player here can judge {game.name}", "name a player that gives values")
     for name in names:
         try:
@@ -92,15 +92,11 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
     raise problem
 
 
-def _looking_at_all(game: Game, by: str) -> str:
-    """A search of Tressette in one stage unless it says otherwise.
-
-    In several it drops the worse cards before the end, which then have no value: mistakes would be left ungraded.
-    """
+def _with_options(game: Game, by: str) -> str:
+    """The player with the options that it has as a grader, unless `by` gives them."""
     spec = _spec(by)
-    if game.name != "tressette" or spec is None or spec.name != SEARCH or "stages" in spec.options:
-        return by
-    return str(Spec(spec.name, spec.argument, {**spec.options, "stages": "1"}))
+    given = {} if spec is None else presentation_of(game).judging.options.get(spec.name, {})
+    return by if spec is None or not given else str(Spec(spec.name, spec.argument, {**given, **spec.options}))
 
 
 def _is_cheating(name: str) -> bool:
@@ -128,27 +124,23 @@ def _adviser(game: Game, by: str, device: torch.device) -> Adviser:
         raise SettingsError(
             "by", f"{by} gives no values", "name exact, champion, search(RUN) or monte_carlo:samples=1000"
         )
-    if game.name == "tressette" and adviser.unit == "points":
-        from evaluate.review.endgame import KnownHands
-
-        return KnownHands(adviser)
-    return adviser
+    return presentation_of(game).judging.refined(adviser)
 
 
 def _as_learned(game: Game, by: str) -> Game:
-    """The game with what the record of a hand of Spike does not say as the network that grades has learned it.
+    """The game with what records do not say as the network that grades has learned it.
 
-    That is what each seat began a match with, how many hands it has, and whether who acts first moves on. Raises
-    CheckpointError for a file that is damaged.
+    Raises CheckpointError for a file that is damaged.
     """
-    path = file_of(game, by) if game.name == "spike" else None
+    unrecorded = presentation_of(game).judging.unrecorded
+    path = file_of(game, by) if unrecorded else None
     if path is None or path.suffix in TABLES:
         return game
     if path.suffix == champion.SUFFIX:
         learned = champion.read(path).settings.game
     else:
         learned = checkpoint.load_named(path)[1].get("settings", {}).get("game", {})
-    unsaid = {name: learned[name] for name in ("credits", "hands", "rotate") if name in learned}
+    unsaid = {name: learned[name] for name in unrecorded if name in learned}
     return game.configure(asdict(game.options) | unsaid)
 
 
@@ -164,15 +156,13 @@ def _solver(game: Game, spec: Spec) -> Adviser:
         if spec.options:
             raise SettingsError("by", f"exact has no options for {game.name}")
         return Exact(game_defaults(game.name) | asdict(game.options))
-    if game.name != "tressette":
+    solver = presentation_of(game).judging.solvers.get(spec.name)
+    if solver is None:
         there = "an exact solution" if spec.name == EXACT else "a solver of open cards"
         raise SettingsError("by", f"{game.name} has not {there}", "name champion, search(RUN) or monte_carlo")
-    from evaluate.review import endgame
-
     try:
-        if spec.name == EXACT:
-            return endgame.Endgame(read_options(endgame.ExactOptions, spec))
-        return endgame.Cheating(read_options(endgame.CheatingOptions, spec))
+        options, make = solver
+        return make(read_options(options, spec))
     except ValueError as error:
         raise SettingsError("by", error) from None
 
@@ -192,14 +182,9 @@ class _Network:
 def _network(game: Game, by: str, device: torch.device) -> Adviser:
     path, network, settings = load_learned(game, by, device, "by")
     reward = settings.reward_name(game)
-    if game.name == "tressette" and reward == "points":
-        return _Network(network, "points", 5.5, 5.5)  # a difference over 11 as points of the own team
-    if reward == "win":
-        return _Network(network, "wins", 1.0, 0.0)
-    if game.name == "spike" and reward in ("stack", "credits"):
-        # Of all hands to come, not of this one alone.
-        begun = float(getattr(settings.load_game().options, "credits", 1)) if reward == "stack" else 1.0
-        return _Network(network, "credits", begun, 0.0)
+    units = presentation_of(game).judging.units(settings.load_game())
+    if reward in units:
+        return _Network(network, *units[reward])
     if game.model is not None:
         return _Network(network, "result", 1.0, 0.0)
     raise SettingsError("by", f"{path} has learned the reward {reward}, whose values are no {game.unit}")

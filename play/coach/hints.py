@@ -40,7 +40,7 @@ class Coach:
         player_of: Callable[[Game, str], Player] = seated_player,
     ) -> None:
         self.game, self.chosen = game, spec is not None
-        self.name = spec or (EXACT if game.model is not None else presentation_of(game).coach)
+        self.name = spec or (EXACT if game.model is not None else presentation_of(game).judging.coach)
         self._settings, self._player_of = settings, player_of
         if spec is not None:
             _ = self.adviser  # what is wrong with it is found here

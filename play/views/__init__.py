@@ -28,7 +28,7 @@ def page(language: Language, game: str, seen: Any, details: bool) -> list[str]:
 
 
 def position(language: Language, hand: Hand, number: int, seat: int) -> list[str]:
-    """A position of a hand that is over, in lines: what the seat knew before move `number`, from 1, and did not know."""
+    """A position of a hand that is over, in lines: the seat knew before move `number`, from 1, and did not."""
     lines: list[str] = _of(hand.game.name, "position")(language, hand, number, seat)
     return lines
 

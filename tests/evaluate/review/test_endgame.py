@@ -11,7 +11,11 @@ from cards.compiled.splitmix import stream
 from cards.game import States
 from evaluate.players.search_tressette import SearchOptions, SearchPlayer
 from evaluate.review.advisers import THE_ONE, adviser_of
-from evaluate.review.endgame import (
+from tests.evaluate.test_search import CPU, network
+from tests.tressette.hidden import may_hold
+from tests.tressette.table import GAME
+from tressette.search.worlds import one_of_each_run, runs_of
+from tressette.solver.endgame import (
     Cheating,
     CheatingOptions,
     Endgame,
@@ -20,10 +24,6 @@ from evaluate.review.endgame import (
     possible_hands,
     tricks_left,
 )
-from tests.evaluate.test_search import CPU, network
-from tests.tressette.hidden import may_hold
-from tests.tressette.table import GAME
-from tressette.search.worlds import one_of_each_run, runs_of
 
 SEEDS = stream(1, "endgame", 0, 1)
 

@@ -23,12 +23,12 @@ from command.settings.compose import compose, settings_from_dict
 from docs.settings import SCHEMAS
 from evaluate.players.search_spike import SpikeSearchOptions
 from evaluate.players.search_tressette import SearchOptions
-from evaluate.review.endgame import CheatingOptions, ExactOptions
 from tests.errors import error_about
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
 from train.settings.run import job_minutes
 from train.settings.tabular import TabularSettings
+from tressette.solver.endgame import CheatingOptions, ExactOptions
 
 # What a command cannot do without.
 NEEDED = {
