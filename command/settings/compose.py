@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from importlib.util import find_spec
@@ -43,7 +43,9 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
 
         name_game(each.removeprefix(_GAME))
         load_configured_game({"name": each.removeprefix(_GAME)})
-    overrides = _without_file(each for each in overrides if each not in named)
+    overrides = [each for each in overrides if each not in named]
+    if "game" in own and "algo" not in own:  # what trains needs the game's recipe too
+        overrides = _without_file(overrides)
     with _refused_by_name(overrides):
         composed = _composed(config_name, overrides)
         if "game" in own:
@@ -51,14 +53,13 @@ def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
         return _settings(schema, composed)
 
 
-def _without_file(overrides: Iterable[str]) -> list[str]:
-    """`game=NAME` as the parts of its group, for a package that offers a game and has no file conf/game/NAME.yaml."""
-    given = list(overrides)
-    name = next((each.removeprefix(_GAME) for each in given if each.startswith(_GAME)), "")
-    elsewhere = any(each.startswith("hydra.searchpath=") for each in given)
+def _without_file(overrides: list[str]) -> list[str]:
+    """`game=NAME` as the parts of its group, for a package that has no file conf/game/NAME.yaml."""
+    name = next((each.removeprefix(_GAME) for each in overrides if each.startswith(_GAME)), "")
+    elsewhere = any(each.startswith("hydra.searchpath=") for each in overrides)
     if elsewhere or (CONF / "game" / f"{name}.yaml").exists() or not name.isidentifier() or not find_spec(name):
-        return given
-    parts = [f"+{each}" if each.startswith("game.") else each for each in given if not each.startswith(_GAME)]
+        return overrides
+    parts = [f"+{each}" if each.startswith("game.") else each for each in overrides if not each.startswith(_GAME)]
     return ["~game", f"+game.name={name}", *parts]
 
 

@@ -29,8 +29,12 @@ def page(language: Language, game: str, seen: Any, details: bool) -> list[str]:
 
 def position(language: Language, hand: Hand, number: int, seat: int) -> list[str]:
     """A position of a hand that is over, in lines: the seat knew before move `number`, from 1, and did not."""
-    lines: list[str] = _of(hand.game.name, "position")(language, hand, number, seat)
-    return lines
+    own = getattr(own_module(__name__, hand.game.name), "position", None)
+    if own is not None:
+        found: list[str] = own(language, hand, number, seat)
+        return found
+    seen = view(hand.until(number - 1), seat)
+    return [*page(language, hand.game.name, seen, details=False), "", *map(language.render, result(hand))]
 
 
 def events(hand: Hand, move: Move) -> list[Message]:

@@ -44,14 +44,6 @@ def legal_line(language: Language, game: str, legal: tuple[str, ...], between: s
         yield language.say("page.legal", actions=between.join(language.action(game, text) for text in legal))
 
 
-def position(language: Language, hand: Hand, number: int, seat: int) -> list[str]:
-    """What the seat saw before a move, and what the hand came to."""
-    from play.views import page, result, view  # those of the game
-
-    seen = view(hand.until(number - 1), seat)
-    return [*page(language, hand.game.name, seen, details=False), "", *map(language.render, result(hand))]
-
-
 def events(hand: Hand, move: Move) -> list[Message]:
     """What the seat did."""
     return [message("event.action", seat=move.seat, action=hand.game.action_text(move.action))]

@@ -272,7 +272,7 @@ def test_render_shows_no_card_of_others(capsys: pytest.CaptureFixture[str]) -> N
     hand = int(env.table.states["hands"][0, seat])
     assert all((card_text(card) in text.split()) == bool(hand >> card & 1) for card in range(CARDS) if card_text(card))
     env.step(chance(env.last()[0], np.random.default_rng(0)))
-    assert "on the table: player_" in capsys.readouterr().out
+    assert "table: previous (" in capsys.readouterr().out
     assert tressette_v0.env().render() is None
 
 

@@ -50,11 +50,6 @@ def test_records_are_stepped_through(records: Path) -> None:
     ]
 
 
-def test_a_review_shows_what_the_seat_knew(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    values = HERE / "values"
-    assert review([str(records), "format=json", f"by={values}"]) == 2 and "by" in capsys.readouterr().err
-
-
 def test_environments_show_it() -> None:
     env = SeatsEnv("kuhn_poker", 0, None, "ansi")
     env.reset(seed=3)
@@ -85,11 +80,14 @@ def test_the_menu_lists_it_and_opens_it(tmp_path: Path, monkeypatch: pytest.Monk
     driven(TableApp(compose(PlaySettings, "play", ["pace=0", GAME_HERE])), script)
 
 
-@pytest.mark.slow
-def test_a_run_has_a_report(tmp_path: Path) -> None:
-    given = [f"hydra.searchpath=[{HERE / 'conf'}]", GAME_HERE, *small(tmp_path)]
-    assert train(given) == 0
+def test_a_run_is_reported_and_reviews(records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train([f"hydra.searchpath=[{HERE / 'conf'}]", GAME_HERE, *small(tmp_path)]) == 0
     (folder,) = (path.parent for path in tmp_path.rglob("config.yaml"))
-    assert report([str(folder), "games=20", "measure=false"]) == 0
+    assert report([str(folder), "games=200", "measure=false"]) == 0
     page = (folder / "report" / "report.md").read_text()
-    assert "## How it plays" in page and "own card" in page and "first action" in page
+    assert "own card K" in page and "third action" in page
+    capsys.readouterr()
+    assert review([str(records), f"by={folder}", "format=json"]) == 0
+    *hands, _ = map(json.loads, capsys.readouterr().out.splitlines())
+    assert len(hands) == 16 and {hand["unit"] for hand in hands} == {"chips"}
+    assert all(each["board"]["own card"][0] in "JQK" for hand in hands for each in hand["decisions"])
