@@ -64,6 +64,7 @@ class Judging:
     - `solvers`: advisers of the game itself, by name, each with its class of options;
     - `refined(adviser)`: the adviser, but what the game itself can solve is solved;
     - `units(game)`: by reward, the unit of a network's values, how many of it one reward is, and what 0 stands for;
+    - `odds(state, generator)`: how likely named outcomes are for the seat to move, drawn with that generator;
     - `unrecorded`: options that records do not say, which a network that grades has as it has learned them.
     """
 
@@ -77,6 +78,7 @@ class Judging:
         "win": ("wins", 1.0, 0.0),
     }
     unrecorded: tuple[str, ...] = ()
+    odds: Callable[[States, NDArray[np.uint64]], Mapping[str, float]] | None = None
 
 
 @dataclass(frozen=True)

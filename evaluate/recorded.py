@@ -50,9 +50,9 @@ def recorded_hands(path: Path) -> Iterator[Recorded | Damaged]:
 
 def _numbered(line: int, record: dict[str, Any], hands: list[Hand], outcome: dict[str, Any]) -> Iterator[Recorded]:
     names = tuple(map(one_line, record.get("names", ())))  # as they are shown, everywhere
-    match: tuple[Any, ...] = (None, (), ())
+    match: dict[str, Any] = {}
     if "match" in record:
-        match = (record["to"], tuple(record["score"]), tuple(outcome["score"]))
+        match = {"to": record["to"], "before": tuple(record["score"]), "after": tuple(outcome["score"])}
     for part, hand in enumerate(hands, start=1):
         hand.seeds = stream(line, "recorded", part - 1, 1)  # what is drawn to judge it
-        yield Recorded(hand, line, part, len(hands), *match, names)
+        yield Recorded(hand, line, part, len(hands), names=names, **match)

@@ -12,9 +12,11 @@ from cards.hand import Hand
 from cards.presentation import Judging, Presentation, Row
 from spike.cards import CARDS, NO_CARD, VALUES
 from spike.rules import to_match
+from spike.search import showdown_odds
 from spike.showdown import card_sum
 from spike.state import BET, BUYING, EXCHANGE, ROUNDS
 
+_SAMPLES_OF_ODDS = 2000
 _PHASES = {BET: "betting", BUYING: "buying", EXCHANGE: "exchange"}
 
 
@@ -76,6 +78,10 @@ def _units(game: Game) -> Mapping[str, tuple[str, float]]:
     return {"stack": ("credits", float(game.blank["start_credits"])), "credits": ("credits", 1.0)}
 
 
+def _odds(state: States, generator: NDArray[np.uint64]) -> Mapping[str, float]:
+    return {"showdown": float(showdown_odds(state, np.zeros(1, np.int64), _SAMPLES_OF_ODDS, generator)[0])}
+
+
 PRESENTATION = Presentation(
     rows=_rows,
     situation=_situation,
@@ -90,6 +96,7 @@ PRESENTATION = Presentation(
             {reward: (*unit, 0.0) for reward, unit in _units(game).items()} | {"win": ("wins", 1.0, 0.0)}
         ),
         unrecorded=("credits", "hands", "rotate"),
+        odds=_odds,
     ),
     units=_units,
     offered={

@@ -13,12 +13,12 @@ from cards.game import Game, States
 from cards.hand import Hand
 from cards.play import Decisions
 from cards.player_specs import Spec, parse_spec, read_options
-from cards.presentation import presentation_of
+from cards.presentation import Adviser, presentation_of
 from command.errors import UserError
 from command.game import game_defaults
 from command.settings.checks import SettingsError
 from evaluate.players.load import load_player
-from evaluate.review.advisers import THE_ONE, Adviser, Exact, adviser_of, worths_by
+from evaluate.review.advisers import THE_ONE, Exact, adviser_of, worths_by
 from evaluate.review.grading import Judged, Limits, judged_of, limits_of
 from evaluate.review.settings import AUTO
 from train.dqn.players import champion_file as champion

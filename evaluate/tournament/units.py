@@ -140,7 +140,9 @@ class Worker:
             if self._settings.match is not None:
                 return self._play_matches(unit, timed, plays, self._settings.match, lines)
             recorder = Recorder(self.game, plays.seeds.size) if unit.records else None
-            states, _ = play(self.game, plays.seeds, timed, plays.sides, watch=recorder and recorder.watch)
+            states, _ = play(
+                self.game, plays.seeds, timed, plays.sides, watch=None if recorder is None else recorder.watch
+            )
             if recorder is not None:
                 lines.extend(self._lines(unit, plays, recorder))
             return self.game.returns(states), self.game.taken(states)

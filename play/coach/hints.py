@@ -11,13 +11,12 @@ from cards.compiled.splitmix import derive
 from cards.game import Game, States
 from cards.hand import Hand, Move
 from cards.play import Player
-from cards.presentation import presentation_of
+from cards.presentation import Adviser, presentation_of
 from command.settings.checks import SettingsError
-from evaluate.review.advisers import THE_ONE, Adviser, Exact, Worth, adviser_of, worths_by
+from evaluate.review.advisers import Exact, Worth, adviser_of, worths_by
 from play.table.players import seated_player
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
-_SAMPLES_OF_ODDS = 2000
 EXACT = "exact"
 
 
@@ -80,10 +79,5 @@ class Coach:
             return []
         if isinstance(self.adviser, Exact):
             return [Odds(action, chances) for action, chances in self.adviser.odds(hand.state)]
-        if self.game.name == "spike":
-            from spike.search import showdown_odds
-
-            generator = derive(hand.seeds, _ODDS + len(hand.moves))
-            chance = float(showdown_odds(hand.state, THE_ONE, _SAMPLES_OF_ODDS, generator)[0])
-            return [Odds(None, {"showdown": chance})]
-        return []
+        odds = presentation_of(self.game).judging.odds
+        return [] if odds is None else [Odds(None, dict(odds(hand.state, derive(hand.seeds, _ODDS + len(hand.moves)))))]

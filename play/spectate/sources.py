@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from cards.game import Game, States
 from cards.hand import Hand
 from cards.play import Decisions
+from cards.presentation import Adviser
 from command.game import game_defaults
 from evaluate.recorded import Recorded
-from evaluate.review.advisers import Adviser, adviser_of
+from evaluate.review.advisers import adviser_of
 from play.coach.hints import Coach
 from play.language import Message, message
 from play.table.table import Score, Setup, Table
