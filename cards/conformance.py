@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from cards.batch import policy_loop, reward_loop
 from cards.compiled.splitmix import mix
 from cards.game import Game, Games, States
+from cards.hand import NO_SEEDS, Hand
 from cards.play import Actions, Decisions, Player, RandomPlayer, named_player, play
+from cards.presentation import presentation_of
+from cards.records import Recorder
 
 RandomState = np.random.Generator
 
@@ -166,6 +169,9 @@ def hidden_cards_do_not_matter(case: Case) -> None:
             changed += not np.array_equal(other, state)
             seen, seen_before = (game.observe(each, seats=np.array([seat], np.uint8)) for each in (other, state))
             _expect_same(seen, seen_before, f"seat {seat} sees hidden cards")
+            hands = (Hand(game, NO_SEEDS, each) for each in (other, state))
+            rows, rows_before = (list(presentation_of(game).rows(hand, seat)) for hand in hands)
+            assert rows == rows_before, f"seat {seat} is shown hidden cards"
             if seat == state["turn"][0]:
                 _expect_same(game.legal(other), game.legal(state), f"the legal actions of {seat} show hidden cards")
                 _expect_same_decisions(game, state, other, random)
@@ -270,15 +276,11 @@ def policies_play_legally(case: Case) -> None:
 
 def records_replay(case: Case) -> None:
     """A game written as a line of JSON and replayed ends with the returns that it had."""
-    game = case.game
-    start = game.deal(case.seeds())
-    rounds, final = played(case)
-    history: list[list[int]] = [[] for _ in range(case.games)]
-    for _, running, actions in rounds:
-        for k, action in zip(running, actions, strict=True):
-            history[k].append(int(action))
+    game, recorder = case.game, Recorder(case.game, case.games)
+    start, seating = game.deal(case.seeds()), np.zeros((case.games, case.game.seats), np.uint8)
+    final, _ = play(game, case.seeds(), [RandomPlayer()], seating, watch=recorder.watch)
     for k, returns in enumerate(game.returns(final)):
-        record = json.loads(json.dumps(game.record(start[k], history[k])))
+        record = json.loads(json.dumps(recorder.take(k, start[k])))
         assert record["game"] == game.name, f"the record names the game {record['game']}"
         replayed = list(case.replayed_returns(game.replay(record)))
         assert replayed == returns.tolist(), f"replayed {replayed}, played {returns.tolist()}"

@@ -15,6 +15,7 @@ from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import RandomPlayer, play
+from cards.records import Recorder
 from tests.errors import error_about
 
 OPTIONS: list[dict[str, Any]] = [
@@ -60,22 +61,16 @@ def test_random_games_follow_the_rules(options: dict[str, Any]) -> None:
     game, count = load_game("blackjack", options), 1500
     seeds = stream(5, "rules", 0, count)
     starts = game.deal(seeds)
-    played: list[list[int]] = [[] for _ in range(count)]
-
-    def watch(decisions, actions, totals):
-        running = decisions.games
-        for k, action in zip(running.tolist(), actions.tolist(), strict=True):
-            played[k].append(action)
-
-    final, _ = play(game, seeds, [RandomPlayer()], np.zeros((count, 1), np.uint8), watch=watch)
+    recorder = Recorder(game, count)
+    final, _ = play(game, seeds, [RandomPlayer()], np.zeros((count, 1), np.uint8), watch=recorder.watch)
     found = set()
-    for start, actions, wanted in zip(starts, played, game.returns(final)[:, 0], strict=True):
-        record = game.record(start, actions)
+    for k, wanted in enumerate(game.returns(final)[:, 0]):
+        record = recorder.take(k, starts[k])
         result = referee(*(record[key] for key in ("player", "dealer", "decks", "soft_17", "ties")))
         assert result == wanted
         sums = [best_sum(record[side])[0] for side in ("player", "dealer")]
         assert game.replay(record) == {"sums": sums, "result": result}
-        found.add((result, len(actions) == 0))
+        found.add((result, bool(starts[k]["ended"])))
     assert {(1, True), (1, False), (-1, False)} <= found
     assert ((0, False) in found) == (options.get("ties") == "push")
 

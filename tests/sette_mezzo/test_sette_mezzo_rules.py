@@ -8,6 +8,7 @@ from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import RandomPlayer, play
+from cards.records import Recorder
 from sette_mezzo import GAME
 from sette_mezzo.cards import HANDS, RANK_TEXT, VALUES, kind_of, parse_card
 from sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS
@@ -21,15 +22,9 @@ def games(count: int, limit: float = 5.0) -> tuple[list[dict], np.ndarray]:
     game = load_game("sette_mezzo", {"limit": limit})
     seeds = stream(5, "rules", 0, count)
     starts = game.deal(seeds)
-    played: list[list[int]] = [[] for _ in range(count)]
-
-    def watch(decisions, actions, totals):
-        running = decisions.games
-        for k, action in zip(running.tolist(), actions.tolist(), strict=True):
-            played[k].append(action)
-
-    final, _ = play(game, seeds, [RandomPlayer()], np.zeros((count, 1), np.uint8), watch=watch)
-    records = [game.record(start, actions) for start, actions in zip(starts, played, strict=True)]
+    recorder = Recorder(game, count)
+    final, _ = play(game, seeds, [RandomPlayer()], np.zeros((count, 1), np.uint8), watch=recorder.watch)
+    records = [recorder.take(k, start) for k, start in enumerate(starts)]
     return records, game.returns(final)[:, 0]
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.play import Decisions, RandomPlayer, play
+from cards.play import RandomPlayer, play
+from cards.records import Recorder
 from spike import GAME
 from tests.spike.hands import dealt, deck, hand
 
@@ -22,16 +23,10 @@ def test_a_match_of_many_hands_replays() -> None:
     game = load_game("spike", {"seats": 8, "min_seats": 2, "rotate": True, "sabacc_pot": True, "raise_cap": 3})
     seeds = np.arange(40, dtype=np.uint64)
     start = game.deal(seeds)
-    actions: list[list[int]] = [[] for _ in seeds]
-
-    def watch(decisions: Decisions, chosen: Any, totals: Any) -> None:
-        running = decisions.games
-        for k, action in zip(running, chosen, strict=True):
-            actions[k].append(int(action))
-
-    final, _ = play(game, seeds, [RandomPlayer()], np.zeros((40, 8), np.uint8), watch=watch)
+    recorder = Recorder(game, seeds.size)
+    final, _ = play(game, seeds, [RandomPlayer()], np.zeros((40, 8), np.uint8), watch=recorder.watch)
     for k in range(seeds.size):
-        result = GAME.replay(json.loads(json.dumps(game.record(start[k], actions[k]))))
+        result = GAME.replay(json.loads(json.dumps(recorder.take(k, start[k]))))
         players = int(final[k]["players"])
         assert result["credits"] == final[k]["credits"][:players].tolist()
         assert len(result["hands"]) == final[k]["hands_played"]
