@@ -161,7 +161,7 @@ def hidden_cards_do_not_matter(case: Case) -> None:
     """What a seat cannot see changes neither its observation nor its legal actions nor a policy's decision."""
     game = case.game
     rounds, _ = played(case)
-    changed = 0
+    changed, shown = 0, presentation_of(game).rows
     for state, random in _sampled_states(case, rounds, 100):
         for seat in range(game.seats):
             other = state.copy()
@@ -169,8 +169,7 @@ def hidden_cards_do_not_matter(case: Case) -> None:
             changed += not np.array_equal(other, state)
             seen, seen_before = (game.observe(each, seats=np.array([seat], np.uint8)) for each in (other, state))
             _expect_same(seen, seen_before, f"seat {seat} sees hidden cards")
-            hands = (Hand(game, NO_SEEDS, each) for each in (other, state))
-            rows, rows_before = (list(presentation_of(game).rows(hand, seat)) for hand in hands)
+            rows, rows_before = (list(shown(Hand(game, NO_SEEDS, each), seat)) for each in (other, state))
             assert rows == rows_before, f"seat {seat} is shown hidden cards"
             if seat == state["turn"][0]:
                 _expect_same(game.legal(other), game.legal(state), f"the legal actions of {seat} show hidden cards")
