@@ -73,5 +73,5 @@ class Commentary:
         if not worths:
             return [say("watch.no_values")]
         played = None if self._watch.following is None else self._watch.following.action
-        head = say("watch.values", seat=turn, unit=self._language.texts[f"unit.{unit}"])
+        head = say("watch.values", seat=turn, unit=self._language.texts.get(f"unit.{unit}", unit))
         return [head, *bars(worths, unit, self._speech.action, played, width)]

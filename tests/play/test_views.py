@@ -245,7 +245,7 @@ def test_a_game_without_a_view_of_its_own_is_played_through_the_generic_one() ->
             seen = view(table.hand, 0)
             legal.add(seen.legal)
             assert page(english, "kuhn_poker", seen, details=True) == [
-                f"observation: {seen.rows[0].text}",
+                *(f"{row.label}: {row.text}" for row in seen.rows),
                 "You may: pass, bet",
             ]
             assert english.render(events(table.hand, table.play(choice(table)))[0]).startswith("Seat 0: ")
