@@ -96,7 +96,11 @@ def _with_options(game: Game, by: str) -> str:
     """The player with the options that it has as a grader, unless `by` gives them."""
     spec = _spec(by)
     given = {} if spec is None else presentation_of(game).judging.options.get(spec.name, {})
-    return by if spec is None or not given else str(Spec(spec.name, spec.argument, {**given, **spec.options}))
+    return (
+        by
+        if spec is None or not given
+        else str(Spec(spec.name, spec.argument, {**spec.options, **given, **spec.options}))
+    )
 
 
 def _is_cheating(name: str) -> bool:

@@ -27,17 +27,10 @@ Reshuffle = Callable[[States, int, np.random.Generator], None]
 TINY = Path(__file__).parent.parent / "tiny_game"
 
 
-def past_dice_stay(states: States, seat: int, random: np.random.Generator) -> None:
-    """Those of the rounds that are over have been seen by all."""
-    seen, rounds = states["dice"].copy(), max(int(states["round"][0]) - 1, 0)
-    hidden_in_spike(states, seat, random)
-    states["dice"][0, :rounds] = seen[0, :rounds]
-
-
 GAMES: dict[str, tuple[str, dict[str, Any], Reshuffle]] = {
     "tressette": ("tressette", {}, hidden_in_tressette),
     "tressette with all": ("tressette", {"signals": True, "accusi": True}, hidden_in_tressette),
-    "spike": ("spike", {"seats": 4}, past_dice_stay),
+    "spike": ("spike", {"seats": 4}, hidden_in_spike),
     "blackjack": ("blackjack", {}, hidden_in_blackjack),
     "blackjack of one deck": ("blackjack", {"decks": 1}, hidden_in_blackjack),
     "sette e mezzo": ("sette_mezzo", {}, hidden_in_sette_mezzo),
