@@ -95,7 +95,9 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
 def _with_options(game: Game, by: str) -> str:
     """The player with the options that it has as a grader, unless `by` gives them."""
     spec = _spec(by)
-    given = {} if spec is None else presentation_of(game).judging.options.get(spec.name, {})
+    if spec is None:
+        return by
+    given = presentation_of(game).judging.options.get(spec.name, {})
     return (
         by
         if spec is None or not given
