@@ -15,12 +15,10 @@ from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 
 from cards.base.errors import InputError
 from cards.compiled.bits import unpack
-from cards.game import States
 from cards.play import named_player, play
 from envs import spike_v0, tressette_v0
 from envs.aec import SeatsEnv
 from tests.errors import error_about
-from tests.spike import hidden as spike_hidden
 from tests.tressette import hidden as tressette_hidden
 from tressette.cards import CARDS, card_text
 
@@ -147,27 +145,6 @@ def test_what_is_handed_out_stays_as_it_is(make: Make) -> None:
     assert all(np.array_equal(array, before) for array, before in kept)
     buffers = [env.table.observation, env.table.mask]
     assert not any(np.shares_memory(array, buffer) for array, _ in kept for buffer in buffers)
-
-
-@pytest.mark.parametrize(
-    ("make", "reshuffle"),
-    [(CASES["tressette_options"], tressette_hidden.reshuffle_hidden), (spike_v0.env, spike_hidden.reshuffle_hidden)],
-    ids=["tressette", "spike"],
-)
-def test_no_agent_sees_what_is_hidden_from_it(make: Make, reshuffle: Callable[[States, int, Any], None]) -> None:
-    env, random = make(), np.random.default_rng(2)
-    env.reset(seed=9)
-    changed = 0
-    for _ in range(15):
-        now = env.table.states[:1]
-        for seat, agent in enumerate(env.agents):
-            before, seen = now.copy(), env.observe(agent)
-            reshuffle(now, seat, random)
-            changed += not np.array_equal(now, before)
-            assert np.array_equal(env.table.see(seat), seen["observation"])
-            now[:] = before
-        env.step(chance(env.last()[0], random))
-    assert changed
 
 
 @plain_case
