@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pettingzoo.test import api_test, performance_benchmark, seed_test
 from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 
@@ -251,18 +249,6 @@ def test_render_shows_no_card_of_others(capsys: pytest.CaptureFixture[str]) -> N
     env.step(chance(env.last()[0], np.random.default_rng(0)))
     assert "table: previous (" in capsys.readouterr().out
     assert tressette_v0.env().render() is None
-
-
-@given(seed=st.integers(0, 2**64 - 1), choices=st.integers(0, 2**32))
-def test_every_game_of_chance_is_whole(seed: int, choices: int) -> None:
-    """Every card once, the agent's own, and as many for each; the points are shared out."""
-    moves = played(TRESSETTE, seed, np.random.default_rng(choices))
-    assert sorted(action for _, _, action in moves) == list(range(CARDS))
-    assert all(seen["observation"][action] for _, seen, action in moves)  # its bits 0 to 39 are the own hand
-    assert TRESSETTE.table.returns()[:2].sum() == 11
-
-
-TRESSETTE = tressette_v0.env()
 
 
 def test_players_of_busso_can_be_asked() -> None:
