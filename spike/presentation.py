@@ -28,7 +28,8 @@ def _rows(hand: Hand, seat: int) -> Iterator[Row]:
     yield Row("table", (*told, f"{owed} to match" if owed else "nothing to match"))
     own = [_value(VALUES[card]) for card in state["hands"][seat]]
     own += [f"{text} (spike)" for text in _shown(state["spikes"][seat])]
-    own += [f"{text} (bought)" for text in _shown(state["bought"])]
+    if hand.turn == seat:
+        own += [f"{text} (bought)" for text in _shown(state["bought"])]
     yield Row("own cards", tuple(own), cards=True)
     yield Row("sum", (_value(card_sum(state, seat)),))
     yield Row("seats", tuple(_seat(state, other, seat) for other in range(int(state["players"]))))
