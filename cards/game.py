@@ -19,7 +19,6 @@ from cards.base.errors import InputError
 
 if TYPE_CHECKING:
     from cards.batch import Loops, Rules
-    from cards.hand import Replayed
     from cards.matches.match import MatchRules
     from cards.player_specs import PlayerKind
     from cards.symmetry import Symmetry
@@ -62,8 +61,8 @@ class Game:
     the others.
 
     `record(start, actions)` is a game as a JSON object: its state as dealt and what was played. `read(record)` plays
-    such an object: its hands and what they came to; ValueError names the field or the action that breaks a rule. How a
-    game is shown is no part of it: see `cards.presentation`.
+    such an object: its hands and what they came to (`cards.hand.Replayed`). It raises ValueError that names the field
+    or the action that breaks a rule. How a game is shown is no part of it: see `cards.presentation`.
     """
 
     name: str
@@ -80,7 +79,7 @@ class Game:
     policies: Mapping[str, Callable[..., int]]
     action_text: Callable[[int], str]
     record: Callable[[np.void, list[int]], dict[str, Any]]
-    read: Callable[[dict[str, Any]], Replayed]
+    read: Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]
     numbering: Callable[[Any], Numbering] | None = None
     model: Callable[[Any, str], Model] | None = None
     varying: Callable[[Any], Mapping[str, Any]] | None = None
@@ -196,7 +195,7 @@ class Game:
 
     def replay(self, record: dict[str, Any]) -> dict[str, Any]:
         """What the game of a record came to. Raises ValueError as `read` does."""
-        return self.read(record).outcome
+        return self.read(record)[1]
 
     def taken(self, states: States) -> NDArray[np.bool_]:
         """Which seats are taken, `[games, seats]`: the first `players` of a state that has this field, else all."""

@@ -69,7 +69,7 @@ class RecordedMatches:
         score, leader or target, or a match that is over.
         """
         if "match" not in record:
-            return game.read(record)
+            return Replayed(*game.read(record))
         name = record["match"]
         if not isinstance(name, str | int) or isinstance(name, bool):
             raise InputError("match", "neither a name nor a number")
