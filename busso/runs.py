@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from command.foreign import check_game, read_yaml
 from command.settings.checks import SettingsError
+from command.settings.old_keys import upgraded
 from command.settings.quoting import in_quotes
 
 _INTERRUPTED = 130
@@ -61,7 +62,7 @@ def load_run(folder: str | Path) -> Run:
     path = Path(folder)
     config = path / "config.yaml"
     try:
-        settings = read_yaml(config.read_text())
+        settings = upgraded(read_yaml(config.read_text()))
     except OSError:
         raise SettingsError(path, "no run is there; it has no config.yaml") from None
     except ValueError as error:
@@ -97,11 +98,11 @@ def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     >>> steps, won = run.curves()["eval/win_rate_vs_random"]  # after so many decisions
     >>> player = busso.load_player(busso.load_game(run.game), run)
     """
-    from train.__main__ import train as start
+    from train.api import train as start
     from train.run.device import this_machine
-    from train.settings.resolve import at_the_door
+    from train.settings.resolve import resolve
 
-    chosen = at_the_door([*overrides, *_overrides(settings)], this_machine())
+    chosen = resolve([*overrides, *_overrides(settings)], this_machine())
     with ExitStack() as stack:
         if quiet:
             nowhere = stack.enter_context(Path(os.devnull).open("w"))

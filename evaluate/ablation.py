@@ -23,9 +23,11 @@ from cards.base.files import write_atomic
 from command.child import child_command
 from command.errors import UserError
 from command.game import with_game_options
+from command.main import command
 from command.settings.checks import MAX_COUNT, MAX_DEALS, MAX_SEED, MAX_THREADS, SettingsError, check_numbers, require
 from command.settings.compose import as_yaml, compose
-from command.settings.line import parse, run_command
+from command.settings.line import parse
+from command.settings.overrides import key_of
 from command.terminal.progress import Progress
 from train.run.metrics.resources import cpus
 from train.run.results import read_results
@@ -67,7 +69,7 @@ class AblationSettings:
         self.rows = {name: self.rows[name] for name in chosen}
         require(bool(self.opponents), "opponents", "at least one player", self.opponents)
         for name, overrides in [("common", self.common), *((f"rows.{name}", row) for name, row in self.rows.items())]:
-            taken = [each for each in overrides if each.lstrip("+~").partition("=")[0] in _LEFT_FREE]
+            taken = [each for each in overrides if key_of(each) in _LEFT_FREE]
             require(not taken, name, f"settings other than {', '.join(_LEFT_FREE)}, which the study sets", taken)
 
 
@@ -87,13 +89,10 @@ class AblationError(UserError):
     exit_code = 1
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m evaluate.ablation", "ablation", arguments, EXAMPLE)
     settings = compose(
         AblationSettings, "ablation", with_game_options(options.overrides, "tressette", AblationSettings)

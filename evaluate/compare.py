@@ -6,16 +6,14 @@ Runs that differ in their seed alone count as one, with an interval over seeds. 
 
 from __future__ import annotations
 
-import logging
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cards.base.bounds import bounded
+from command.main import settings_command
 from command.settings.checks import MAX_SEED, SettingsError, check_numbers
-from command.settings.line import run_command, settings_of
 from evaluate.report.line import runs_of, with_runs
 
 EXAMPLE = "python -m evaluate.compare runs/tressette/default runs/tressette/wide"
@@ -47,23 +45,15 @@ class CompareSettings:
         return Path(runs_of(self.run)[0]).resolve().parent / "compare" if self.folder is None else Path(self.folder)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    settings = settings_of(CompareSettings, "compare", with_runs(arguments), EXAMPLE, " RUN RUN")
-    if settings is None:
-        return 0
+@settings_command(CompareSettings, "compare", EXAMPLE, words=" RUN RUN", given=with_runs)
+def main(settings: CompareSettings) -> None:
+    """Run the command."""
     from evaluate.report import page  # with PyTorch, for which --help and --cfg do not wait
     from evaluate.report.of_runs import comparison_of
     from evaluate.report.runs import load_run
 
     runs = [load_run(path) for path in runs_of(settings.run)]
     print(page.write(comparison_of(runs, settings.samples, settings.seed), settings.target))
-    return 0
 
 
 if __name__ == "__main__":

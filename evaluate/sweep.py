@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.matches.duplicate import Estimate, decimals, share_text
+from command.main import word_command
 from command.settings.checks import SettingsError
-from command.settings.line import asks_for_help, run_command
 from command.terminal.console import plain_console, result_console
 from train.run.results import INTERVAL, read_results
-from train.settings.algorithms import AnyRunSettings, settings_of
+from train.settings.resolve import AnyRunSettings, settings_of
 from train.settings.tabular import TabularSettings
 from train.sweep import SweepRun, sweep_runs
 
@@ -49,14 +49,9 @@ class Row:
     results: dict[str, Estimate] = field(default_factory=dict)
 
 
+@word_command(__doc__, EXAMPLE)
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    if asks_for_help(arguments, __doc__, EXAMPLE):
-        return 0
     overrides = [argument for argument in arguments if not argument.startswith(SORT)]
     sort = next((argument.removeprefix(SORT) for argument in arguments if argument.startswith(SORT)), None)
     runs = sweep_runs(overrides)

@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 
 from command.errors import UserError
 from command.lock.owner import restarts
+from command.main import failure_of
 from command.settings.as_hydra import PLAIN_LAUNCHER
 from command.settings.checks import SettingsError
 from command.settings.compose import combinations
-from command.settings.line import failure_of
+from command.settings.overrides import key_of
 from train.run.device import this_machine
 from train.run.folder import RunInUseError
 from train.run.signals import EXIT_REQUEUE, StopRequest
-from train.settings.resolve import Chosen, at_the_door
+from train.settings.resolve import Chosen, resolve
 from train.sweep import SweepRun, sweep_runs
 
 _LAUNCHER = "hydra/launcher="
@@ -32,7 +33,7 @@ def multirun(overrides: Sequence[str], train: Callable[[Chosen], int]) -> int:
     given = [each for each in overrides if each != PLAIN_LAUNCHER]
     _refuse_launcher(given)
     runs = sweep_runs(given) if combinations(given)[0] else [SweepRun({}, given)]
-    chosen = [at_the_door(run.overrides, this_machine()) for run in runs]
+    chosen = [resolve(run.overrides, this_machine()) for run in runs]
     with StopRequest() as stop:  # also between two runs
         return _run_all(given, runs, chosen, train, stop)
 
@@ -89,4 +90,4 @@ def _refuse_launcher(overrides: Sequence[str]) -> None:
     count = len(combinations(rest))
     script = f"sbatch --array=0-{count - 1} slurm/sweep.sh {shlex.join(rest)}"
     here = f"on this machine python -m train --multirun {shlex.join(rest)}"
-    raise SettingsError(others[0].partition("=")[0], f"as jobs of Slurm the same is {script}", here)
+    raise SettingsError(key_of(others[0]), f"as jobs of Slurm the same is {script}", here)

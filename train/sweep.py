@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from command.main import word_command
 from command.settings.checks import SettingsError
 from command.settings.compose import combinations
-from command.settings.line import asks_for_help, run_command
+from command.settings.overrides import key_of, parsed
 
 EXAMPLE = "python -m train.sweep 0 4 learner.lr=1e-3,3e-4 seed=0,1"
 
@@ -34,8 +35,9 @@ def sweep_runs(overrides: Sequence[str]) -> list[SweepRun]:
     grid = combinations(list(overrides))
     if not grid[0]:
         raise SettingsError("sweep", "no key has several values", "say for example learner.lr=1e-3,3e-4 seed=0,1,2,3")
-    fixed = [override for override in overrides if _key(override) not in grid[0]]
-    name = next((override.partition("=")[2] for override in reversed(fixed) if _key(override) == "name"), None)
+    swept = {key_of(key) for key in grid[0]}
+    fixed = [override for override in overrides if key_of(override) not in swept]
+    name = next((parsed(override).value for override in reversed(fixed) if key_of(override) == "name"), None)
     runs = []
     for values in grid:
         named = [f"name='{_run_name(values, name)}'"] if "name" not in values else []
@@ -45,13 +47,9 @@ def sweep_runs(overrides: Sequence[str]) -> list[SweepRun]:
     return runs
 
 
-def _key(override: str) -> str:
-    return override.partition("=")[0]
-
-
 def _run_name(values: dict[str, str], prefix: str | None) -> str:
     """A folder that says what is special about the run: learner.lr=0.001,seed=2."""
-    parts = [f"{key.lstrip('+~')}={_plain(value)}" for key, value in values.items()]
+    parts = [f"{key_of(key)}={_plain(value)}" for key, value in values.items()]
     return ",".join([_plain(prefix), *parts] if prefix else parts)
 
 
@@ -70,14 +68,9 @@ def task_of_array(index: int, count: int, overrides: Sequence[str]) -> SweepRun:
     return runs[index]
 
 
+@word_command(__doc__, EXAMPLE)
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    if asks_for_help(arguments, __doc__, EXAMPLE):
-        return 0
     if len(arguments) < 2 or not all(argument.isdecimal() for argument in arguments[:2]):
         raise SettingsError(
             "sweep", "INDEX or COUNT is missing", "say python -m train.sweep INDEX COUNT key=value,value ..."
@@ -85,7 +78,7 @@ def _main(arguments: Sequence[str]) -> int:
     index, count, *overrides = arguments
     for override in overrides:
         if "\n" in override:  # each line would be an override of its own
-            raise SettingsError(_key(override), "has a line break, which the lines of this list cannot hold")
+            raise SettingsError(key_of(override), "has a line break, which the lines of this list cannot hold")
     print("\n".join(task_of_array(int(index), int(count), overrides).overrides))
     return 0
 

@@ -24,9 +24,9 @@ from train.run.launches import read_starts
 from train.run.metrics.curves import Curve
 from train.run.metrics.metrics import evaluation_scalar
 from train.run.results import INTERVAL, read_results
-from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import AnyRunSettings, settings_of
 from train.settings.saved import changes, settings_of_checkpoint
 from train.settings.tabular import ALGORITHMS, TabularSettings
 

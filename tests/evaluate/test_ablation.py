@@ -27,7 +27,7 @@ SMALL = [
     "opponents=[random]",
 ]
 
-START = "common=['network.start=champion']"
+START = "common=['network.init_from=champion']"
 
 
 def small(folder: Path, *overrides: str) -> list[str]:
@@ -45,7 +45,7 @@ def test_every_row_of_the_shipped_study_can_be_trained() -> None:
     recipe = by_row.pop("recipe")
     assert recipe.network.symmetric and recipe.rollout.kind == "local"
     for name, row in by_row.items():
-        parts = [(each.network, each.learner, each.replay, each.game, each.behaviour) for each in (row, recipe)]
+        parts = [(each.network, each.learner, each.replay, each.game, each.opponents.phases) for each in (row, recipe)]
         assert parts[0] != parts[1], name
     every_seed = [*planned, *ablation.trials(settings("only=[recipe,double]", "seeds=[2,3]"))]
     assert len({str(trial.settings.folder) for trial in every_seed}) == len(planned) + 4
@@ -98,8 +98,8 @@ def test_a_run_that_begins_with_a_network_is_known_when_it_is_finished(tmp_path:
     """It has that one's shape, and not what conf/ says."""
     (planned,) = ablation.trials(settings(f"runs={tmp_path}", "seeds=[1]", "only=[recipe]", START))
     assert planned.settings.exploration.start == planned.settings.exploration.end
-    nowhere = settings("common=['network.start=nowhere']", "only=[recipe]")
-    with error_about(SettingsError, "rows.recipe", "network.start: nowhere"):
+    nowhere = settings("common=['network.init_from=nowhere']", "only=[recipe]")
+    with error_about(SettingsError, "rows.recipe", "network.init_from: nowhere"):
         ablation.trials(nowhere)
 
 
