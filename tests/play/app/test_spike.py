@@ -28,7 +28,8 @@ from tests.play.app.spike_people import (
     settled,
     staying_in,
 )
-from tests.play.test_views import Reshuffled, reshuffle_hidden
+from tests.play.test_views import Reshuffled
+from tests.spike.hidden import reshuffle_hidden
 
 
 @pytest.mark.parametrize(
