@@ -6,15 +6,15 @@ from cards.hand import Move
 from evaluate.review.advisers import Worth
 from play.language import Language
 from play.spectate.bars import bars
-from play.spectate.watching import Watch
+from play.spectate.watching import WatchedGames
 from play.table.speech import Speech
 from play.views import events, open_hands, result
 
 
 class Commentary:
-    """Puts the place at which a `Watch` is into lines."""
+    """Puts the place at which a `WatchedGames` is into lines."""
 
-    def __init__(self, language: Language, speech: Speech, watch: Watch) -> None:
+    def __init__(self, language: Language, speech: Speech, watch: WatchedGames) -> None:
         self._language, self._speech, self._watch = language, speech, watch
 
     @property
@@ -29,8 +29,12 @@ class Commentary:
         who = names[:1] if len(set(names)) == 1 else names
         score = table.match_score
         standing = "" if score is None else say("watch.score", score=tuple(score), to=table.setup.match)
-        game = self._language.texts.get(f"game.{table.game.name}", table.game.name)
-        parts = (game, ", ".join(who), self._language.render(self._watch.scene.title), standing)
+        parts = (
+            self._language.game(table.game.name),
+            ", ".join(who),
+            self._language.render(self._watch.scene.title),
+            standing,
+        )
         return say("watch.title", game=" · ".join(part for part in parts if part))
 
     def prompt(self) -> str:
@@ -61,7 +65,7 @@ class Commentary:
         return [" ".join(f"{line:<{half - 1}}" for line in lines[k : k + 2]).rstrip() for k in range(0, len(lines), 2)]
 
     def values(self, found: tuple[str, list[Worth]] | None, width: int) -> list[str]:
-        """What the actions are worth, as `Watch.worths` found it; None while it is not known yet."""
+        """What the actions are worth, as `WatchedGames.worths` found it; None while it is not known yet."""
         say, turn = self._language.say, self._watch.table.turn
         if turn is None or not self._watch.shows_values:
             return []

@@ -1,8 +1,6 @@
-"""The screen of each game, by its name; a game without one gets the generic screen."""
+"""The screen of each game, by its name; a game without one is played as the line mode says it."""
 
 from __future__ import annotations
-
-import importlib
 
 from cards.game import Game
 from cards.presentation import own_module
@@ -10,7 +8,7 @@ from play.app.table.table import TableScreen
 
 
 def screen_for(game: Game) -> type[TableScreen]:
-    """The screen on which that game is played: `GameScreen` of the module here that is called as the game."""
-    module = own_module(__name__, game.name) or importlib.import_module(f"{__name__}.generic")
-    found: type[TableScreen] = module.GameScreen
+    """The screen on which that game is played, with its `BOARD`: `GameScreen` of the module of that name here."""
+    module = own_module(__name__, game.name)
+    found: type[TableScreen] = TableScreen if module is None else module.GameScreen
     return found
