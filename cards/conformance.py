@@ -16,7 +16,8 @@ from cards.batch import policy_loop, reward_loop
 from cards.compiled.splitmix import mix
 from cards.game import Game, Games, States
 from cards.hand import NO_SEEDS, Hand
-from cards.play import Actions, Decisions, Player, RandomPlayer, named_player, play
+from cards.play import Actions, Decisions, Player, play
+from cards.players import RandomPlayer, named_player
 from cards.presentation import presentation_of
 from cards.records import Recorder
 

@@ -59,7 +59,7 @@ class Adviser(Protocol):
 class Judging:
     """Who judges decisions of a game.
 
-    - `graders`: players that can, the best first; `options` are by player the options that it has as a grader;
+    - `graders`: players that can, the best first;
     - `coach`: the player that gives hints at the table;
     - `solvers`: advisers of the game itself, by name, each with its class of options;
     - `refined(adviser)`: the adviser, but what the game itself can solve is solved;
@@ -69,7 +69,6 @@ class Judging:
     """
 
     graders: tuple[str, ...] = ()
-    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     coach: str | None = None
     solvers: Mapping[str, tuple[type[Any], Callable[[Any], Adviser]]] = field(default_factory=dict)
     refined: Callable[[Adviser], Adviser] = lambda adviser: adviser

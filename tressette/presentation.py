@@ -12,6 +12,7 @@ from cards.hand import Hand
 from cards.presentation import Judging, Presentation, Row
 from tressette.cards import RANKS, SUIT_NAMES, SUITS, card_text
 from tressette.rules import BUSSO, POINTS, SEATS, SILENT, STRISCIO, TRICKS
+from tressette.search import cheating
 from tressette.solver import endgame
 
 _SAID = {BUSSO: "busso", STRISCIO: "striscio"}
@@ -82,12 +83,10 @@ PRESENTATION = Presentation(
     phase=_trick,
     judging=Judging(
         graders=("search(champion):stages=1", "monte_carlo:samples=1000"),
-        # In several stages a search drops the worse cards before the end, which then have no value.
-        options={"search": {"stages": "1"}},
         coach="monte_carlo:samples=400",
         solvers={
             "exact": (endgame.ExactOptions, endgame.Endgame),
-            "cheating": (endgame.CheatingOptions, endgame.Cheating),
+            "cheating": (cheating.Options, endgame.Cheating),
         },
         refined=endgame.refined,
         # A difference over 11 as points of the own team.

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.play import RandomPlayer, play
+from cards.play import play
+from cards.players import RandomPlayer
 from cards.records import Recorder
 from spike import GAME
 from tests.spike.hands import dealt, deck, hand

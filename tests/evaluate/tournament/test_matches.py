@@ -10,7 +10,7 @@ from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.matches.duplicate import Outcome, Plays, duel_of
 from cards.matches.match import play_matches
-from cards.play import named_player
+from cards.players import named_player
 from evaluate.replay import replay_file
 from evaluate.tournament.__main__ import main
 from tests.errors import key_of
