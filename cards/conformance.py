@@ -170,8 +170,8 @@ def hidden_cards_do_not_matter(case: Case) -> None:
             changed += not np.array_equal(other, state)
             seen, seen_before = (game.observe(each, seats=np.array([seat], np.uint8)) for each in (other, state))
             _expect_same(seen, seen_before, f"seat {seat} sees hidden cards")
-            rows, rows_before = (list(shown(Hand(game, NO_SEEDS, each), seat)) for each in (other, state))
-            assert game.over(state)[0] or rows == rows_before, f"seat {seat} is shown hidden cards"
+            rows, before = (list(shown(Hand(game, NO_SEEDS, each), seat)) for each in (other, state))
+            assert game.over(state)[0] or rows == before, f"seat {seat} is shown hidden cards"
             if seat == state["turn"][0]:
                 _expect_same(game.legal(other), game.legal(state), f"the legal actions of {seat} show hidden cards")
                 _expect_same_decisions(game, state, other, random)
