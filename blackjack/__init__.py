@@ -3,7 +3,7 @@
 from blackjack.model import model
 from blackjack.observation import BITS
 from blackjack.players import POLICIES
-from blackjack.records import record, replay
+from blackjack.records import read, record
 from blackjack.rewards import REWARDS
 from blackjack.rules import ACTION_TEXT, RULES, Options, blank
 from cards.game import Game
@@ -22,7 +22,7 @@ GAME = Game(
     rewards=REWARDS,
     policies=POLICIES,
     action_text=ACTION_TEXT.__getitem__,
-    replay=replay,
     record=record,
+    read=read,
     model=model,
 )

@@ -9,19 +9,13 @@ from typing import Any
 import numpy as np
 
 from blackjack.cards import COPIES, MAX_SUM, RANK_TEXT, parse_card
-from blackjack.rules import (
-    HIT,
-    Options,
-    begin,
-    blank,
-    dealer_draws,
-    give_dealer,
-    give_player,
-    result,
-    take,
-)
+from blackjack.rules import HIT, STAND, begin, dealer_draws, give_dealer, give_player, result, take
 from cards.base.errors import InputError
-from cards.records import check_copies, drawn_cards, field
+from cards.game import game_with
+from cards.hand import DrawnHand, Replayed
+from cards.records import check_copies, drawn_cards, field, give_house
+
+_DEALT = 2  # cards of each side
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
@@ -33,7 +27,7 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
             player.append(int(take(state[0])))
             give_player(state[0], player[-1])
     dealer = [int(start["open_rank"]), int(start["hole_rank"])]
-    while not start["ended"] and dealer_draws(state[0]):
+    while _draws(state[0]):
         dealer.append(int(take(state[0])))
         give_dealer(state[0], dealer[-1])
     return {
@@ -46,41 +40,39 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
     }
 
 
-def replay(record: dict[str, Any]) -> dict[str, Any]:
-    """Play a record through the engine.
+def _draws(state: Any) -> bool:
+    """Whether the dealer draws, unless the deal has decided the game."""
+    return not state["ended"] and bool(dealer_draws(state))
 
-    Returns both sums and the result for the player: 1, 0 or -1. Raises ValueError that names the field, or the card
-    and the rule it breaks.
+
+def read(record: dict[str, Any]) -> Replayed:
+    """Play a record: its hand, both sums, and the result for the player: 1, 0 or -1.
+
+    Raises ValueError that names the field, or the card and the rule it breaks.
     """
-    try:
-        options = Options(field(record, "decks"), field(record, "soft_17"), field(record, "ties"))
-        state = np.array([blank(options)])
-    except InputError as error:
-        raise InputError(error.key.removeprefix("game."), error.problem, error.hint) from None
-    player, dealer = (drawn_cards(record, name, 2, parse_card) for name in ("player", "dealer"))
-    if options.decks != "infinite":
-        check_copies("player, dealer", [*player, *dealer], COPIES * options.decks, RANK_TEXT)
-    begin(state[0], player[0], player[1], dealer[0], dealer[1])
-    for number, rank in enumerate(player[2:], start=3):
+    game = game_with("blackjack", {name: field(record, name) for name in ("decks", "soft_17", "ties")})
+    player, dealer = (drawn_cards(record, name, _DEALT, parse_card) for name in ("player", "dealer"))
+    state = np.array([game.blank])
+    decks = int(state[0]["decks"])
+    if decks:
+        check_copies("player, dealer", [*player, *dealer], COPIES * decks, RANK_TEXT)
+
+    def count(rank: int) -> int:
+        state[0]["taken"][rank] += decks > 0  # an infinite shoe does not count
+        return rank
+
+    begin(state[0], *map(count, (*player[:_DEALT], *dealer[:_DEALT])))
+    hand, decided = DrawnHand(game, state, record, _DEALT, HIT), bool(state[0]["ended"])
+    for number, rank in enumerate(player[_DEALT:], start=_DEALT + 1):
         if state[0]["sum"] >= MAX_SUM:
             raise InputError("player", f"card {number} is drawn at {state[0]['sum']}")
-        give_player(state[0], rank)
-    _play_dealer(state, dealer)
-    return {
-        "sums": [int(state[0]["sum"]), int(state[0]["dealer_sum"])],
-        "result": int(result(state[0])),
-    }
-
-
-def _play_dealer(state: Any, cards: list[int]) -> None:
-    decided = bool(state[0]["ended"])
-    for number, rank in enumerate(cards[2:], start=3):
-        if decided:
-            raise InputError("dealer", f"card {number} is drawn although the deal has decided the game")
-        if not dealer_draws(state[0]):
-            raise InputError(
-                "dealer", f"card {number} is drawn at {state[0]['dealer_sum']} against {state[0]['sum']} of the player"
-            )
-        give_dealer(state[0], rank)
-    if not decided and dealer_draws(state[0]):
-        raise InputError("dealer", f"the game is not over, the dealer must draw at {state[0]['dealer_sum']}")
+        give_player(state[0], count(rank))
+        hand.add(HIT, state)
+    give_house("dealer", dealer, _DEALT, state, _draws, lambda it, rank: give_dealer(it, count(rank)))
+    state[0]["ended"] = 1
+    if state[0]["sum"] < MAX_SUM:
+        hand.add(STAND, state)
+    elif not decided:
+        hand.amend(state)
+    sums = [int(state[0]["sum"]), int(state[0]["dealer_sum"])]
+    return Replayed([hand], {"sums": sums, "result": int(result(state[0]))})

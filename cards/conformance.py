@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from cards.batch import policy_loop, reward_loop
 from cards.compiled.splitmix import mix
 from cards.game import Game, Games, States
+from cards.hand import NO_SEEDS, Hand
 from cards.play import Actions, Decisions, Player, play
 from cards.players import RandomPlayer, named_player
+from cards.presentation import presentation_of
+from cards.records import Recorder
 
 RandomState = np.random.Generator
 
@@ -159,7 +162,7 @@ def hidden_cards_do_not_matter(case: Case) -> None:
     """What a seat cannot see changes neither its observation nor its legal actions nor a policy's decision."""
     game = case.game
     rounds, _ = played(case)
-    changed = 0
+    changed, shown = 0, presentation_of(game).rows
     for state, random in _sampled_states(case, rounds, 100):
         for seat in range(game.seats):
             other = state.copy()
@@ -167,6 +170,8 @@ def hidden_cards_do_not_matter(case: Case) -> None:
             changed += not np.array_equal(other, state)
             seen, seen_before = (game.observe(each, seats=np.array([seat], np.uint8)) for each in (other, state))
             _expect_same(seen, seen_before, f"seat {seat} sees hidden cards")
+            rows, before = (list(shown(Hand(game, NO_SEEDS, each), seat)) for each in (other, state))
+            assert game.over(state)[0] or rows == before, f"seat {seat} is shown hidden cards"
             if seat == state["turn"][0]:
                 _expect_same(game.legal(other), game.legal(state), f"the legal actions of {seat} show hidden cards")
                 _expect_same_decisions(game, state, other, random)
@@ -271,15 +276,11 @@ def policies_play_legally(case: Case) -> None:
 
 def records_replay(case: Case) -> None:
     """A game written as a line of JSON and replayed ends with the returns that it had."""
-    game = case.game
-    start = game.deal(case.seeds())
-    rounds, final = played(case)
-    history: list[list[int]] = [[] for _ in range(case.games)]
-    for _, running, actions in rounds:
-        for k, action in zip(running, actions, strict=True):
-            history[k].append(int(action))
+    game, recorder = case.game, Recorder(case.game, case.games)
+    start, seating = game.deal(case.seeds()), np.zeros((case.games, case.game.seats), np.uint8)
+    final, _ = play(game, case.seeds(), [RandomPlayer()], seating, watch=recorder.watch)
     for k, returns in enumerate(game.returns(final)):
-        record = json.loads(json.dumps(game.record(start[k], history[k])))
+        record = json.loads(json.dumps(recorder.take(k, start[k])))
         assert record["game"] == game.name, f"the record names the game {record['game']}"
         replayed = list(case.replayed_returns(game.replay(record)))
         assert replayed == returns.tolist(), f"replayed {replayed}, played {returns.tolist()}"

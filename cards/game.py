@@ -91,9 +91,13 @@ class Game:
     process of a game of one seat whose states can be enumerated.
     `numbering(options)` are its decisions as numbered states, for a game whose policies fit a table. `varying(options)`
     are the fields of this record that follow from the options, such as `seats`. `match` is how hands add up to a match,
-    for a game that is played to a score; its `record` and `replay` are of one hand. `symmetry` says which parts of it
-    are alike, if there are such. `additions` are options, false by default, that change no more than what is seen: with
-    them an observation has more bits after the others.
+    for a game that is played to a score. `symmetry` says which parts of it are alike, if there are such. `additions`
+    are options, false by default, that change no more than what is seen: with them an observation has more bits after
+    the others.
+
+    `record(start, actions)` is a game as a JSON object: its state as dealt and what was played. `read(record)` plays
+    such an object: its hands and what they came to (`cards.hand.Replayed`). It raises ValueError that names the field
+    or the action that breaks a rule. How a game is shown is no part of it: see `cards.presentation`.
     """
 
     name: str
@@ -109,8 +113,8 @@ class Game:
     rewards: Mapping[str, Callable[..., None]]
     policies: Mapping[str, Callable[..., int]]
     action_text: Callable[[int], str]
-    replay: Callable[[dict[str, Any]], dict[str, Any]]
     record: Callable[[np.void, list[int]], dict[str, Any]]
+    read: Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]
     numbering: Callable[[Any], Numbering] | None = None
     model: Callable[[Any, str], Model] | None = None
     varying: Callable[[Any], Mapping[str, Any]] | None = None
@@ -224,6 +228,10 @@ class Game:
         self.loops.returns(states, games, out)
         return out
 
+    def replay(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What the game of a record came to. Raises ValueError as `read` does."""
+        return self.read(record)[1]
+
     def taken(self, states: States) -> NDArray[np.bool_]:
         """Which seats are taken, `[games, seats]`: the first `players` of a state that has this field, else all."""
         players = states["players"] if "players" in (self.dtype.names or ()) else np.full(states.size, self.seats)
@@ -260,3 +268,12 @@ def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
     if not isinstance(game, Game):
         raise UnknownGameError("game.name", f"the package {name!r} is not a game")
     return game.configure(options or {})
+
+
+def game_with(name: str, options: Mapping[str, Any]) -> Game:
+    """`load_game` for options that are given by their names alone: errors name them without `game.`."""
+    try:
+        return load_game(name, options)
+    except ValueError as error:
+        found = InputError.of(error, "game")
+        raise InputError(found.key.removeprefix("game."), found.problem, found.hint) from None

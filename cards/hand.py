@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from cards.base.errors import InputError
 from cards.game import Game, States
 from cards.play import Decisions
 
+NO_SEEDS = np.zeros(1, np.uint64)  # of a hand that was recorded: nothing is drawn for it
 _THE_ONE = np.zeros(1, np.int64)
 
 
@@ -59,10 +60,14 @@ class Hand:
         """What was played."""
         return [move.action for move in self.moves]
 
+    def may(self, action: int) -> bool:
+        """Whether the action is legal now."""
+        return bool(self._mask >> action & 1)
+
     @property
     def legal(self) -> list[int]:
         """The actions of the seat to move."""
-        return [action for action in range(self.game.actions) if self._mask >> action & 1]
+        return [action for action in range(self.game.actions) if self.may(action)]
 
     def decisions(self) -> Decisions:
         """The decision to be taken now, for a player."""
@@ -98,3 +103,39 @@ class Hand:
     def record(self) -> dict[str, Any]:
         """The hand as a record for `evaluate.replay`."""
         return self.game.record(self._start[0], self.actions)
+
+
+class Replayed(NamedTuple):
+    """The hands of a record, played to their end, and what they came to, as a JSON object."""
+
+    hands: list[Hand]
+    outcome: dict[str, Any]
+
+
+class DrawnHand(Hand):
+    """A recorded hand of one seat whose cards come from the record, not from a generator; it cannot be played on.
+
+    `dealt` of the record's `player` cards are there at the start, each `hit` draws one more.
+    """
+
+    def __init__(self, game: Game, start: States, record: dict[str, Any], dealt: int, hit: int) -> None:
+        super().__init__(game, NO_SEEDS, start)
+        self._record, self._dealt, self._hit = record, dealt, hit
+
+    def play(self, action: int) -> Move:
+        """Raises ValueError: the cards that another action would draw are not known."""
+        raise InputError(self.game.name, "a recorded game is not played on")
+
+    def record(self) -> dict[str, Any]:
+        """The record, with the cards that the player has drawn so far."""
+        return self._record | {"player": self._record["player"][: self._dealt + self.actions.count(self._hit)]}
+
+    def add(self, action: int, after: States) -> None:
+        """The next move, with the state `[1]` that came of it."""
+        self.moves.append(Move(0, action, self.state, after.copy()))
+        self._look()
+
+    def amend(self, after: States) -> None:
+        """The last move led to this state `[1]`: the house has played too."""
+        self.moves[-1] = replace(self.moves[-1], after=after.copy())
+        self._look()

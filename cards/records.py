@@ -1,13 +1,36 @@
-"""Games as JSON Lines: reading a file of records, and checking the fields of one."""
+"""Games as JSON Lines: writing down games that are played, reading a file of records, and checking their fields."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cards.base.errors import InputError
+from cards.game import Game, States
+from cards.play import Actions, Decisions
 
 T = TypeVar("T")
+
+
+class Recorder:
+    """Writes down games that are played side by side: `watch` is for `cards.play.play`."""
+
+    def __init__(self, game: Game, games: int) -> None:
+        self._game = game
+        self._actions: list[list[int]] = [[] for _ in range(games)]
+
+    def watch(self, decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
+        """See `cards.play.play`."""
+        for row, action in zip(decisions.games.tolist(), actions.tolist(), strict=True):
+            self._actions[row].append(action)
+
+    def take(self, row: int, start: np.void) -> dict[str, Any]:
+        """The record of the game in that row, dealt as `start`; the next one there begins without actions."""
+        actions, self._actions[row] = self._actions[row], []
+        return self._game.record(start, actions)
 
 
 def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | ValueError]]:
@@ -106,6 +129,26 @@ def check_copies(where: str, drawn: Sequence[int], copies: int, ranks: Sequence[
     for rank in drawn:
         if drawn.count(rank) > copies:
             raise InputError(where, f"{ranks[rank]} is drawn {drawn.count(rank)} times of {copies}")
+
+
+def give_house(
+    side: str,
+    cards: Sequence[int],
+    dealt: int,
+    state: States,
+    draws: Callable[[Any], bool],
+    give: Callable[[Any, int], None],
+) -> None:
+    """Give a house that `draws` by a rule its recorded cards after the first `dealt`, in the state `[1]`.
+
+    Raises ValueError that names its side for a card too many or too few.
+    """
+    for number, card in enumerate(cards[dealt:], start=dealt + 1):
+        if not draws(state[0]):
+            raise InputError(side, f"card {number} is drawn although the {side} has to stop, or the game is decided")
+        give(state[0], card)
+    if draws(state[0]):
+        raise InputError(side, f"the game is not over, the {side} has to draw")
 
 
 def list_of(value: object, name: str, length: int | None) -> list[Any]:

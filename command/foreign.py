@@ -38,7 +38,7 @@ def check_game(name: str) -> None:
     It may name those of busso, installed ones, those that the user of this process has named, and what is imported
     already. To look for a game is to import a module, from the working folder too, and so to run code.
     """
-    if name in _named or name in sys.modules or name in _own_games() or name in _installed_games():
+    if name in _named or name in sys.modules or name in known_games():
         return
     if not name.isidentifier() or find_spec(name) is None:
         raise SettingsError("game.name", f"there is no game {name!r}")
@@ -46,17 +46,14 @@ def check_game(name: str) -> None:
     raise SettingsError("game.name", problem, f"if you trust it, say game={name}")
 
 
-def _own_games() -> set[str]:
-    return {path.stem for path in (CONF / "game").glob("*.yaml")}
-
-
-def _installed_games() -> set[str]:
-    """The games of installed packages. One that lies in the working folder is not installed, whatever it says."""
+def known_games() -> set[str]:
+    """The games of busso and of installed packages; a package that lies in the working folder is not installed."""
     from importlib import metadata  # with forty modules, for which --help does not wait
 
     places = [place for place in sys.path if Path(place or ".").resolve() != Path.cwd()]
     found = (point for each in metadata.distributions(path=places) for point in each.entry_points)
-    return {point.name for point in found if point.group == ENTRY_POINTS}
+    installed = {point.name for point in found if point.group == ENTRY_POINTS}
+    return installed | {path.stem for path in (CONF / "game").glob("*.yaml")}
 
 
 # ---------------------------------------------------------------------- values

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from cards.base.errors import InputError
+from cards.game import game_with
 from cards.play import Player
-from envs.choosing import RENDER_MODES, check_render_mode, game_of, reward_of
+from envs.choosing import RENDER_MODES, check_render_mode, reward_of
 from envs.stepping import EARNED, OVER, TURN
 from envs.table import Table
-from envs.text import rendered
 
 Observation = dict[str, NDArray[np.int8]]
 
@@ -30,7 +30,7 @@ class SeatsEnv(AECEnv):
 
     def __init__(self, name: str, version: int, reward: str | None, render_mode: str | None, **options: Any) -> None:
         super().__init__()
-        self.game = game_of(name, options)
+        self.game = game_with(name, options)
         self.render_mode = check_render_mode(render_mode)
         self.metadata = {
             "name": f"{name}_v{version}",
@@ -136,7 +136,7 @@ class SeatsEnv(AECEnv):
 
     def render(self) -> str | None:
         """What the agent to move may know, as text: "ansi" returns it, "human" prints it; None without a mode."""
-        return rendered(self.game, self.table.states, self.render_mode)
+        return self.table.rendered(self.render_mode)
 
     def close(self) -> None:
         """There is nothing to close."""

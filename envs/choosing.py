@@ -1,24 +1,15 @@
 """Which game, under which rules and by which reward, as the keyword arguments of an environment say it."""
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from cards.base.errors import InputError
-from cards.game import Game, load_game
+from cards.game import Game
 
 Reward = Callable[..., None]
 RENDER_MODES = ("ansi", "human")
 SEEDS = 2**64
-
-
-def game_of(name: str, options: Mapping[str, Any]) -> Game:
-    """The game with these rule options. Raises ValueError, one line, that names an unknown or bad option."""
-    try:
-        return load_game(name, options)
-    except ValueError as error:
-        found = InputError.of(error, "game")
-        raise InputError(found.key.removeprefix("game."), found.problem, found.hint) from None
 
 
 def reward_of(game: Game, name: str | None) -> Reward:

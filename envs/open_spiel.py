@@ -14,8 +14,7 @@ import numpy as np
 import pyspiel
 
 from cards.compiled.bits import bit, unpack
-from cards.game import Game
-from envs.choosing import game_of
+from cards.game import Game, game_with
 from tressette.cards import CARDS, card_text
 from tressette.rules import POINTS, SEATS, TRICKS, begin
 
@@ -41,7 +40,7 @@ _INFO = pyspiel.GameInfo(CARDS, CARDS, SEATS, -POINTS, POINTS, 0.0, CARDS)
 
 @cache
 def _rules(options: tuple[tuple[str, Any], ...]) -> Game:
-    return game_of("tressette", dict(options))
+    return game_with("tressette", dict(options))
 
 
 class TressetteGame(pyspiel.Game):

@@ -8,11 +8,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cards.base.errors import InputError
+from cards.game import game_with
 from cards.play import Player
-from envs.choosing import RENDER_MODES, check_action, check_render_mode, check_seed, game_of, reward_of
+from envs.choosing import RENDER_MODES, check_action, check_render_mode, check_seed, reward_of
 from envs.stepping import OVER
 from envs.table import Table
-from envs.text import rendered
 
 Bits = NDArray[np.int8]
 
@@ -28,7 +28,7 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
 
     def __init__(self, game: str, reward: str | None = None, render_mode: str | None = None, **options: Any) -> None:
-        self.game = game_of(game, options)
+        self.game = game_with(game, options)
         if self.game.seats != 1:
             raise InputError("game", f"{game} has {self.game.seats} seats", f"envs.{game}_v0 is for PettingZoo")
         self.render_mode = check_render_mode(render_mode)
@@ -76,4 +76,4 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
 
     def render(self) -> str | None:
         """The game as text: "ansi" returns it, "human" prints it; None without a mode."""
-        return rendered(self.game, self.table.states, self.render_mode)
+        return self.table.rendered(self.render_mode)

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from cards.base.errors import InputError
 from cards.compiled.splitmix import derive
 from cards.game import Game, States
+from cards.hand import Hand
 from cards.play import Decisions, Player
+from cards.presentation import presentation_of
 from envs.choosing import Reward, check_action, check_seed
 from envs.seeds import later_seed
 from envs.stepping import ILLEGAL, steps
@@ -38,6 +40,7 @@ class Table:
         self.totals = np.zeros(game.seats, np.float32)
         self._first, self._games = -1, 0
         self.seed = -1  # of the game, once one is dealt
+        self._actions: list[int] = []
 
     def _hand_out(self) -> None:
         self.observation, self.mask = self._observation[0], self._mask[0]
@@ -56,6 +59,7 @@ class Table:
             self._first, self._games = secrets.randbits(64) if seed is None else check_seed(seed), 0
         self.seed = int(later_seed(np.uint64(self._first), np.uint64(self._games)))
         self._games += 1
+        self._actions = []
         return self._steps.deal(
             self.states, np.uint64(self.seed), self._words, self._observation, self._mask, self.totals
         )
@@ -67,7 +71,37 @@ class Table:
         said = self._steps.step(self.states, number, self._words, self._observation, self._mask, self.totals)
         if said == ILLEGAL:
             self.game.check(self.states[:1], np.zeros(1, np.int64), np.array([number], np.uint8))  # raises
+        self._actions.append(number)
         return said
+
+    def hand(self) -> Hand:
+        """The game so far, move by move. Raises ValueError before the first one is dealt."""
+        if self.seed < 0:
+            raise InputError(self.game.name, "no game is on", "reset() deals one")
+        seeds = np.array([self.seed], np.uint64)
+        hand = Hand(self.game, seeds, self.game.deal(seeds))
+        for action in self._actions:
+            hand.play(action)
+        return hand
+
+    def rendered(self, mode: str | None) -> str | None:
+        """What a render mode asks for: "ansi" is given what the seat to move may know, "human" has it printed."""
+        if mode is None:
+            return None
+        hand, game = self.hand(), self.game
+        seat = int(hand.state["turn"][0])
+        lines = [game.name, *(f"{row.label}: {row.text}" for row in presentation_of(game).rows(hand, seat))]
+        if hand.over:
+            results = " ".join(f"{result:g}" for result in game.returns(hand.state)[0][game.taken(hand.state)[0]])
+            lines.append(f"over; {game.unit}: {results}")
+        else:
+            legal = ", ".join(f"{action} {game.action_text(action)}" for action in hand.legal)
+            lines.append(f"player_{seat} may play: {legal}")
+        text = "\n".join(lines)
+        if mode == "ansi":
+            return text
+        print(text, flush=True)
+        return None
 
     def see(self, seat: int) -> NDArray[np.int8]:
         """What a seat sees, in an array of its own; `observation` is as before."""

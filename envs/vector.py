@@ -13,10 +13,10 @@ from cards.base.errors import InputError
 from cards.batch import reward_loop
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import derive
-from cards.game import Game, Games
+from cards.game import Game, Games, game_with
 from cards.play import Decisions, Player, decide
 from cards.players import named_player
-from envs.choosing import SEEDS, check_seed, game_of, reward_of
+from envs.choosing import SEEDS, check_seed, reward_of
 from envs.seeds import later_seeds
 from envs.stepping import settle_loop
 
@@ -57,7 +57,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         reward: str | None = None,
         **options: Any,
     ) -> None:
-        self.game = game_of(game, options)
+        self.game = game_with(game, options)
         if num_envs < 1:
             raise InputError("num_envs", f"1 or more, not {num_envs}")
         self.num_envs = num_envs

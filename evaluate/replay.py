@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from cards.base.errors import InputError
 from cards.game import Game
-from cards.records import check_names, field, read_records
 from command.foreign import name_game
 from command.game import load_configured_game
 from command.settings.checks import SettingsError
@@ -28,7 +27,7 @@ from command.terminal.progress import Progress
 from command.terminal.streams import to_nowhere
 
 if TYPE_CHECKING:
-    from cards.matches.records import RecordedMatches
+    from cards.hand import Replayed
 
 LONGEST_ERROR = 400
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
@@ -39,30 +38,32 @@ def replay_file(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises OSError when the file cannot be read.
     """
-    return (result for _, result in replay_records(path))
+    for line, _, found in replay_records(path):
+        yield {"line": line, **({"error": str(found)} if isinstance(found, ValueError) else found.outcome)}
 
 
-def replay_records(path: Path) -> Iterator[tuple[dict[str, Any] | ValueError, dict[str, Any]]]:
-    """The records of a file with what `replay_file` says of each. It is read once: it may be a pipe."""
+def replay_records(path: Path) -> Iterator[tuple[int, Any, Replayed | ValueError]]:
+    """The line, from 1, of each record of a file, the record, and what it came to or why it cannot be played.
+
+    The file is read once: it may be a pipe. Raises OSError.
+    """
     from cards.matches.records import RecordedMatches  # with Numba, for which --help does not wait
+    from cards.records import check_names, field, read_records
 
     matches = RecordedMatches()
     for line, record in read_records(path):
-        yield record, {"line": line, **_result(record, matches)}
-
-
-def _result(record: dict[str, Any] | ValueError, matches: RecordedMatches) -> dict[str, Any]:
-    try:
-        if isinstance(record, ValueError):
-            raise record
-        game = _game(field(record, "game"))
-        result = matches.replay(game, record)
-        check_names(record, record["players"] if "players" in (game.dtype.names or ()) else game.seats)
-        return result
-    # A record nested so deeply that it can be read but not be shown in a message.
-    except (ValueError, RecursionError) as error:
-        text = str(error)
-        return {"error": text if len(text) <= LONGEST_ERROR else text[:LONGEST_ERROR] + " ..."}
+        found: Replayed | ValueError
+        try:
+            if isinstance(record, ValueError):
+                raise record
+            found = matches.read(_game(field(record, "game")), record)
+            first = found.hands[0]
+            check_names(record, int(first.game.taken(first.start)[0].sum()))
+        # A record nested so deeply that it can be read but not be shown in a message.
+        except (ValueError, RecursionError) as error:
+            text = str(error)
+            found = ValueError(text if len(text) <= LONGEST_ERROR else text[:LONGEST_ERROR] + " ...")
+        yield line, record, found
 
 
 def _game(name: object) -> Game:

@@ -4,7 +4,7 @@ from cards.game import Game
 from sette_mezzo.model import model
 from sette_mezzo.observation import BITS
 from sette_mezzo.players import POLICIES
-from sette_mezzo.records import record, replay
+from sette_mezzo.records import read, record
 from sette_mezzo.rewards import REWARDS
 from sette_mezzo.rules import ACTION_TEXT, RULES, Options, blank
 
@@ -22,7 +22,7 @@ GAME = Game(
     rewards=REWARDS,
     policies=POLICIES,
     action_text=ACTION_TEXT.__getitem__,
-    replay=replay,
     record=record,
+    read=read,
     model=model,
 )

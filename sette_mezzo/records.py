@@ -9,21 +9,13 @@ from typing import Any
 import numpy as np
 
 from cards.base.errors import InputError
-from cards.records import check_copies, drawn_cards, field
-from sette_mezzo.cards import COPIES, MAX_SCORE, RANK_TEXT, parse_card
-from sette_mezzo.rules import (
-    HIT,
-    Options,
-    apply,
-    begin,
-    blank,
-    draw,
-    give_opponent,
-    give_player,
-    opponent_draws,
-    over,
-    result,
-)
+from cards.game import game_with
+from cards.hand import DrawnHand, Replayed
+from cards.records import check_copies, drawn_cards, field, give_house
+from sette_mezzo.cards import COPIES, RANK_TEXT, parse_card
+from sette_mezzo.rules import HIT, STICK, begin, draw, give_opponent, give_player, opponent_draws, result
+
+_DEALT = 1  # card of each side
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
@@ -32,12 +24,11 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
     player, opponent = [int(start["player_rank"])], [int(start["opponent_rank"])]
     for action in actions:
         if action == HIT:
-            player.append(int(draw(state.copy()[0])))
-            apply(state[0], action)
-        else:
-            while opponent_draws(state[0]):
-                opponent.append(int(draw(state[0])))
-                give_opponent(state[0], opponent[-1])
+            player.append(int(draw(state[0])))
+            give_player(state[0], player[-1])
+    while STICK in actions and opponent_draws(state[0]):
+        opponent.append(int(draw(state[0])))
+        give_opponent(state[0], opponent[-1])
     return {
         "game": "sette_mezzo",
         "limit": float(start["limit"]) / 2,
@@ -46,37 +37,29 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
     }
 
 
-def replay(record: dict[str, Any]) -> dict[str, Any]:
-    """Play a record through the engine.
+def read(record: dict[str, Any]) -> Replayed:
+    """Play a record: its hand, both scores, and the result for the player: 1, 0 or -1.
 
-    Returns both scores and the result for the player: 1, 0 or -1. Raises ValueError that names the field, or the card
-    and the rule it breaks.
+    Raises ValueError that names the field, or the card and the rule it breaks.
     """
-    try:
-        state = np.array([blank(Options(field(record, "limit")))])
-    except InputError as error:
-        raise InputError(error.key.removeprefix("game."), error.problem, error.hint) from None
-    player, opponent = (drawn_cards(record, name, 1, parse_card) for name in ("player", "opponent"))
+    game = game_with("sette_mezzo", {"limit": field(record, "limit")})
+    player, opponent = (drawn_cards(record, name, _DEALT, parse_card) for name in ("player", "opponent"))
     check_copies("player, opponent", [*player, *opponent], COPIES, RANK_TEXT)
+    state = np.array([game.blank])
     begin(state[0], player[0], opponent[0])
-    for number, rank in enumerate(player[1:], start=2):
-        if over(state[0]):
+    hand = DrawnHand(game, state, record, _DEALT, HIT)
+    for number, rank in enumerate(player[_DEALT:], start=_DEALT + 1):
+        if hand.over:
             raise InputError("player", f"card {number} is drawn after going over seven and a half")
         give_player(state[0], rank)
-    _play_opponent(state, opponent)
-    return {
-        "scores": [float(state[0]["score"]) / 2, float(state[0]["opponent_score"]) / 2],
-        "result": int(result(state[0])),
-    }
+        hand.add(HIT, state)
+    give_house("opponent", opponent, _DEALT, state, _draws, give_opponent)
+    if not hand.over:
+        state[0]["ended"] = 1
+        hand.add(STICK, state)
+    scores = [float(state[0]["score"]) / 2, float(state[0]["opponent_score"]) / 2]
+    return Replayed([hand], {"scores": scores, "result": int(result(state[0]))})
 
 
-def _play_opponent(state: Any, cards: list[int]) -> None:
-    busted = state[0]["score"] > MAX_SCORE
-    for number, rank in enumerate(cards[1:], start=2):
-        if busted:
-            raise InputError("opponent", f"card {number} is drawn although the player is over seven and a half")
-        if not opponent_draws(state[0]):
-            raise InputError("opponent", f"card {number} is drawn although the limit is reached")
-        give_opponent(state[0], rank)
-    if not busted and opponent_draws(state[0]):
-        raise InputError("opponent", "the game is not over, the opponent must draw below the limit")
+def _draws(state: Any) -> bool:
+    return not state["ended"] and bool(opponent_draws(state))

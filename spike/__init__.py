@@ -12,7 +12,7 @@ from spike.network_search import SearchOptions, network_search
 from spike.numbering import numbering
 from spike.observation import BITS
 from spike.players import POLICIES
-from spike.records import record, replay
+from spike.records import read, record
 from spike.rewards import REWARDS
 from spike.rules import RULES
 from spike.search import monte_carlo
@@ -48,7 +48,7 @@ GAME = Game(
     },
     action_text=action_text,
     varying=_varying,
-    replay=replay,
     record=record,
+    read=read,
     numbering=numbering,
 )

@@ -6,16 +6,19 @@ seed of the reshuffles (see `spike.deck`), when the discards were shuffled in; w
 first. A match of several hands is `{"game", "players", "hands": [...]}`.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cards.base.errors import InputError
+from cards.game import load_game
+from cards.hand import NO_SEEDS, Hand, Replayed
 from cards.records import field, integer, list_of
 from spike.cards import ACTION_TEXT, ACTIONS, CARDS, MAX_VALUE, MIN_VALUE, VALUES, copies
 from spike.deck import settle
-from spike.rules import apply, legal, next_hand, open_hand, over, proceed
+from spike.rules import apply, next_hand, open_hand, over, proceed
 from spike.state import MAX_SEATS, ROUNDS, STATE, Options, blank
 
 _MAX_CREDITS = 32_000
@@ -86,75 +89,74 @@ def _options_of(start: np.void) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != getattr(default, name)}
 
 
-def replay(record: dict[str, Any]) -> dict[str, Any]:
-    """Play a record through the engine.
+def read(record: dict[str, Any]) -> Replayed:
+    """Play a record: its hands, and the credits after them, winner and pool; of a match, winner and pool of each hand.
 
-    Returns credits after it, winner and pool; for a match, winner and pool of each of its `hands`. Raises ValueError
-    that names the field, or the action (counted from 1) and the rule it breaks.
+    Raises ValueError that names the field, or the action (counted from 1) and the rule it breaks.
     """
     players = integer(record, "players", 2, MAX_SEATS)
     if "hands" not in record:
-        return _replay_hand(record, players)
-    results: list[dict[str, Any]] = []
-    for number, hand in enumerate(list_of(record["hands"], "hands", None), start=1):
+        hand = _read_hand(record, players, record)
+        return Replayed([hand], _outcome(hand))
+    found: list[Hand] = []
+    records = list_of(record["hands"], "hands", None)
+    for number, each in enumerate(records, start=1):
         try:
-            if not isinstance(hand, dict):
+            if not isinstance(each, dict):
                 raise ValueError("not a JSON object")
-            if results and field(hand, "credits") != results[-1]["credits"]:
-                raise InputError("credits", f"{hand['credits']} after {results[-1]['credits']} in the hand before")
-            results.append(_replay_hand(hand, players))
+            if found and field(each, "credits") != (before := _outcome(found[-1])["credits"]):
+                raise InputError("credits", f"{each['credits']} after {before} in the hand before")
+            found.append(_read_hand(each, players, records[0]))
         except ValueError as error:
             raise InputError(f"hand {number}", error) from None
-    if not results:
+    if not found:
         raise InputError("hands", "none")
-    short = [{"winner": result["winner"], "pool": result["pool"]} for result in results]
-    return {"credits": results[-1]["credits"], "hands": short}
+    outcomes = [_outcome(hand) for hand in found]
+    short = [{name: each[name] for name in ("winner", "pool")} for each in outcomes]
+    return Replayed(found, {"credits": outcomes[-1]["credits"], "hands": short})
 
 
-def _replay_hand(record: dict[str, Any], players: int) -> dict[str, Any]:
-    state = dealt(record, players)
+def _read_hand(record: dict[str, Any], players: int, first: dict[str, Any]) -> Hand:
+    """A hand of a match that began with the record `first`, played to its end."""
+    options = _parse_options(record.get("options", {}))
+    state = np.array([_start(record, players, options)], STATE)
+    open_hand(state[0])
+    proceed(state[0])
+    # What is won is counted from what all began with; from 0 where they began with different credits.
+    begun = set(first["credits"])
+    state["start_credits"] = begun.pop() if len(begun) == 1 else 0
+    hand = Hand(load_game("spike", asdict(options) | {"seats": players, "hands": 1}), NO_SEEDS, state)
     actions = list_of(field(record, "actions"), "actions", None)
     for number, action in enumerate(actions, start=1):
-        if over(state[0]):
+        if hand.over:
             raise InputError(f"action {number}", f"the hand is over after {number - 1} of {len(actions)} actions")
-        _play(state, number, action)
-    if not over(state[0]):
-        raise InputError("actions", f"the hand is not over after {len(actions)}; seat {state[0]['turn']} is to move")
+        _play(hand, number, action)
+    if not hand.over:
+        raise InputError("actions", f"the hand is not over after {len(actions)}; seat {hand.turn} is to move")
+    return hand
+
+
+def _outcome(hand: Hand) -> dict[str, Any]:
+    state = hand.state[0]
     return {
-        "credits": state[0]["credits"][:players].tolist(),
-        "winner": int(state[0]["hands_won"].argmax()),
-        "pool": int(state[0]["winnings"].max()),
+        "credits": state["credits"][: int(state["players"])].tolist(),
+        "winner": int(state["hands_won"].argmax()),
+        "pool": int(state["winnings"].max()),
     }
 
 
-def _play(state: NDArray[np.void], number: int, action: object) -> None:
+def _play(hand: Hand, number: int, action: object) -> None:
     if not isinstance(action, int) or isinstance(action, bool) or not 0 <= action < ACTIONS:
         raise InputError(f"action {number}", f"{action!r} is not an action from 0 to {ACTIONS - 1}")
-    mask = int(legal(state[0]))
-    if not mask >> action & 1:
-        options = ", ".join(f"{a} {text}" for a, text in enumerate(ACTION_TEXT) if mask >> a & 1)
-        raise InputError(
-            f"action {number}", f"seat {state[0]['turn']} may not {ACTION_TEXT[action]} ({action})", f"legal: {options}"
-        )
-    apply(state[0], action)
+    if not hand.may(action):
+        options = ", ".join(f"{a} {ACTION_TEXT[a]}" for a in hand.legal)
+        what = f"seat {hand.turn} may not {ACTION_TEXT[action]} ({action})"
+        raise InputError(f"action {number}", what, f"legal: {options}")
+    hand.play(action)
 
 
-def dealt(record: dict[str, Any], players: int) -> NDArray[np.void]:
-    """The state `[1]` in which the first action of a recorded hand is played. Raises ValueError naming a bad field."""
-    state = np.array([_start(record, players)], STATE)
-    open_hand(state[0])
-    proceed(state[0])
-    return state
-
-
-def options_of(record: dict[str, Any]) -> Options:
-    """The options of a recorded hand. Raises ValueError for bad ones."""
-    return _parse_options(record.get("options", {}))
-
-
-def _start(record: dict[str, Any], players: int) -> np.void:
+def _start(record: dict[str, Any], players: int, options: Options) -> np.void:
     """The state before the antes. Raises ValueError naming a bad field."""
-    options = options_of(record)
     state = np.array([blank(options)], STATE)
     state["hand_limit"] = 1
     state["players"] = players

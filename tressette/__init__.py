@@ -8,7 +8,7 @@ from cards.players import SampleOptions
 from tressette.cards import CARDS, card_text
 from tressette.observation import BITS, BITS_WITH_ACCUSI, symmetry
 from tressette.players import POLICIES
-from tressette.records import in_match, record, replay
+from tressette.records import in_match, read, record
 from tressette.rewards import REWARDS
 from tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
 from tressette.search import cheating, monte_carlo
@@ -43,7 +43,7 @@ GAME = Game(
     additions=("accusi",),
     varying=_varying,
     action_text=card_text,
-    replay=replay,
     record=record,
+    read=read,
     match=MatchRules((11, 21, 31, 41), match_score, opener, lead_next, in_match, flags=("accusi",)),
 )

@@ -9,9 +9,11 @@ import numpy as np
 
 from cards.base.errors import InputError
 from cards.compiled.bits import bit
+from cards.game import load_game
+from cards.hand import NO_SEEDS, Hand, Replayed
 from cards.records import boolean, field, integer, list_of, parse_at
 from tressette.cards import CARDS, RANKS, SUIT_NAMES, card_text, parse_card
-from tressette.rules import SEATS, STATE, TRICKS, apply, begin, declared_points, legal, points
+from tressette.rules import SEATS, TRICKS, begin, declared_points, points
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
@@ -22,31 +24,35 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
     return {"game": "tressette", **declares, "leader": int(start["leader"]), "hands": hands, "plays": plays}
 
 
-def replay(record: dict[str, Any]) -> dict[str, Any]:
-    """Play a record through the engine.
+def read(record: dict[str, Any]) -> Replayed:
+    """Play a record: its hand, and points and thirds by team, and the teams that took the last trick and the hand.
 
-    Returns points and thirds by team, and the teams that took the last trick and the hand; where seats declare, also
-    what their accusi are worth by team. Raises ValueError that names the field, or the play (counted from 1) and the
-    rule it breaks.
+    Where seats declare, also what their accusi are worth by team. Raises ValueError that names the field, or the play
+    (counted from 1) and the rule it breaks.
     """
-    state = np.zeros(1, STATE)
-    state[0]["with_accusi"] = declares = boolean(record, "accusi", default=False)
+    game = load_game("tressette", {"accusi": boolean(record, "accusi", default=False)})
+    state = np.array([game.blank])
     state[0]["hands"] = _hands(record)
     begin(state[0], integer(record, "leader", 0, SEATS - 1))
+    hand = Hand(game, NO_SEEDS, state)
     plays = list_of(field(record, "plays"), "plays", None)
     for number, text in enumerate(plays, start=1):
-        if number > CARDS:
+        if hand.over:
             raise InputError("plays", f"{len(plays)} cards played, a hand has {CARDS}")
-        _play(state, number, text)
-    if len(plays) < CARDS:
+        _play(hand, number, text)
+    if not hand.over:
         raise InputError("plays", f"the hand is not over, {len(plays)} of {CARDS} cards played")
-    both = [int(points(state[0], team)) for team in (0, 1)]
-    accusi = {"accusi": [int(declared_points(state[0], team)) for team in (0, 1)]} if declares else {}
+    return Replayed([hand], _outcome(hand.state[0]))
+
+
+def _outcome(state: np.void) -> dict[str, Any]:
+    both = [int(points(state, team)) for team in (0, 1)]
+    accusi = {"accusi": [int(declared_points(state, team)) for team in (0, 1)]} if state["with_accusi"] else {}
     return {
         "points": both,
         **accusi,
-        "thirds": state[0]["thirds"].tolist(),
-        "last_trick_team": int(state[0]["last_taker"]) & 1,
+        "thirds": state["thirds"].tolist(),
+        "last_trick_team": int(state["last_taker"]) & 1,
         "winner_team": int(both[1] > both[0]),
     }
 
@@ -70,12 +76,12 @@ def _hands(record: dict[str, Any]) -> list[int]:
     return hands
 
 
-def _play(state: Any, number: int, text: object) -> None:
-    card = parse_at(f"play {number}", parse_card, text)
-    seat = int(state[0]["turn"])
-    if not int(state[0]["hands"][seat]) >> card & 1:
+def _play(hand: Hand, number: int, text: object) -> None:
+    card, state = parse_at(f"play {number}", parse_card, text), hand.state[0]
+    seat = hand.turn
+    if not int(state["hands"][seat]) >> card & 1:
         raise InputError(f"play {number}", f"seat {seat} does not hold {text}")
-    if not int(legal(state[0])) >> card & 1:
-        led = int(state[0]["trick"][state[0]["leader"]])
+    if not hand.may(card):
+        led = int(state["trick"][state["leader"]])
         raise InputError(f"play {number}", f"seat {seat} must follow {SUIT_NAMES[led // RANKS]}, played {text}")
-    apply(state[0], card)
+    hand.play(card)

@@ -1,7 +1,7 @@
 """Matches: hands of one game, one after another, whose points add up until a team has reached a score."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,6 @@ from cards.base.errors import InputError
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import derive
 from cards.game import Game, Games, MatchRules, States
-from cards.matches.duplicate import BATCH, Duel, Outcome, Plays, duel_of
 from cards.play import Player, Watch, play
 
 _HANDS = 0x6D61746368  # salts of hands lie from here on, far from those of the players' generators
@@ -131,20 +130,3 @@ def play_matches(
             hand_over(matches, dealt, ended)
         matches.add(ended)
     return matches
-
-
-def match_duel(
-    game: Game, first: Player, second: Player, seeds: NDArray[np.uint64], target: int, batch: int = BATCH
-) -> Duel:
-    """Play `first` against `second` in matches on duplicate deals: both sides are dealt the same sequence of hands.
-
-    A deal of the `Duel` is such a sequence, its results are the scores in which the two matches end. Raises ValueError
-    as `match_rules` does, and when there are no deals.
-    """
-    match_rules(game, target)
-    return duel_of(game, partial(_played, game, first, second, target), seeds, batch=batch)
-
-
-def _played(game: Game, first: Player, second: Player, target: int, plays: Plays) -> Outcome:
-    matches = play_matches(game, plays.seeds, [first, second], plays.sides, target)
-    return matches.results(), np.ones((plays.seeds.size, game.seats), np.bool_)

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cards.base.errors import InputError
 from cards.game import Game, States
+from cards.hand import Replayed
 from cards.matches.match import Matches, decided, match_rules
-from cards.play import Actions, Decisions
-from cards.records import field, integer, list_of
+from cards.records import Recorder, field, integer, list_of
 
 _MOST_HANDS = 10_000
 _MOST_POINTS = 1_000_000
@@ -33,25 +32,17 @@ class MatchHistory:
     """
 
     def __init__(self, game: Game, target: int, names: Sequence[str | None]) -> None:
-        self._game, self._target, self._names = game, target, names
-        self._actions: list[list[int]] = [[] for _ in names]
+        self._target, self._names, self._recorder = target, names, Recorder(game, len(names))
+        self.watch = self._recorder.watch
         self.hands: list[list[dict[str, Any]]] = [[] for _ in names]
-
-    def watch(self, decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
-        """See `cards.play.play`."""
-        for row, action in zip(decisions.games.tolist(), actions.tolist(), strict=True):
-            self._actions[row].append(action)
 
     def hand_over(self, matches: Matches, dealt: States, ended: States) -> None:
         """See `play_matches`."""
         for row, match in enumerate(matches.running.tolist()):
-            name, actions = self._names[match], self._actions[row]
-            self._actions[row] = []
-            if name is None:
-                continue
-            record = self._game.record(dealt[row], actions)
-            score = matches.scores[match].tolist()
-            self.hands[match].append(in_match(record, name, self._target, matches.number + 1, score))
+            record, name = self._recorder.take(row, dealt[row]), self._names[match]
+            if name is not None:
+                score = matches.scores[match].tolist()
+                self.hands[match].append(in_match(record, name, self._target, matches.number + 1, score))
 
 
 class _Hand(NamedTuple):
@@ -71,21 +62,21 @@ class RecordedMatches:
         # What the next hand of a match must say; None after one that could not be played, when nobody knows the score.
         self._next: dict[tuple[str, str | int], _Hand | None] = {}
 
-    def replay(self, game: Game, record: dict[str, Any]) -> dict[str, Any]:
-        """`game.replay`; for a hand of a match also its name, the hand's number, and the score after it.
+    def read(self, game: Game, record: dict[str, Any]) -> Replayed:
+        """`game.read`, and of a hand of a match also its name, number, and the score after it.
 
-        Raises ValueError as the game does, and for a hand that does not follow from those before it: another number,
+        Raises ValueError as `game.read` does, and for a hand that does not follow from those before it: another number,
         score, leader or target, or a match that is over.
         """
         if "match" not in record:
-            return game.replay(record)
+            return Replayed(*game.read(record))
         name = record["match"]
         if not isinstance(name, str | int) or isinstance(name, bool):
             raise InputError("match", "neither a name nor a number")
         key = (game.name, name)
         begun, expected = key in self._next, self._next.get(key)
         self._next[key] = None
-        result = game.replay(record)
+        hands, result = game.read(record)
         told, added = _told(game, record, result)
         before = expected or told
         if _is_over(before.score, before.to):
@@ -97,7 +88,7 @@ class RecordedMatches:
         score = [points + more for points, more in zip(told.score, added, strict=True)]
         following = told._replace(number=told.number + 1, score=score, leader=(told.leader + 1) % game.seats)
         self._next[key] = following
-        return result | {"match": name, "hand": told.number, "score": score}
+        return Replayed(hands, result | {"match": name, "hand": told.number, "score": score})
 
 
 def _told(game: Game, record: dict[str, Any], result: dict[str, Any]) -> tuple[_Hand, Sequence[int]]:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
+from importlib.util import find_spec
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +19,7 @@ from command.foreign import check_values, name_game
 from command.settings.as_hydra import refuse_what_has_no_effect
 from command.settings.checks import SettingsError, check_one_of, require
 from command.settings.old_keys import CHOICES, KEYS
-from command.settings.overrides import key_of
+from command.settings.overrides import given, key_of
 from command.settings.quoting import quoted
 from command.space import Choice, Dimension, Interval
 
@@ -34,9 +35,12 @@ def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
-    has_game = not isinstance(schema, type) or "game" in {field.name for field in fields(schema)}  # type: ignore[arg-type]
+    own = {field.name for field in fields(schema)} if isinstance(schema, type) else {"game", "algo"}  # type: ignore[arg-type]
+    has_game = "game" in own
     if not has_game:  # files that the command reads may be of the game that is named
         overrides = [each for each in overrides if not _names_game(each)]
+    elif "algo" not in own:  # what trains needs the game's recipe too
+        overrides = _without_file(overrides)
     with _refused_by_name(overrides):
         composed = _composed(config_name, overrides)
         if has_game:
@@ -45,6 +49,18 @@ def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides
             check_one_of("algo", str(composed.algo), *schema)
             schema = schema[str(composed.algo)]
         return _settings(schema, composed)
+
+
+def _without_file(overrides: Sequence[str]) -> Sequence[str]:
+    """`game=NAME` as the parts of its group, for a package that has no file conf/game/NAME.yaml."""
+    named = given(overrides)
+    name = named["game"].value if "game" in named else None
+    if name is None or "hydra.searchpath" in named or (CONF / "game" / f"{name}.yaml").exists():
+        return overrides
+    if not name.isidentifier() or not find_spec(name):
+        return overrides
+    parts = [f"+{each}" if each.startswith("game.") else each for each in overrides if key_of(each) != "game"]
+    return ["~game", f"+game.name={name}", *parts]
 
 
 def _names_game(override: str) -> bool:

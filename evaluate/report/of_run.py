@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 
-from cards.game import Game
+from cards.presentation import own_module, presentation_of
 from command.errors import UserError
 from evaluate.markdown import code
+from evaluate.report import games
 from evaluate.report.content import Report, Section, Text
 from evaluate.report.runs import Run
-from evaluate.report.sections import calibration, choices, endgame, exact, played, tressette_play
+from evaluate.report.sections import calibration, choices, exact, played
 from evaluate.report.sections.observing import Watched, load_agent, watch_games
-from evaluate.report.sections.solver import Solver
 from evaluate.report.sections.training import (
     curves_section,
     facts,
@@ -22,7 +21,6 @@ from evaluate.report.sections.training import (
     settings_section,
     throughput_section,
 )
-from tressette.rules import POINTS
 
 Say = Callable[[str], None]
 
@@ -70,37 +68,24 @@ def _playing(run: Run, wanted: Wanted, say: Say) -> list[Section]:
         agent = load_agent(run)
     except UserError as error:
         return [Section("How it plays", [Text(f"No games were played: {code(error)}.")])]
-    with Solver() if agent.game.name == "tressette" else nullcontext() as solver:
-        say(f"playing {wanted.games:,} games")
-        watched = watch_games(agent, wanted.games, wanted.seed)
-        return [*found, *_sections(watched, wanted, solver, say)]
+    say(f"playing {wanted.games:,} games")
+    return [*found, *_sections(watch_games(agent, wanted.games, wanted.seed), wanted, say)]
 
 
-def _sections(watched: Watched, wanted: Wanted, solver: Solver | None, say: Say) -> list[Section]:
+def _sections(watched: Watched, wanted: Wanted, say: Say) -> list[Section]:
     game = watched.agent.game
-    unit, scale = unit_of(game, watched.agent.reward)
-    blocks = tressette_play.blocks(watched) if game.name == "tressette" else choices.by_action(watched)
+    own = own_module(games.__name__, game.name)
+    unit, scale = presentation_of(game).units(game).get(watched.agent.reward, ("reward", 1.0))
+    blocks = choices.by_action(watched) if own is None else own.blocks(watched)
     who = f"against `{watched.agent.opponent_name}`" if watched.agent.opponent else "against itself"
-    games = f"{watched.games:,} games {who}" if game.seats > 1 else f"{watched.games:,} games"
-    lead = Text(f"Of {watched.action.size:,} decisions in {games}, {(watched.choices > 1).mean():.0%} had a choice.")
+    count = f"{watched.games:,} games {who}" if game.seats > 1 else f"{watched.games:,} games"
+    lead = Text(f"Of {watched.action.size:,} decisions in {count}, {(watched.choices > 1).mean():.0%} had a choice.")
     found: list[Section | None] = [
         Section("How it plays", [lead, *blocks]),
         calibration.section(watched, unit, scale),
     ]
-    if solver is not None:
+    if own is not None:
         say(f"solving the last {wanted.tricks} tricks")
-        found.append(endgame.section(watched, wanted.tricks, wanted.seed, solver))
-    found.append(played.section(watched, unit, scale, solver))
+        found += own.sections(watched, wanted.tricks, wanted.seed)
+    found.append(played.section(watched, unit, scale, None if own is None else own.remarks))
     return [section for section in found if section is not None]
-
-
-def unit_of(game: Game, reward: str) -> tuple[str, float]:
-    """In what a value is told, and how many of it one of the reward is: 11 points of difference in Tressette."""
-    if game.name == "tressette":
-        return {"points": ("points of difference", float(POINTS)), "win": ("wins less losses", 1.0)}.get(
-            reward, ("reward", 1.0)
-        )
-    if game.name == "spike":
-        credits = float(game.blank["start_credits"])
-        return {"stack": ("credits", credits), "credits": ("credits", 1.0)}.get(reward, ("reward", 1.0))
-    return "reward", 1.0

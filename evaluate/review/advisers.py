@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from cards.compiled.splitmix import derive
 from cards.game import Game, States
 from cards.hand import Hand
 from cards.play import Decisions
+from cards.presentation import Adviser
 from cards.tabular.mdp import END
 
 if TYPE_CHECKING:
@@ -32,15 +33,6 @@ class Worth:
 
     action: int
     value: float | None
-
-
-class Adviser(Protocol):
-    """Knows what actions are worth. `unit` is that of its values: points, credits, result, wins, network."""
-
-    unit: str
-
-    def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """What each action is worth in the state `[1]`, `[actions]`; NaN for those not legal or not looked at."""
 
 
 class Sampler:

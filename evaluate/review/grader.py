@@ -16,11 +16,12 @@ from cards.game import Game, States
 from cards.hand import Hand
 from cards.play import Decisions
 from cards.player_specs import PlayerSpec, read_options
+from cards.presentation import Adviser, presentation_of
 from command.errors import UserError
 from command.game import game_defaults
 from command.settings.checks import SettingsError
 from evaluate.players import load_resolved
-from evaluate.review.advisers import THE_ONE, Adviser, Exact, Sampler, valuing, worths_by
+from evaluate.review.advisers import THE_ONE, Exact, Sampler, valuing, worths_by
 from evaluate.review.grading import Judged, Limits, judged_of, limits_of
 from evaluate.review.settings import AUTO
 from train.dqn.players import champion_file as champion
@@ -29,11 +30,6 @@ from train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve
 from train.run.checkpoint import checkpoint
 
 EXACT, CHEATING = "exact", "cheating"
-# In their order: the first that can judge a game with its options does.
-DEFAULTS = {
-    "tressette": ("search(champion):stages=1", "monte_carlo:samples=1000"),
-    "spike": ("search(champion)", "monte_carlo:samples=2000"),
-}
 
 
 class Grader:
@@ -83,7 +79,7 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
     """The grader of a game under its options. Raises SettingsError, naming `by`, for one that cannot judge it."""
     names: Sequence[str] = [by]
     if by == AUTO:
-        names = (EXACT,) if game.model is not None else DEFAULTS.get(game.name, ())
+        names = (EXACT,) if game.model is not None else presentation_of(game).judging.graders
     problem: UserError = SettingsError("by", f"no player here can judge {game.name}", "name a player that gives values")
     for name in names:
         try:
@@ -124,27 +120,22 @@ def _adviser(game: Game, spec: PlayerSpec, device: torch.device) -> Adviser:
     game = _as_learned(game, player)
     if player.kind is TRAINED and player.path is not None:
         return _network(game, player.path, device)
-    adviser = Sampler(game, load_resolved(game, player, lambda: device, "by"))
-    if game.name == "tressette" and adviser.unit == "points":
-        from evaluate.review.endgame import KnownHands
-
-        return KnownHands(adviser)
-    return adviser
+    return presentation_of(game).judging.refined(Sampler(game, load_resolved(game, player, lambda: device, "by")))
 
 
 def _as_learned(game: Game, player: ResolvedPlayer) -> Game:
-    """The game with what the record of a hand of Spike does not say as the network that grades has learned it.
+    """The game with what records do not say as the network that grades has learned it.
 
-    That is what each seat began a match with, how many hands it has, and whether who acts first moves on. Raises
-    CheckpointError for a file that is damaged.
+    Raises CheckpointError for a file that is damaged.
     """
-    if game.name != "spike" or player.path is None:
+    unrecorded = presentation_of(game).judging.unrecorded
+    if not unrecorded or player.path is None:
         return game
     if player.path.suffix == champion.SUFFIX:
         learned = champion.read(player.path).settings.game
     else:
         learned = checkpoint.load_named(player.path)[1].get("settings", {}).get("game", {})
-    unsaid = {name: learned[name] for name in ("credits", "hands", "rotate") if name in learned}
+    unsaid = {name: learned[name] for name in unrecorded if name in learned}
     return game.configure(asdict(game.options) | unsaid)
 
 
@@ -153,15 +144,13 @@ def _solver(game: Game, spec: PlayerSpec) -> Adviser:
         if spec.options:
             raise SettingsError("by", f"exact has no options for {game.name}")
         return Exact(game_defaults(game.name) | asdict(game.options))
-    if game.name != "tressette":
+    solver = presentation_of(game).judging.solvers.get(spec.name)
+    if solver is None:
         there = "an exact solution" if spec.name == EXACT else "a solver of open cards"
         raise SettingsError("by", f"{game.name} has not {there}", f"name a network, or {valuing(game)}")
-    from evaluate.review import endgame
-
     try:
-        if spec.name == EXACT:
-            return endgame.Endgame(read_options(endgame.ExactOptions, spec))
-        return endgame.Cheating(read_options(game.kinds[CHEATING].options, spec))
+        options, make = solver
+        return make(read_options(options, spec))
     except InputError as error:
         raise SettingsError("by", error) from None
 
@@ -181,14 +170,9 @@ class _Network:
 def _network(game: Game, path: Path, device: torch.device) -> Adviser:
     network, settings = load_trained(game, path, device, "by")
     reward = settings.reward_name(game)
-    if game.name == "tressette" and reward == "points":
-        return _Network(network, "points", 5.5, 5.5)  # a difference over 11 as points of the own team
-    if reward == "win":
-        return _Network(network, "wins", 1.0, 0.0)
-    if game.name == "spike" and reward in ("stack", "credits"):
-        # Of all hands to come, not of this one alone.
-        begun = float(getattr(settings.load_game().options, "credits", 1)) if reward == "stack" else 1.0
-        return _Network(network, "credits", begun, 0.0)
+    units = presentation_of(game).judging.units(settings.load_game())
+    if reward in units:
+        return _Network(network, *units[reward])
     if game.model is not None:
         return _Network(network, "result", 1.0, 0.0)
     raise SettingsError("by", f"{path} has learned the reward {reward}, whose values are no {game.unit}")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cards.hand import Hand
+from cards.presentation import Row, presentation_of
 from evaluate.recorded import Damaged, Recorded
-from evaluate.review.boards import Board, action_text, board
 from evaluate.review.grader import Grader
 from evaluate.review.grading import BEST, GRADES, Judged
 
@@ -20,7 +20,7 @@ class Decision:
 
     judged: Judged
     grade: str | None
-    board: Board
+    board: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ReviewedHand:
 
     def action(self, action: int) -> str:
         """An action in few letters."""
-        return action_text(self.hand.game, action)
+        return presentation_of(self.hand.game).short(self.hand.game.action_text(action))
 
 
 Reviewed = ReviewedHand | Damaged
@@ -113,4 +113,7 @@ def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
 def decided(recorded: Recorded, grader: Grader, number: int) -> Decision | None:
     """Move `number`, from 0, graded; None where there was no choice."""
     judged = grader.judge(recorded.hand, number)
-    return None if judged is None else Decision(judged, grader.grade(judged), board(recorded.hand, number))
+    if judged is None:
+        return None
+    rows = presentation_of(recorded.hand.game).rows(recorded.hand.until(number), judged.seat)
+    return Decision(judged, grader.grade(judged), tuple(rows))

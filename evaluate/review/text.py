@@ -9,7 +9,6 @@ from typing import Any
 
 from evaluate.recorded import Damaged
 from evaluate.review.advisers import Worth
-from evaluate.review.boards import Board
 from evaluate.review.grading import BLUNDER, FINE, GRADES, MISTAKE, Limits
 from evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
 from evaluate.review.settings import MISTAKES, SUMMARY
@@ -54,7 +53,8 @@ def _hand(reviewed: ReviewedHand, show: str) -> Iterator[str]:
     for each in chosen:
         yield _line(reviewed, each).rstrip()
         if each.grade in _BAD:
-            yield from _board(each.board)
+            for row in each.board:
+                yield from _wrapped(row.label, row.text)
             worths = ", ".join(worth_text(reviewed, worth) for worth in each.judged.worths)
             yield from _wrapped("worth", worths)
 
@@ -67,11 +67,6 @@ def _line(reviewed: ReviewedHand, decision: Decision) -> str:
         better = worth_text(reviewed, judged.best)
     played, grade = reviewed.action(judged.action), decision.grade or "unknown"
     return f"  {judged.number:>4} {judged.seat:>4}  {played:<14}{grade:<9}{cost:>7}  {better}"
-
-
-def _board(board: Board) -> Iterator[str]:
-    for row in board:
-        yield from _wrapped(row.label, (" " if row.cards else ", ").join(row.items))
 
 
 def _wrapped(label: str, said: str) -> list[str]:

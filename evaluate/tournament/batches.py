@@ -7,17 +7,17 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cards.compiled.splitmix import stream
-from cards.game import Game
 from cards.matches.duplicate import Duel, Outcome, Plays, duel_of
 from cards.matches.match import play_matches
 from cards.matches.records import MatchHistory
 from cards.play import Actions, Decisions, Player, play
+from cards.records import Recorder
 from command.game import load_configured_game
 from command.settings.checks import SettingsError
 from evaluate.players import load_resolved
@@ -138,16 +138,28 @@ class Worker:
         def played(plays: Plays) -> Outcome:
             if self._settings.match is not None:
                 return self._play_matches(batch, timed, plays, self._settings.match, lines)
-            history = History(plays.seeds.size) if batch.records else None
+            recorder = Recorder(self.game, plays.seeds.size) if batch.records else None
             states, _ = play(
-                self.game, plays.seeds, timed, plays.sides, watch=None if history is None else history.watch
+                self.game, plays.seeds, timed, plays.sides, watch=None if recorder is None else recorder.watch
             )
-            if history is not None:
-                lines.extend(history.records(self.game, plays, batch.records, batch.pair))
+            if recorder is not None:
+                lines.extend(self._lines(batch, plays, recorder))
             return self.game.returns(states), self.game.taken(states)
 
         duel = duel_of(self.game, played, seeds, self._settings.seating, batch=batch.deals)
         return Played(batch, duel, (timed[0].spent, timed[1].spent), time.perf_counter() - start, lines)
+
+    def _lines(self, batch: Batch, plays: Plays, recorder: Recorder) -> list[list[str]]:
+        """The games of the first deals as JSON by row of `seatings`, with the names of who sat."""
+        row, deal = np.nonzero(plays.counted)
+        starts = self.game.deal(plays.seeds)
+        lines: list[list[str]] = [[] for _ in plays.counted]
+        for index in np.flatnonzero(deal < batch.records).tolist():
+            seated = self.game.taken(starts[index : index + 1])[0]
+            names = [batch.pair[side] for side in plays.sides[index][seated].tolist()]
+            record = recorder.take(index, starts[index]) | {"names": names}
+            lines[row[index]].append(json.dumps(record, separators=(",", ":")))
+        return lines
 
     def _play_matches(
         self, batch: Batch, players: Sequence[Player], plays: Plays, target: int, lines: list[list[str]]
@@ -178,27 +190,3 @@ class Worker:
             self._warmed.add(name)
             play(self.game, stream(0, WARM_UP, 0, 1), [player], np.zeros((1, self.game.seats), np.uint8))
         return player
-
-
-class History:
-    """The actions of games that are being played."""
-
-    def __init__(self, games: int) -> None:
-        self._actions: list[list[int]] = [[] for _ in range(games)]
-
-    def watch(self, decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
-        """See `cards.play.play`."""
-        for index, action in zip(decisions.games.tolist(), actions.tolist(), strict=True):
-            self._actions[index].append(action)
-
-    def records(self, game: Game, plays: Plays, deals: int, pair: Pair) -> list[list[str]]:
-        """Lines of JSON of the games of the first so many deals, by row of `seatings`, with the names of who sat."""
-        row, deal = np.nonzero(plays.counted)
-        starts = game.deal(plays.seeds)
-        lines: list[list[str]] = [[] for _ in range(len(plays.counted))]
-        for index in np.flatnonzero(deal < deals).tolist():
-            seated = game.taken(starts[index : index + 1])[0]
-            names = [pair[side] for side in plays.sides[index][seated].tolist()]
-            record: dict[str, Any] = game.record(starts[index], self._actions[index]) | {"names": names}
-            lines[row[index]].append(json.dumps(record, separators=(",", ":")))
-        return lines

@@ -11,13 +11,12 @@ from cards.compiled.splitmix import derive
 from cards.game import Game, States
 from cards.hand import Hand, Move
 from cards.play import Player
+from cards.presentation import Adviser, presentation_of
 from command.settings.checks import SettingsError
-from evaluate.review.advisers import THE_ONE, Adviser, Exact, Worth, adviser_of, valuing, worths_by
+from evaluate.review.advisers import Exact, Worth, adviser_of, valuing, worths_by
 from play.table.players import seated_player
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
-_SAMPLES_OF_ODDS = 2000
-DEFAULTS = {"tressette": "monte_carlo:samples=400", "spike": "monte_carlo:samples=1000"}
 EXACT = "exact"
 
 
@@ -40,7 +39,7 @@ class Coach:
         player_of: Callable[[Game, str], Player] = seated_player,
     ) -> None:
         self.game, self.chosen = game, spec is not None
-        self.name = spec or (EXACT if game.model is not None else DEFAULTS.get(game.name))
+        self.name = spec or (EXACT if game.model is not None else presentation_of(game).judging.coach)
         self._settings, self._player_of = settings, player_of
         if spec is not None:
             _ = self.adviser  # what is wrong with it is found here
@@ -78,10 +77,5 @@ class Coach:
             return []
         if isinstance(self.adviser, Exact):
             return [Odds(action, chances) for action, chances in self.adviser.odds(hand.state)]
-        if self.game.name == "spike":
-            from spike.search import showdown_odds
-
-            generator = derive(hand.seeds, _ODDS + len(hand.moves))
-            chance = float(showdown_odds(hand.state, THE_ONE, _SAMPLES_OF_ODDS, generator)[0])
-            return [Odds(None, {"showdown": chance})]
-        return []
+        odds = presentation_of(self.game).judging.odds
+        return [] if odds is None else [Odds(None, dict(odds(hand.state, derive(hand.seeds, _ODDS + len(hand.moves)))))]

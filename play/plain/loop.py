@@ -7,10 +7,9 @@ from typing import TextIO
 
 from play.coach.review import review
 from play.language import Language, Message
-from play.plain.pages import page
 from play.table.session import Session
 from play.table.speech import Speech
-from play.views import events, result, view
+from play.views import dealt_hands, events, page, result, view
 
 # Words in all languages, beside those that the texts have for them.
 WORDS = ("help", "show", "hint", "odds", "undo", "review", "score", "save", "quit", "again")
@@ -183,11 +182,7 @@ class PlainTable:
             self._say("plain.nothing_to_review")
             return
         judged = review(self.session.coach, over[-1], self.table.people)
-        if self._name == "tressette":
-            from play.views.tressette import dealt
-
-            for seat, suits in enumerate(dealt(over[-1])):
-                self._say("plain.dealt", seat=seat, cards="  ".join(" ".join(cards) for cards in suits if cards))
+        self._tell(dealt_hands(over[-1]))
         self._print([*map(self._speech.judged, judged), self._speech.review_total(judged)])
 
     def _score(self) -> None:

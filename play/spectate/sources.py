@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from cards.game import Game, States
 from cards.hand import Hand
 from cards.play import Decisions
+from cards.presentation import Adviser
 from command.errors import UserError
 from command.game import game_defaults
 from evaluate.recorded import Damaged, Recorded, recorded_hands
-from evaluate.review.advisers import Adviser, adviser_of
+from evaluate.review.advisers import adviser_of
 from play.coach.hints import Coach
 from play.language import Message, message
 from play.table.table import Score, Setup, Table

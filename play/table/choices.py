@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -13,6 +13,7 @@ from cards import champions
 from cards.champions import CHAMPION
 from cards.game import Game, load_game
 from cards.player_specs import player_names
+from cards.presentation import presentation_of
 from command.settings.checks import MAX_SEED, SettingsError
 from command.settings.quoting import in_quotes
 from play.table.players import HUMAN, default_opponent
@@ -20,21 +21,6 @@ from play.table.players import HUMAN, default_opponent
 RUNS = Path("runs")
 APART = "apart"  # in place of an opponent: each seat has its own
 _NOTHING = "null"
-
-# Numbers that are offered; others may be typed.
-_NUMBERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "spike": {
-        "seats": (2, 3, 4, 5, 6, 7, 8),
-        "min_seats": (None, 2, 3, 4, 5, 6, 7),
-        "credits": (20, 50, 100, 200),
-        "ante": (0, 2, 4, 6),
-        "bet": (2, 4, 6, 10),
-        "hands": (1, 3, 5, 10, 20),
-        "raise_cap": (None, 1, 2, 3),
-    },
-    "blackjack": {"decks": ("infinite", 1, 2, 4, 6, 8), "discount": (0.9, 0.95, 0.99, 1.0)},
-    "sette_mezzo": {"limit": (3.0, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0)},
-}
 
 
 @dataclass(frozen=True)
@@ -169,7 +155,7 @@ class Choices:
             return (False, True)
         if get_origin(kind) is Literal:
             return get_args(kind)
-        return _NUMBERS.get(self.name, {}).get(name, (self._defaults[name],))
+        return presentation_of(self._game).offered.get(name, (self._defaults[name],))
 
     def _fits(self, name: str, value: Any) -> bool:
         try:

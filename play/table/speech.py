@@ -49,7 +49,7 @@ class Speech:
     def value_unit(self) -> str:
         """What the coach's values are counted in; empty where there are none."""
         adviser = self._coach.adviser
-        return "" if adviser is None else self.language.texts[f"unit.{adviser.unit}"]
+        return "" if adviser is None else self.language.texts.get(f"unit.{adviser.unit}", adviser.unit)
 
     @property
     def adviser_name(self) -> str:

@@ -1,34 +1,72 @@
-"""What a person may see of each game, as plain data, and what happened, as messages."""
+"""What a person may see of each game, as plain data and as lines of text, and what happened, as messages.
+
+A game is shown by the module here that has its name; what that does not have is shown as `generic` shows any game.
+"""
 
 from __future__ import annotations
 
-import importlib
-from types import ModuleType
 from typing import Any
 
 from cards.hand import Hand, Move
-from play.language import Message
+from cards.presentation import own_module
+from play.language import Language, Message
+from play.views import generic
 
-# Games with a view of their own: modules here with `view(hand, seat)`, `events(game, move)` and `result(hand)`.
-_OWN = ("tressette", "spike", "blackjack", "sette_mezzo")
 
-
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"play.views.{name if name in _OWN else 'generic'}")
+def _of(game: str, what: str) -> Any:
+    return getattr(own_module(__name__, game), what, None) or getattr(generic, what)
 
 
 def view(hand: Hand, seat: int) -> Any:
     """What the person in that seat may see of a hand: a frozen dataclass of texts and numbers."""
-    return _module(hand.game.name).view(hand, seat)
+    return _of(hand.game.name, "view")(hand, seat)
+
+
+def page(language: Language, game: str, seen: Any, details: bool) -> list[str]:
+    """A view of this game in lines; with `details` also what was said and shown before, where there is more of it."""
+    return list(_of(game, "page")(language, game, seen, details))
+
+
+def position(language: Language, hand: Hand, number: int, seat: int) -> list[str]:
+    """A position of a hand that is over, in lines: the seat knew before move `number`, from 1, and did not."""
+    own = getattr(own_module(__name__, hand.game.name), "position", None)
+    if own is not None:
+        found: list[str] = own(language, hand, number, seat)
+        return found
+    seen = view(hand.until(number - 1), seat)
+    return [*page(language, hand.game.name, seen, details=False), "", *map(language.render, result(hand))]
 
 
 def events(hand: Hand, move: Move) -> list[Message]:
     """What everybody at the table saw happen with a move of this hand."""
-    found: list[Message] = _module(hand.game.name).events(hand, move)
+    found: list[Message] = _of(hand.game.name, "events")(hand, move)
     return found
 
 
 def result(hand: Hand) -> list[Message]:
     """What an ended hand came to, with what is laid open at its end."""
-    found: list[Message] = _module(hand.game.name).result(hand)
+    found: list[Message] = _of(hand.game.name, "result")(hand)
+    return found
+
+
+def dealt_hands(hand: Hand) -> list[Message]:
+    """The hands as they were dealt, for a game in which that says all."""
+    found: list[Message] = _of(hand.game.name, "dealt_hands")(hand)
+    return found
+
+
+def open_hands(hand: Hand) -> list[Message]:
+    """What lies face down now, a message for each seat, for those who look on; none where nothing is hidden."""
+    found: list[Message] = _of(hand.game.name, "open_hands")(hand)
+    return found
+
+
+def why_not(hand: Hand, action: int) -> Message | None:
+    """The reason that the seat to move may not do this, in the words of the game; None if it may."""
+    if hand.over:
+        return Message("reason.over")
+    if action in hand.legal:
+        return None
+    known = 0 <= action < hand.game.actions
+    found: Message = (_of(hand.game.name, "why_not") if known else generic.why_not)(hand, action)
     return found

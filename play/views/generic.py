@@ -1,32 +1,47 @@
-"""Any game: the observation as text, the legal actions as a list."""
+"""Any game: its position as rows of text, the legal actions as a list."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from cards.hand import Hand, Move
-from play.language import Message, message
+from cards.presentation import Row, presentation_of
+from play.language import Language, Message, message
 
 
 @dataclass(frozen=True)
 class GenericView:
-    """`observation` are the bits that the seat may know, as 0 and 1 in groups of eight; see the game's own table."""
+    """`rows` are what the seat may know, as the game's own presentation or the generic one has it."""
 
     seat: int
     turn: int | None
-    observation: str
+    rows: tuple[Row, ...]
     legal: tuple[str, ...]
 
 
 def view(hand: Hand, seat: int) -> GenericView:
     """What the seat may see."""
-    words = hand.game.observe(hand.state, seats=np.array([seat], np.uint8))[0]
-    bits = "".join(str(int(words[k // 64]) >> k % 64 & 1) for k in range(hand.game.bits))
-    groups = " ".join(bits[k : k + 8] for k in range(0, len(bits), 8))
-    legal = tuple(map(hand.game.action_text, hand.legal)) if hand.turn == seat else ()
-    return GenericView(seat, hand.turn, groups, legal)
+    rows = tuple(presentation_of(hand.game).rows(hand, seat))
+    return GenericView(seat, hand.turn, rows, legal_texts(hand) if hand.turn == seat else ())
+
+
+def legal_texts(hand: Hand) -> tuple[str, ...]:
+    """The names of the legal actions."""
+    return tuple(map(hand.game.action_text, hand.legal))
+
+
+def page(language: Language, game: str, seen: GenericView, details: bool) -> Iterator[str]:
+    """The view in lines."""
+    for row in seen.rows:
+        yield f"{row.label}: {row.text}"
+    yield from legal_line(language, game, seen.legal)
+
+
+def legal_line(language: Language, game: str, legal: tuple[str, ...], between: str = ", ") -> Iterator[str]:
+    """The legal actions as a person would type them, if there are any."""
+    if legal:
+        yield language.say("page.legal", actions=between.join(language.action(game, text) for text in legal))
 
 
 def events(hand: Hand, move: Move) -> list[Message]:
@@ -40,3 +55,17 @@ def result(hand: Hand) -> list[Message]:
         message("result.seat", seat=seat, value=f"{value:+g}", unit=hand.game.unit)
         for seat, value in enumerate(hand.returns())
     ]
+
+
+def dealt_hands(hand: Hand) -> list[Message]:
+    """None: what a game deals is its own."""
+    return []
+
+
+open_hands = dealt_hands
+
+
+def why_not(hand: Hand, action: int) -> Message:
+    """That it is not legal."""
+    text = hand.game.action_text(action) if 0 <= action < hand.game.actions else str(action)
+    return message("reason.not_legal", action=text)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from cards.hand import Hand, Move
-from play.language import Message, message
+from play.language import Language, Message, message
+from play.views import generic
 
 OUTCOMES = {1: "win", 0: "tie", -1: "lose"}
 
@@ -30,16 +34,67 @@ class SmallView:
     outcome: str | None
 
 
-def legal_texts(hand: Hand) -> tuple[str, ...]:
-    """The names of the legal actions."""
-    return tuple(map(hand.game.action_text, hand.legal))
+@dataclass(frozen=True)
+class SmallGame:
+    """How such a game is seen: `side` is the other one's name in records, `counts` are the fields of both scores.
+
+    `text` is a score as text, `dealt` are the cards of each side at first, and `hit` is the action that draws one.
+    """
+
+    side: str
+    counts: tuple[str, str]
+    text: Callable[[int], str]
+    dealt: int
+    hit: int
+    rule: Callable[[np.void], Message]
+
+    def view(self, hand: Hand, seat: int) -> SmallView:
+        """What the player may see: of the other side's first cards one alone, until the game is over."""
+        state, record = hand.state[0], hand.record()
+        own, other = (self.text(int(state[name])) for name in self.counts)
+        return SmallView(
+            seat=seat,
+            turn=hand.turn,
+            legal=generic.legal_texts(hand),
+            cards=tuple(record["player"]),
+            counts=own,
+            soft="soft" in (state.dtype.names or ()) and bool(state["soft"]),
+            other=tuple(record[self.side] if hand.over else record[self.side][:1]),
+            other_counts=other if hand.over else None,
+            rule=self.rule(state),
+            outcome=outcome(hand),
+        )
+
+    def events(self, hand: Hand, move: Move) -> list[Message]:
+        """What the player did, and the card drawn."""
+        found = generic.events(hand, move)
+        if move.action == self.hit:
+            number = sum(each.action == self.hit for each in hand.moves[: hand.moves.index(move) + 1])
+            card = hand.record()["player"][self.dealt + number - 1]
+            found.append(message("event.drawn", card=card, counts=self.text(int(move.after[0][self.counts[0]]))))
+        return found
+
+    def result(self, hand: Hand) -> list[Message]:
+        """Both sides' cards, and who has won."""
+        state, record = hand.state[0], hand.record()
+        sides = zip(("cards", self.side), ("player", self.side), self.counts, strict=True)
+        return [
+            *(
+                message(f"result.{key}", cards=" ".join(record[side]), counts=self.text(int(state[field])))
+                for key, side, field in sides
+            ),
+            message(f"result.{outcome(hand)}"),
+        ]
+
+
+def page(language: Language, game: str, seen: SmallView, details: bool) -> Iterator[str]:
+    """The view in lines."""
+    key = "page.your_cards_soft" if seen.soft else "page.your_cards"
+    yield language.say(key, cards=" ".join(seen.cards), counts=seen.counts)
+    yield language.say(f"page.{game}.other", cards=" ".join(seen.other), rule=seen.rule)
+    yield from generic.legal_line(language, game, seen.legal)
 
 
 def outcome(hand: Hand) -> str | None:
     """How the game ended for the player."""
     return OUTCOMES[round(hand.returns()[0])] if hand.over else None
-
-
-def action_event(hand: Hand, move: Move) -> Message:
-    """What the player did."""
-    return message("event.action", seat=move.seat, action=hand.game.action_text(move.action))

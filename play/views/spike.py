@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from cards.game import Game, States
 from cards.hand import Hand, Move
-from play.language import Message, message
+from play.language import Language, Message, message
+from play.views.generic import legal_line, legal_texts
 from spike.cards import BUY, CARDS, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_SPIKE, VALUES
 from spike.rules import next_hand, price, proceed, to_match
 from spike.showdown import card_sum, strength, winner
@@ -64,7 +66,7 @@ def view(hand: Hand, seat: int) -> SpikeView:
     return SpikeView(
         seat=seat,
         turn=hand.turn,
-        legal=tuple(map(hand.game.action_text, hand.legal)) if mine else (),
+        legal=legal_texts(hand) if mine else (),
         hand_number=played + (not hand.over),
         hands=int(state["hand_limit"]),
         round=int(state["round"]),
@@ -201,3 +203,45 @@ def result(hand: Hand) -> list[Message]:
         message("result.credits", seat=seat, credits=held, won=f"{held - start:+d}")
         for seat, held in enumerate(int(held) for held in state["credits"][: int(state["players"])])
     ]
+
+
+def why_not(hand: Hand, action: int) -> Message:
+    """Another phase, or as many raises as there may be."""
+    state = hand.state[0]
+    phase = int(state["phase"])
+    if phase == BET and action == RAISE:
+        return message("reason.raise_cap", most=int(state["raise_cap"]))
+    return message({BET: "reason.betting", BUYING: "reason.buying"}.get(phase, "reason.exchange"))
+
+
+def open_hands(hand: Hand) -> list[Message]:
+    """The hand cards of each seat that is still in the hand."""
+    state = hand.state[0]
+    playing = [seat for seat in range(int(state["players"])) if int(state["in_hand"]) >> seat & 1]
+    cards = (" ".join(f"{value:+d}" for value in _values(state["hands"][seat])) for seat in playing)
+    return [message("watch.seat", seat=seat, cards=each) for seat, each in zip(playing, cards, strict=True)]
+
+
+def page(language: Language, game: str, seen: SpikeView, details: bool) -> Iterator[str]:
+    """The view in lines."""
+    yield language.say(
+        "page.spike.hand",
+        hand=seen.hand_number,
+        hands=seen.hands,
+        round=seen.round,
+        pool=seen.pool,
+        discards=" ".join(f"{value:+d}" for value in seen.discards) or "-",
+    )
+    if seen.second_pot:
+        yield language.say("page.spike.second_pot", credits=seen.second_pot)
+    for seat, other in enumerate(seen.seats):
+        shown = "-" if other.spike is None else f"{other.spike:+d}"
+        key = "page.spike.seat" if other.in_hand else "page.spike.folded"
+        yield language.say(key, seat=seat, credits=other.credits, spike=shown)
+    own = " ".join(f"{value:+d}" for value in seen.own)
+    yield language.say("page.spike.own", cards=own, sum=f"{seen.sum:+d}")
+    if seen.bought is not None:
+        yield language.say("page.spike.bought", card=f"{seen.bought:+d}")
+    if seen.to_match:
+        yield language.say("page.spike.to_match", credits=seen.to_match)
+    yield from legal_line(language, game, seen.legal)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from cards.hand import Hand, Move
-from play.language import Message, message
+from play.language import Language, Message, message
+from play.views.generic import legal_line, legal_texts
 from tressette.accusi import HIGH_RANKS, PER_RANK, SAME_RANK
 from tressette.cards import ACE, RANK_TEXT, RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text
 from tressette.rules import BUSSO, NO_SEAT, SEATS, SILENT, STRISCIO, points
@@ -52,7 +54,7 @@ def view(hand: Hand, seat: int) -> TressetteView:
         turn=hand.turn,
         leader=int(state["leader"]),
         hand=by_suit(int(state["hands"][seat])),
-        legal=tuple(map(card_text, hand.legal)) if hand.turn == seat else (),
+        legal=legal_texts(hand) if hand.turn == seat else (),
         trick=_played(state, done, plays),
         tricks=_numbers(state["tricks"]),
         thirds=_numbers(state["thirds"]),
@@ -152,3 +154,73 @@ def result(hand: Hand) -> list[Message]:
         message("result.thirds", first=int(state["thirds"][0]), second=int(state["thirds"][1])),
         *(message("event.declares", seat=seat, accusi=accusi) for seat, accusi in enumerate(declared) if accusi),
     ]
+
+
+def why_not(hand: Hand, action: int) -> Message:
+    """It is not in the hand, or a suit is to be followed."""
+    state = hand.state[0]
+    if not int(state["hands"][state["turn"]]) >> action & 1:
+        return message("reason.not_held", card=card_text(action))
+    led = int(state["trick"][state["leader"]])
+    return message("reason.follow", suit=SUIT_NAMES[led // RANKS], card=card_text(action))
+
+
+def dealt_hands(hand: Hand) -> list[Message]:
+    """The cards of each seat, suit by suit."""
+    cards = ("  ".join(" ".join(suit) for suit in suits if suit) for suits in dealt(hand))
+    return [message("plain.dealt", seat=seat, cards=each) for seat, each in enumerate(cards)]
+
+
+def open_hands(hand: Hand) -> list[Message]:
+    """The cards that each seat still has."""
+    held = (" ".join(card for suit in by_suit(int(cards)) for card in suit) for cards in hand.state[0]["hands"])
+    return [message("watch.seat", seat=seat, cards=cards or "-") for seat, cards in enumerate(held)]
+
+
+def page(language: Language, game: str, seen: TressetteView, details: bool) -> Iterator[str]:
+    """The view in lines; with `details` also what was said and shown before."""
+    if details:
+        yield from _said_and_shown(language, seen)
+    ours = seen.seat % 2
+    yield language.say(
+        "page.points",
+        ours=seen.points[ours],
+        theirs=seen.points[1 - ours],
+        our_thirds=seen.thirds[ours],
+        their_thirds=seen.thirds[1 - ours],
+    )
+    if seen.trick:
+        cards = ", ".join(language.say("page.played", seat=seat, card=card) for seat, card in seen.trick)
+        yield language.say("page.table", cards=cards)
+    else:
+        yield language.say("page.table_empty")
+    hand = "  ".join(" ".join(cards) for cards in seen.hand if cards)
+    yield language.say("page.hand", cards=hand)
+    yield from legal_line(language, game, seen.legal, between=" ")
+
+
+def _said_and_shown(language: Language, seen: TressetteView) -> Iterator[str]:
+    """The last trick, signals, accusi, and who is known to have none of which suit."""
+    if seen.last_trick:
+        cards = ", ".join(language.say("page.played", seat=seat, card=card) for seat, card in seen.last_trick)
+        yield language.say("page.last_trick", cards=cards, seat=seen.last_taker)
+    for seat, suit, signal in seen.signals:
+        yield language.say("page.signal", seat=seat, suit=suit, signal=signal)
+    for seat, declared in enumerate(seen.accusi):
+        if declared:
+            yield language.say("event.declares", seat=seat, accusi=declared)
+    for seat, suits in enumerate(seen.voids):
+        if suits and seat != seen.seat:
+            yield language.say("page.voids", seat=seat, suits=" ".join(suits))
+
+
+def position(language: Language, hand: Hand, number: int, seat: int) -> list[str]:
+    """What the seat saw before a move, with all hands as they were dealt; what had been played is in brackets."""
+    seen = view(hand.until(number - 1), seat)
+    lines = list(page(language, hand.game.name, seen, details=False))
+    gone = {hand.game.action_text(move.action) for move in hand.moves[: number - 1]}
+    found = [*lines[:2], language.say("review_screen.open")]  # without the own hand: it is among all
+    for other, suits in enumerate(dealt(hand)):
+        cards = "  ".join(" ".join(f"({card})" if card in gone else card for card in suit) for suit in suits if suit)
+        found.append(f"{other}  {cards}")
+    return [*found, *_said_and_shown(language, seen)]

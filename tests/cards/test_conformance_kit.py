@@ -13,6 +13,7 @@ from cards.compiled.bits import bit, lowest, put
 from cards.compiled.jit import njit
 from cards.conformance import CHECKS, Case
 from cards.game import Game, Games, States
+from cards.hand import Replayed
 from tests.cards import toy
 from tests.cards.toy import CARDS, TOY, toy_case
 
@@ -137,7 +138,7 @@ FAULTS: list[tuple[str, Game, str]] = [
     ("policies_play_legally", replace(TOY, policies={"meddling": meddling}), "meddling changes the state"),
     ("policies_play_legally", replace(TOY, policies={"by chance": by_chance}), "by chance decides otherwise"),
     ("policies_play_legally", replace(TOY, policies={"cheating": cheating}), "broke the rules"),
-    ("records_replay", replace(TOY, replay=lambda record: {"points": [3, 0]}), "replayed"),
+    ("records_replay", replace(TOY, read=lambda record: Replayed([], {"points": [3, 0]})), "replayed"),
 ]
 
 

@@ -16,6 +16,7 @@ from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, below, mix
 from cards.conformance import Case
 from cards.game import Game, States
+from cards.hand import NO_SEEDS, Hand, Replayed
 
 CARDS = 8
 STATE = np.dtype(
@@ -99,12 +100,13 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
     return {"game": "toy", "hands": [int(hand) for hand in start["hands"]], "actions": actions}
 
 
-def replay(record: dict[str, Any]) -> dict[str, Any]:
+def read(record: dict[str, Any]) -> Replayed:
     state = TOY.deal(np.zeros(1, np.uint64))
     state["hands"] = record["hands"]
+    hand = Hand(TOY, NO_SEEDS, state)
     for action in record["actions"]:
-        TOY.apply(state, np.array([action], np.uint8))
-    return {"points": state[0]["points"].tolist()}
+        hand.play(action)
+    return Replayed([hand], {"points": hand.state[0]["points"].tolist()})
 
 
 def blank_for(options: Options) -> np.void:
@@ -125,8 +127,8 @@ TOY = Game(
     rewards={"pair": by_pair},
     policies={"lowest": lowest_card},
     action_text=str,
-    replay=replay,
     record=record,
+    read=read,
 )
 
 

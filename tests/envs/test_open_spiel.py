@@ -10,7 +10,6 @@ from envs import open_spiel
 from tests.errors import error_about
 from tressette import GAME
 from tressette.cards import CARDS, parse_card
-from tressette.records import replay
 
 NAME = "python_busso_tressette"
 WITH_OPTIONS = f"{NAME}(accusi=True,signals=True,first_leader=four_of_denari)"
@@ -43,7 +42,7 @@ def test_hands_are_those_that_the_engine_replays() -> None:
         cards = str(state).split()
         hands = [cards[10 * seat : 10 * seat + 10] for seat in range(4)]
         assert cards[CARDS:] == plays and len(set(cards[:CARDS])) == CARDS
-        points = replay({"game": "tressette", "leader": leader, "hands": hands, "plays": plays})["points"]
+        points = GAME.replay({"game": "tressette", "leader": leader, "hands": hands, "plays": plays})["points"]
         assert state.returns() == [points[seat % 2] - points[1 - seat % 2] for seat in range(4)]
 
 

@@ -36,18 +36,12 @@ def test_good_and_broken_records_from_the_command_line(capsys: pytest.CaptureFix
     assert capsys.readouterr() == (EXPECTED.read_text(), "")
 
 
-def test_good_records_alone_succeed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("count", [0, 2])
+def test_good_records_alone_succeed(count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "good.jsonl"
-    path.write_text("".join(f"{line}\n" for line in RECORDS.read_text().splitlines()[:2]))
+    path.write_text("".join(f"{line}\n" for line in RECORDS.read_text().splitlines()[:count]))
     assert main([str(path)]) == 0
-    assert capsys.readouterr().out == "".join(EXPECTED.read_text().splitlines(keepends=True)[:2])
-
-
-def test_an_empty_file_succeeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "empty.jsonl"
-    path.touch()
-    assert main([str(path)]) == 0
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == "".join(EXPECTED.read_text().splitlines(keepends=True)[:count])
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "."])
@@ -114,20 +108,9 @@ def test_a_new_game_is_a_new_package(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ]
 
 
-@pytest.mark.parametrize(
-    "line, error",
-    [
-        (b"\xff", "not JSON: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
-        (b'{"game":"tressette","leader":NaN}', "not JSON: NaN is not a number"),
-        (b'{"game":"tressette","game":"tressette"}', "not JSON: a field is given twice"),
-        (b"[" * 200_000, "not JSON: "),
-        (b'{"leader":' + b"9" * 5000 + b"}", "not JSON: Exceeds the limit"),
-        (b"7", "not a JSON object"),
-    ],
-)
-def test_lines_that_are_no_records(tmp_path: Path, line: bytes, error: str) -> None:
-    [bad, good] = results(tmp_path, line, GOOD)
-    assert bad["error"].startswith(error)
+def test_a_line_that_is_no_record_leaves_the_next_as_it_is(tmp_path: Path) -> None:
+    [bad, good] = results(tmp_path, b"[" * 200_000, GOOD)
+    assert bad["error"].startswith("not JSON: ")
     assert good == {"line": 2, "points": [3, 8], "thirds": [10, 22], "last_trick_team": 1, "winner_team": 1}
 
 

@@ -8,11 +8,12 @@ from cards import champions
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
 from command.settings.quoting import in_quotes
-from play.app.menu.menu import GAMES
 from play.language import texts_of
 from play.table.choices import APART, Choices, offered_players
 from play.table.settings import PlaySettings, seats_of
 from tests.errors import error_about
+
+GAMES = ("tressette", "spike", "blackjack", "sette_mezzo")
 
 
 def settings_of(choices: Choices) -> PlaySettings:

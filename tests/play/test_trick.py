@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from play.language import Language, message
-from play.plain.positions import moment, position
-from play.views import view
+from play.views import position, view
 from play.views.tressette import TressetteView
 from play.views.trick import Cursor, cards_of, facts, highest, task, trick_of
 from tests.play.people import choice, sit_down
@@ -103,7 +102,7 @@ def test_a_position_is_what_the_seat_saw_with_all_hands_open() -> None:
             table.reply()
     language = Language("en")
     for number, (seen, state) in before.items():
-        then = moment(table.hand, number - 1)
+        then = table.hand.until(number - 1)
         assert view(then, 0) == seen and (then.state == state).all() and len(table.hand.moves) == 40
         lines = position(language, table.hand, number, 0)
         opened = lines[lines.index(language.say("review_screen.open")) + 1 :][:4]

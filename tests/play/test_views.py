@@ -11,10 +11,9 @@ from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.hand import Hand, Move
 from play.language import Language
-from play.plain.pages import page
 from play.table.session import Session
 from play.table.table import Setup, Table
-from play.views import events, result, view
+from play.views import events, page, result, view
 from play.views.spike import showdown
 from play.views.tressette import dealt
 from tests.blackjack.hidden import reshuffle_hidden as hidden_in_blackjack
@@ -28,17 +27,10 @@ Reshuffle = Callable[[States, int, np.random.Generator], None]
 TINY = Path(__file__).parent.parent / "tiny_game"
 
 
-def past_dice_stay(states: States, seat: int, random: np.random.Generator) -> None:
-    """Those of the rounds that are over have been seen by all."""
-    seen, rounds = states["dice"].copy(), max(int(states["round"][0]) - 1, 0)
-    hidden_in_spike(states, seat, random)
-    states["dice"][0, :rounds] = seen[0, :rounds]
-
-
 GAMES: dict[str, tuple[str, dict[str, Any], Reshuffle]] = {
     "tressette": ("tressette", {}, hidden_in_tressette),
     "tressette with all": ("tressette", {"signals": True, "accusi": True}, hidden_in_tressette),
-    "spike": ("spike", {"seats": 4}, past_dice_stay),
+    "spike": ("spike", {"seats": 4}, hidden_in_spike),
     "blackjack": ("blackjack", {}, hidden_in_blackjack),
     "blackjack of one deck": ("blackjack", {"decks": 1}, hidden_in_blackjack),
     "sette e mezzo": ("sette_mezzo", {}, hidden_in_sette_mezzo),
@@ -246,7 +238,7 @@ def test_a_game_without_a_view_of_its_own_is_played_through_the_generic_one() ->
             seen = view(table.hand, 0)
             legal.add(seen.legal)
             assert page(english, "kuhn_poker", seen, details=True) == [
-                f"You know: {seen.observation}",
+                *(f"{row.label}: {row.text}" for row in seen.rows),
                 "You may: pass, bet",
             ]
             assert english.render(events(table.hand, table.play(choice(table)))[0]).startswith("Seat 0: ")

@@ -16,7 +16,8 @@ def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> 
     for name in ("random", "shuffle"):
         state[name] = random.integers(1, 2**63, dtype=np.uint64)
     state["lot"] = random.integers(0, 840)
-    state["dice"] = random.integers(1, 7, (3, 2))
+    rolled = max(int(state["round"]) - 1, 0)  # by now, before all
+    state["dice"][rolled:] = random.integers(1, 7, (3, 2))[rolled:]
     players = int(state["players"])
     others = [other for other in range(players) if other != seat]
     bought = seat != state["turn"] and state["bought"] != NO_CARD

@@ -13,7 +13,6 @@ from cards.play import Decisions, play
 from cards.players import RandomPlayer
 from spike import GAME
 from spike.cards import VALUES
-from spike.records import replay
 from spike.rules import apply, open_hand, proceed
 from spike.state import STATE, Options, blank
 from tests.spike.hands import dealt, deck, hand
@@ -22,7 +21,7 @@ Cards = tuple[int, int, int]
 
 
 def winner(*cards: Cards, **changes: Any) -> int:
-    result = replay(hand(*dealt(*cards), players=len(cards), **changes))
+    result = GAME.replay(hand(*dealt(*cards), players=len(cards), **changes))
     return int(result["winner"])
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kuhn_poker.records import replay
+from kuhn_poker import GAME
 
 from evaluate.replay import main
 
@@ -13,8 +13,8 @@ RECORD: dict[str, Any] = {"game": "kuhn_poker", "bet": 1, "cards": ["Q", "K"], "
 
 
 def test_a_record_by_hand() -> None:
-    assert replay(RECORD) == {"chips": [-1, 1]}
-    assert replay(RECORD | {"bet": 2, "plays": ["pass", "bet", "bet"]}) == {"chips": [-3, 3]}
+    assert GAME.replay(RECORD) == {"chips": [-1, 1]}
+    assert GAME.replay(RECORD | {"bet": 2, "plays": ["pass", "bet", "bet"]}) == {"chips": [-3, 3]}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_record_by_hand() -> None:
 )
 def test_what_breaks_a_rule_is_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError) as raised:
-        replay(RECORD | change)
+        GAME.replay(RECORD | change)
     assert str(raised.value) == message
 
 

@@ -12,9 +12,9 @@ from cards.base.errors import InputError
 from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.matches.duplicate import plays_of
-from cards.matches.match import Matches, decided, match_duel, match_rules, play_matches
+from cards.matches.match import Matches, decided, match_rules, play_matches
 from cards.matches.records import MatchHistory
-from cards.players import RandomPlayer, named_player
+from cards.players import RandomPlayer
 from evaluate.replay import replay_file
 from tests.errors import error_about
 from tests.tressette.hidden import cards_of
@@ -143,16 +143,6 @@ def test_only_the_first_hand_is_led_by_the_4_of_denari() -> None:
     leaders_then, holders_then = seen[1]
     assert leaders_then.tolist() == ((leaders + 1) % 4).tolist()
     assert leaders_then.tolist() != holders_then
-
-
-def test_a_duel_of_matches() -> None:
-    greedy, random = named_player(ACCUSI, "greedy"), named_player(ACCUSI, "random")
-    duel = match_duel(ACCUSI, greedy, random, stream(4, "duel", 0, 60), 21)
-    assert duel.wins.shape == (60,) and duel.even == 0.5
-    assert duel.win_rate.low > 0.7
-    assert duel.own.mean() > duel.other.mean() > 0
-    swapped = match_duel(ACCUSI, random, greedy, stream(4, "duel", 0, 60), 21, batch=7)
-    assert swapped.wins.mean() < 0.3 and swapped.wins.size == 60
 
 
 @pytest.mark.parametrize(

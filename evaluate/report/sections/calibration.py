@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.matches.duplicate import NORMAL_95
+from cards.presentation import presentation_of
 from evaluate.report.content import Block, Figure, Section, Table, Text
 from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
 from evaluate.report.sections.observing import Watched
-from evaluate.report.sections.stages import stage_names, stages_of
 
 _BINS = 12
 
@@ -99,9 +99,9 @@ def _says(found: Reliability, value: Numbers, outcome: Numbers, unit: str, watch
 
 def _by_stage(watched: Watched, rows: NDArray[np.int64], value: Numbers, outcome: Numbers) -> dict[str, float]:
     """The share explained in each stage of the game that comes up often enough."""
-    stages = stages_of(watched)[rows]
+    stages = watched.phases[rows]
     shares = {}
-    for number, name in enumerate(stage_names(watched)):
+    for number, name in enumerate(presentation_of(watched.agent.game).phases):
         here = stages == number
         if here.sum() >= 100:
             shares[name] = explained(value[here], outcome[here])

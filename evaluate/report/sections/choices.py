@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from cards.presentation import presentation_of
 from evaluate.report.content import Block, Figure, Table
 from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
 from evaluate.report.sections.observing import Watched
-from evaluate.report.sections.stages import stage_names, stages_of
 
 _FEW = 12  # actions that have a column each
 
@@ -22,7 +22,7 @@ def by_action(watched: Watched) -> list[Block]:
     game = watched.agent.game
     if game.actions > _FEW:
         return []
-    stages, names = stages_of(watched), stage_names(watched)
+    stages, names = watched.phases, presentation_of(game).phases
     counts = np.zeros((len(names), game.actions), np.int64)
     np.add.at(counts, (stages, watched.action), 1)
     may = np.zeros_like(counts)
@@ -48,7 +48,8 @@ def by_action(watched: Watched) -> list[Block]:
 
 
 def _figure(watched: Watched, counts: NDArray[np.int64]) -> Figure:
-    game, names = watched.agent.game, stage_names(watched)
+    game = watched.agent.game
+    names = presentation_of(game).phases
     seen = [number for number in range(len(names)) if counts[number].sum()]
     shares = counts[seen] / counts[seen].sum(axis=1, keepdims=True)
     labels = [game.action_text(action) for action in range(game.actions)]

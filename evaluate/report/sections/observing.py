@@ -14,6 +14,7 @@ from cards.game import Game, States
 from cards.matches.duplicate import seatings
 from cards.play import Actions, Decisions, Player, play
 from cards.players import named_player
+from cards.presentation import presentation_of
 from evaluate.players import load_player
 from evaluate.report.drawing import Numbers
 from evaluate.report.runs import Run
@@ -82,6 +83,11 @@ class Watched:
     def chosen(self) -> Numbers:
         """The value of what it did, `[decisions]`."""
         return np.take_along_axis(self.values, self.action[:, None], axis=1)[:, 0].astype(np.float64)
+
+    @property
+    def phases(self) -> NDArray[np.int64]:
+        """The phase of the game in which each decision was taken, by number, `[decisions]`."""
+        return presentation_of(self.agent.game).phase(self.states)
 
     @property
     def choices(self) -> NDArray[np.int64]:

@@ -81,13 +81,10 @@ def _kind(key: str) -> str:
     return "" if shapes_learning(key) else "length or machine"
 
 
-def origin_section(run: Run) -> Section:
-    """With which program, on what machine."""
+def origin_section(run: Run) -> Section | None:
+    """With which program, on what machine; None for a run that does not say."""
     if not run.starts:
-        text = "The run was made by a version that did not write down its commit and hardware."
-        if said := _first_line_of_log(run):
-            text += f" Its log says: {code(said)}."
-        return Section("Program and machine", [Text(text)])
+        return None
     rows = [(*_of_start(start), str(start.get("learner", ""))) for start in _distinct(run.starts)]
     columns = ("started", "busso", "commit", "CPU", "CPUs", "memory", "GPUs", "what learns")
     caption = f"Starts: {len(run.starts)}; of several on the same machine with the same program the first."
@@ -110,14 +107,6 @@ def _of_start(start: dict[str, Any]) -> tuple[str, ...]:
     changed = " and changes" if start.get("changed") and start.get("commit") else ""
     version = f"{start.get('version', '')}, torch {start.get('torch', '')}"
     return when, version, commit + changed, str(machine.get("cpu", "")), str(machine.get("cpus", "")), memory, gpus
-
-
-def _first_line_of_log(run: Run) -> str:
-    try:
-        with (run.folder / "train.log").open(errors="replace") as file:
-            return file.readline().strip().replace("`", "'")
-    except OSError:
-        return ""
 
 
 def throughput_section(run: Run, measure: bool) -> Section | None:

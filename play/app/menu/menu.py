@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
+from command.foreign import known_games
 from command.settings.quoting import in_quotes
 from play.app.menu.chooser import ChooserScreen
 from play.app.menu.form import Form
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from play.table.choices import Choices
     from play.table.saves import SavedTable
 
-GAMES = ("tressette", "spike", "blackjack", "sette_mezzo")
 _SAVED, _FILE = "saved", "file"  # entries of the list beside the games
 
 
@@ -68,7 +68,9 @@ class MenuScreen(Screen[None]):
         self._settings, self.language = settings, language
         self._choices: dict[str, Choices] = {}
         self._saves: list[SavedTable] = []
-        self._entry = settings.game["name"] if settings.game["name"] in GAMES else GAMES[0]
+        self._entry = str(settings.game["name"])
+        named = [key.removeprefix("game.") for key in language.texts if key.startswith("game.")]
+        self._games = sorted(known_games() | {self._entry}, key=lambda it: ([*named, it].index(it), it))
         self._why = ""  # what was asked for last cannot be
 
     # --- what is shown
@@ -93,7 +95,7 @@ class MenuScreen(Screen[None]):
 
     def _options(self) -> list[Option | None]:
         say = self.language.say
-        games = [Option(say(f"game.{name}"), id=name) for name in GAMES]
+        games = [Option(self.language.texts.get(f"game.{name}", name), id=name) for name in self._games]
         saved = Option(say("menu.saved", number=len(self._saves)), id=_SAVED)
         return [*games, None, saved, Option(say("menu.file"), id=_FILE)]
 
@@ -110,8 +112,11 @@ class MenuScreen(Screen[None]):
         """In a thread: the games, which takes a moment each."""
         from play.table.choices import Choices
 
-        for name in sorted(GAMES, key=lambda name: name != self._entry):
-            choices = Choices(name)
+        for name in sorted(self._games, key=lambda name: name != self._entry):
+            try:
+                choices = Choices(name)
+            except ValueError:  # an installed package says that it is a game: opening it says what is wrong
+                continue
             if self._settings.record is not None:
                 choices.choose("record", self._settings.record)
             self.app.call_from_thread(self._loaded, choices)
@@ -151,9 +156,11 @@ class MenuScreen(Screen[None]):
             form.show(choices)
         self._say_about()
 
+    @on(OptionList.OptionHighlighted, "#form")
     def _say_about(self) -> None:
-        form, say = self.query_one(Form), self.language.say
-        about = f"{form.about()}\n{say('menu.change')}" if form.has_focus else say(f"menu.about.{self._entry}")
+        form, texts = self.query_one(Form), self.language.texts
+        own = texts.get(f"menu.about.{self._entry}", "")
+        about = f"{form.about()}\n{texts['menu.change']}" if form.has_focus else own
         self.query_one("#about", Static).update(about)
 
     def refuse(self, why: str) -> None:
@@ -170,10 +177,6 @@ class MenuScreen(Screen[None]):
         if event.option.id is not None and event.option.id != self._entry:
             self._entry = event.option.id
             self._show_entry()
-
-    @on(OptionList.OptionHighlighted, "#form")
-    def _went_to_row(self) -> None:
-        self._say_about()
 
     def on_descendant_focus(self) -> None:
         """Another list has the focus."""
@@ -192,9 +195,6 @@ class MenuScreen(Screen[None]):
             self._open([f"save={in_quotes(str(table.path))}"])
 
     @on(Button.Pressed, "#play")
-    def _pressed(self) -> None:
-        self.action_play()
-
     def action_play(self) -> None:
         if self._entry == _SAVED:
             self.query_one(SavesList).focus()
@@ -212,7 +212,7 @@ class MenuScreen(Screen[None]):
         (right if self._entries.has_focus and right.display else self._entries).focus()
 
     def action_watch(self) -> None:
-        if self._entry in GAMES:
+        if self._entry in self._games:
             kept = [each for each in self._overrides() if not each.startswith("record=")]
             self._open([*kept, "watch=agents"])
 

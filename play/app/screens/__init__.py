@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-from importlib.util import find_spec
-
 from cards.game import Game
+from cards.presentation import own_module
 from play.app.table.table import TableScreen
 
 
 def screen_for(game: Game) -> type[TableScreen]:
     """The screen on which that game is played, with its `BOARD`: `GameScreen` of the module of that name here."""
-    own = f"{__name__}.{game.name}"
-    found: type[TableScreen] = importlib.import_module(own).GameScreen if find_spec(own) else TableScreen
+    module = own_module(__name__, game.name)
+    found: type[TableScreen] = TableScreen if module is None else module.GameScreen
     return found

@@ -14,9 +14,8 @@ from textual.widgets import Button, Static
 from cards.hand import Move
 from evaluate.review.advisers import Worth
 from play.coach.hints import Odds
-from play.plain.pages import page
 from play.table.speech import Speech
-from play.views import view
+from play.views import page, view
 
 
 class ActionBar(HorizontalGroup):

@@ -15,8 +15,8 @@ from textual.widgets.option_list import Option
 from cards.hand import Hand
 from evaluate.review.grading import Judged
 from play.app.widgets.keys import Dialog, Key, KeyBar, bound
-from play.plain.positions import position
 from play.table.speech import Speech
+from play.views import position
 
 _BAR = 6  # cells of the dearest decision
 

@@ -8,10 +8,9 @@ from cards.compiled.splitmix import stream
 from cards.game import Game, load_game
 from cards.play import play
 from cards.players import named_player
-from evaluate.report.sections import tressette_play
-from evaluate.report.sections.endgame import solve_endgame
+from evaluate.report.games.tressette import play as tressette_play
+from evaluate.report.games.tressette.endgame import solve_endgame
 from evaluate.report.sections.observing import Agent, Watched, watch_games
-from evaluate.report.sections.solver import Solver
 from tests.train.runs import settings
 from train.dqn.network.build import build_network
 from train.dqn.network.q_network import NetworkPlayer
@@ -120,21 +119,9 @@ def test_signals_are_those_of_the_rules(tmp_path_factory: pytest.TempPathFactory
 def test_who_sees_all_hands_loses_nothing_in_the_endgame(agent: Agent) -> None:
     """The player that solves the last tricks plays a best card in each of them, and a card at random does not."""
     cheating = Agent(agent.game, named_player(agent.game, "cheating:tricks=3"), None, "points", 1.0)
-    with Solver() as solver:
-        found = solve_endgame(watch_games(cheating, 60, seed=6), tricks=3, seed=1, solver=solver)
+    found = solve_endgame(watch_games(cheating, 60, seed=6), tricks=3, seed=1)
     assert found.tricks_left.size > 30 and found.tricks_left.max() <= 3
     assert (found.regret["the agent"] == 0).all() and (found.right["the agent"] == 1).all()
     assert found.regret["a card at random"].mean() > found.regret["greedy"].mean() > 0
     assert found.per_hand("the agent").mean == 0 < found.per_hand("greedy").mean
     assert (found.right["a card at random"] < 1).all()
-
-
-def test_the_solver_goes_on_without_its_process(watched: Watched) -> None:
-    rows = np.flatnonzero(watched.states["plays"] >= 32)[:50]
-    with Solver() as solver:
-        there = solver.values(watched.states[rows])
-        if solver._process is not None:
-            solver._process.kill()
-            solver._process.wait()
-        assert np.array_equal(solver.values(watched.states[rows]), there)
-    assert np.array_equal(there >= 0, watched.legal[rows])

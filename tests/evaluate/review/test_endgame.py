@@ -10,7 +10,13 @@ from cards.compiled.bits import lowest
 from cards.compiled.splitmix import stream
 from cards.game import States
 from evaluate.review.advisers import THE_ONE, adviser_of
-from evaluate.review.endgame import (
+from tests.evaluate.test_search import network
+from tests.tressette.hidden import may_hold
+from tests.tressette.table import GAME
+from tressette.search import cheating
+from tressette.search.network_search import SearchOptions, SearchPlayer
+from tressette.search.worlds import one_of_each_run, runs_of
+from tressette.solver.endgame import (
     Cheating,
     Endgame,
     ExactOptions,
@@ -18,12 +24,6 @@ from evaluate.review.endgame import (
     possible_hands,
     tricks_left,
 )
-from tests.evaluate.test_search import network
-from tests.tressette.hidden import may_hold
-from tests.tressette.table import GAME
-from tressette.search import cheating
-from tressette.search.network_search import SearchOptions, SearchPlayer
-from tressette.search.worlds import one_of_each_run, runs_of
 
 SEEDS = stream(1, "endgame", 0, 1)
 

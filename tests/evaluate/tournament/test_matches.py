@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.matches.match import match_duel
+from cards.matches.duplicate import Outcome, Plays, duel_of
+from cards.matches.match import play_matches
 from cards.players import named_player
 from evaluate.replay import replay_file
 from evaluate.tournament.__main__ import main
@@ -29,7 +31,12 @@ def test_a_tournament_of_matches(tmp_path: Path, capsys: pytest.CaptureFixture[s
     table = " ".join(capsys.readouterr().out.split())
     assert "tressette, matches to 21, 24 duplicate deals" in table and "matches won by first" in table
     players = named_player(GAME, "greedy"), named_player(GAME, "random")
-    duel = match_duel(GAME, *players, stream(7, "tournament", 0, 24), 21)
+
+    def played(plays: Plays) -> Outcome:
+        matches = play_matches(GAME, plays.seeds, players, plays.sides, 21)
+        return matches.results(), np.ones(plays.sides.shape, np.bool_)
+
+    duel = duel_of(GAME, played, stream(7, "tournament", 0, 24))
     found = pair(tmp_path)
     assert found["first_won"] == duel.win_rate.mean and found["first_won_low"] == duel.win_rate.low
     assert (found["first_result"], found["second_result"]) == (duel.own.mean(), duel.other.mean())

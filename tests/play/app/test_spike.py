@@ -27,7 +27,8 @@ from tests.play.app.spike_people import (
     settled,
     staying_in,
 )
-from tests.play.test_views import Reshuffled, past_dice_stay
+from tests.play.test_views import Reshuffled
+from tests.spike.hidden import reshuffle_hidden
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_hidden_cards_are_not_on_the_screen() -> None:
         table = await seated(pilot)
         while not table.table.hand.over:
             hand, text = table.table.hand, text_of(pilot.app)
-            other = Reshuffled(hand, 0, past_dice_stay, random)
+            other = Reshuffled(hand, 0, reshuffle_hidden, random)
             table.table.hand = other
             table.refresh_table()
             await pilot.pause()

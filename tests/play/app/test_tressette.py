@@ -266,9 +266,7 @@ def test_the_review_by_keys_and_by_mouse() -> None:
 
 
 def seen_before(table: TableScreen, number: int) -> TressetteView:
-    from play.plain.positions import moment
-
-    found: TressetteView = view(moment(table.table.hand, number - 1), 0)
+    found: TressetteView = view(table.table.hand.until(number - 1), 0)
     return found
 
 

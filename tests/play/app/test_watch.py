@@ -11,8 +11,7 @@ from textual.widgets import RichLog, Static
 from play.app.menu.menu import MenuScreen
 from play.app.spectate.watch import WatchScreen
 from play.language import LANGUAGES
-from play.spectate.commentary import open_hands
-from play.views import view
+from play.views import open_hands, view
 from tests.play.app.pilots import LARGE, SMALL, application, driven, text_of, wait
 from tests.play.test_watching import recorded
 

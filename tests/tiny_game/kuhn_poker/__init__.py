@@ -2,7 +2,7 @@
 
 from kuhn_poker.observation import BITS
 from kuhn_poker.players import POLICIES
-from kuhn_poker.records import record, replay
+from kuhn_poker.records import read, record
 from kuhn_poker.rewards import REWARDS
 from kuhn_poker.rules import ACTION_TEXT, RULES, Options, blank
 
@@ -22,6 +22,6 @@ GAME = Game(
     rewards=REWARDS,
     policies=POLICIES,
     action_text=ACTION_TEXT.__getitem__,
-    replay=replay,
     record=record,
+    read=read,
 )

@@ -7,9 +7,11 @@ they did in turn.
 from typing import Any
 
 import numpy as np
-from kuhn_poker.rules import ACTION_TEXT, CARD_TEXT, Options, apply, begin, blank, over, returns
+from kuhn_poker.rules import ACTION_TEXT, CARD_TEXT, begin
 
 from cards.base.errors import InputError
+from cards.game import game_with
+from cards.hand import NO_SEEDS, Hand, Replayed
 from cards.records import field, list_of, parse_at, parse_rank
 
 
@@ -23,29 +25,26 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
     }
 
 
-def replay(record: dict[str, Any]) -> dict[str, Any]:
-    """Play a record through the engine and return the chips that each seat has won.
+def read(record: dict[str, Any]) -> Replayed:
+    """Play a record: its game as a hand, and the chips that each seat has won.
 
     Raises ValueError that names the field, or the play and the rule it breaks.
     """
-    try:
-        state = np.array([blank(Options(field(record, "bet")))])
-    except InputError as error:
-        raise InputError(error.key.removeprefix("game."), error.problem, error.hint) from None
+    game = game_with("kuhn_poker", {"bet": field(record, "bet")})
     cards = [parse_at("cards", _card, text) for text in list_of(field(record, "cards"), "cards", 2)]
     if cards[0] == cards[1]:
         raise InputError("cards", f"there is one {CARD_TEXT[cards[0]]} in the deck")
+    state = np.array([game.blank])
     begin(state[0], *cards)
+    hand = Hand(game, NO_SEEDS, state)
     for number, text in enumerate(list_of(field(record, "plays"), "plays", None), start=1):
         action = parse_at(f"play {number}", _action, text)
-        if over(state[0]):
+        if hand.over:
             raise InputError(f"play {number}", "the game is over")
-        apply(state[0], action)
-    if not over(state[0]):
-        raise InputError("plays", f"the game is not over, seat {state[0]['turn']} is to move")
-    chips = np.zeros(2, np.float32)
-    returns(state[0], chips)
-    return {"chips": chips.tolist()}
+        hand.play(action)
+    if not hand.over:
+        raise InputError("plays", f"the game is not over, seat {hand.turn} is to move")
+    return Replayed([hand], {"chips": hand.returns()})
 
 
 def _card(text: object) -> int:

@@ -21,12 +21,12 @@ from command.game import game_defaults, load_configured_game
 from command.settings.checks import SettingsError
 from command.settings.compose import compose, settings_from_dict
 from docs.settings import SCHEMAS
-from evaluate.review.endgame import ExactOptions
 from tests.errors import error_about
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
 from train.settings.run import job_minutes
 from train.settings.tabular import TabularSettings
+from tressette.solver.endgame import ExactOptions
 
 # What a command cannot do without.
 NEEDED = {

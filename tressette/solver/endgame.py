@@ -11,7 +11,7 @@ from cards.base.bounds import bounded
 from cards.game import Game, States
 from cards.player_specs import MOST_SAMPLES
 from cards.players import PlayerOptions
-from evaluate.review.advisers import THE_ONE, Adviser
+from cards.presentation import Adviser
 from tressette.cards import CARDS
 from tressette.rules import POINTS, SEATS, STATE, TRICKS
 from tressette.search.cheating import Options
@@ -21,6 +21,7 @@ from tressette.solver.double_dummy import middle, new_table
 from tressette.solver.endings import points_after, solved_values
 
 _TABLE_BITS = 18
+_THE_ONE = np.zeros(1, np.int64)
 _KNOWN_TRICKS = 8  # with more left a single position takes long
 
 
@@ -52,13 +53,13 @@ class Endgame:
             return np.full(CARDS, np.nan)
         worlds = possible_hands(state, self._options.samples)
         if worlds is None:
-            worlds = sampled_states(state, THE_ONE, self._options.samples, generator.copy())
+            worlds = sampled_states(state, _THE_ONE, self._options.samples, generator.copy())
         values = solved_values(worlds, np.arange(worlds.size), self._table).mean(axis=0).astype(np.float64)
         return np.where(values < 0, np.nan, values)
 
 
 class KnownHands:
-    """An adviser for Tressette, but for positions in which its seat can tell where every card lies: those are solved.
+    """An adviser, but for positions in which its seat can tell where every card lies: those are solved.
 
     See `Adviser`.
     """
@@ -70,7 +71,7 @@ class KnownHands:
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
         """See `Adviser`."""
         if tricks_left(state) <= _KNOWN_TRICKS and (worlds := possible_hands(state, 1)) is not None:
-            values = solved_values(worlds, THE_ONE, self._table)[0].astype(np.float64)
+            values = solved_values(worlds, _THE_ONE, self._table)[0].astype(np.float64)
             return np.where(values < 0, np.nan, values)
         return self._adviser.values(game, state, generator)
 
@@ -91,6 +92,11 @@ class Cheating:
                 points = points_after(state[0], card, self._tricks, middle(state[0]), self._scratch, self._table)
                 values[card] = POINTS - points if second else points
         return values
+
+
+def refined(adviser: Adviser) -> Adviser:
+    """The adviser, but positions in which its seat can tell where every card lies are solved, if it counts points."""
+    return KnownHands(adviser) if adviser.unit == "points" else adviser
 
 
 def tricks_left(state: States) -> int:

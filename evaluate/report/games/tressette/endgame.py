@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.game import States
 from cards.matches.duplicate import Estimate, estimate
 from evaluate.report.content import Figure, Section, Table, Text
 from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
 from evaluate.report.sections.observing import Watched, rules_choose
-from evaluate.report.sections.solver import Solver
 from tressette.cards import CARDS
 from tressette.rules import SEATS
+from tressette.solver.double_dummy import new_table
+from tressette.solver.endings import solved_values
 
 _ANYBODY = "a card at random"
 
@@ -38,11 +40,16 @@ class Endgame:
         return estimate(np.bincount(self.game, self.regret[name], self.games).astype(np.float64))
 
 
-def solve_endgame(watched: Watched, tricks: int, seed: int, solver: Solver) -> Endgame:
+def solved(states: States) -> Numbers:
+    """The points of the team to move after each card with best play of all, `[states, cards]`; -1 if not legal."""
+    return solved_values(states, np.arange(states.size), new_table()).astype(np.float64)
+
+
+def solve_endgame(watched: Watched, tricks: int, seed: int) -> Endgame:
     """Solve every decision with a choice in the last `tricks`, all hands open; the exact value of each legal card."""
     left = (CARDS - watched.states["plays"].astype(np.int64) + SEATS - 1) // SEATS
     rows = np.flatnonzero((left <= tricks) & (watched.choices > 1))
-    values = solver.values(watched.states[rows])
+    values = solved(watched.states[rows])
     legal = watched.legal[rows]
     best = np.where(legal, values, -np.inf).max(axis=1)
     matters = best > np.where(legal, values, np.inf).min(axis=1)
@@ -58,9 +65,9 @@ def solve_endgame(watched: Watched, tricks: int, seed: int, solver: Solver) -> E
     return Endgame(left[kept], watched.game[kept], regret, right, counts, watched.games)
 
 
-def section(watched: Watched, tricks: int, seed: int, solver: Solver) -> Section | None:
+def section(watched: Watched, tricks: int, seed: int) -> Section | None:
     """The section on the last tricks; None where no card of them mattered."""
-    found = solve_endgame(watched, tricks, seed, solver)
+    found = solve_endgame(watched, tricks, seed)
     if not found.tricks_left.size:
         return None
     names = ("the agent", "greedy", _ANYBODY)

@@ -1,0 +1,20 @@
+"""How Sette e mezzo is shown, see `cards.presentation`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cards.hand import Hand
+from cards.presentation import Presentation, Row
+from sette_mezzo.cards import points_text
+
+
+def _rows(hand: Hand, seat: int) -> Iterator[Row]:
+    state, record = hand.state[0], hand.record()
+    yield Row("cards", tuple(record["player"]), cards=True)
+    yield Row("points", (points_text(int(state["score"])),))
+    yield Row("opponent", tuple(record["opponent"]), cards=True)
+    yield Row("limit", (f"the opponent stops at {points_text(int(state['limit']))}",))
+
+
+PRESENTATION = Presentation(rows=_rows, offered={"limit": (3.0, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0)})

@@ -1,0 +1,112 @@
+"""How Corellian Spike is shown and judged, see `cards.presentation`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.game import Game, States
+from cards.hand import Hand
+from cards.presentation import Judging, Presentation, Row
+from spike.cards import CARDS, NO_CARD, VALUES
+from spike.rules import to_match
+from spike.search import showdown_odds
+from spike.showdown import card_sum
+from spike.state import BET, BUYING, EXCHANGE, ROUNDS
+
+_SAMPLES_OF_ODDS = 2000
+_PHASES = {BET: "betting", BUYING: "buying", EXCHANGE: "exchange"}
+
+
+def _rows(hand: Hand, seat: int) -> Iterator[Row]:
+    state = hand.state[0]
+    phase = _PHASES.get(int(state["phase"]), "over")
+    owed = min(int(to_match(state)), int(state["credits"][seat])) if state["phase"] == BET else 0
+    told = [f"round {state['round']} of {ROUNDS}, {phase}", f"pool {state['pool']}"]
+    yield Row("table", (*told, f"{owed} to match" if owed else "nothing to match"))
+    own = [_value(VALUES[card]) for card in state["hands"][seat]]
+    own += [f"{text} (spike)" for text in _shown(state["spikes"][seat])]
+    if hand.turn == seat:
+        own += [f"{text} (bought)" for text in _shown(state["bought"])]
+    yield Row("own cards", tuple(own), cards=True)
+    yield Row("sum", (_value(card_sum(state, seat)),))
+    yield Row("seats", tuple(_seat(state, other, seat) for other in range(int(state["players"]))))
+    discards = [_value(VALUES[card]) for card in range(CARDS) if int(state["discards"]) >> card & 1]
+    if discards:
+        yield Row("discards", tuple(discards), cards=True)
+    if int(state["round"]) > 1:
+        yield Row("dice", tuple(f"{a} and {b}" for a, b in state["dice"][: int(state["round"]) - 1]))
+
+
+def _seat(state: np.void, other: int, seat: int) -> str:
+    spike = "".join(f", spike {text}" for text in _shown(state["spikes"][other]))
+    folded = "" if int(state["in_hand"]) >> other & 1 else ", folded"
+    return f"{'you' if other == seat else f'seat {other}'}: {state['credits'][other]} credits{spike}{folded}"
+
+
+def _shown(card: int) -> list[str]:
+    """The value of a card that may not be there."""
+    return [] if card == NO_CARD else [_value(VALUES[card])]
+
+
+def _value(value: int | np.integer) -> str:
+    return f"{int(value):+d}" if value else "0"
+
+
+def _situation(game: Game, state: np.void, seat: int) -> str:
+    values = " ".join(f"{VALUES[int(card)]:+d}" for card in state["hands"][seat])
+    spike, bought = int(state["spikes"][seat]), int(state["bought"])
+    text = f"hand {int(state['hands_played']) + 1}, round {state['round']}: {values}"
+    if spike != NO_CARD:
+        text += f", spike {VALUES[spike]:+d}"
+    if bought != NO_CARD and state["phase"] in (BUYING, EXCHANGE):
+        text += f", bought {VALUES[bought]:+d}"
+    return f"{text}; pool {state['pool']}, own {state['credits'][seat]}"
+
+
+def _short(action: str) -> str:
+    return action.replace("swap with the ", "swap ").removesuffix(" hand card").removesuffix(" card")
+
+
+def _phase(states: States) -> NDArray[np.int64]:
+    number: NDArray[np.int64] = states["round"].astype(np.int64) * len(_PHASES) + states["phase"]
+    return number
+
+
+def _units(game: Game) -> Mapping[str, tuple[str, float]]:
+    return {"stack": ("credits", float(game.blank["start_credits"])), "credits": ("credits", 1.0)}
+
+
+def _odds(state: States, generator: NDArray[np.uint64]) -> Mapping[str, float]:
+    return {"showdown": float(showdown_odds(state, np.zeros(1, np.int64), _SAMPLES_OF_ODDS, generator)[0])}
+
+
+PRESENTATION = Presentation(
+    rows=_rows,
+    situation=_situation,
+    short=_short,
+    phases=tuple(f"round {k}, {phase}" for k in range(ROUNDS + 1) for phase in _PHASES.values()),
+    phase=_phase,
+    judging=Judging(
+        graders=("search(champion)", "monte_carlo:samples=2000"),
+        coach="monte_carlo:samples=1000",
+        # Of all hands to come, not of one alone.
+        units=lambda game: (
+            {reward: (*unit, 0.0) for reward, unit in _units(game).items()} | {"win": ("wins", 1.0, 0.0)}
+        ),
+        unrecorded=("credits", "hands", "rotate"),
+        odds=_odds,
+    ),
+    units=_units,
+    offered={
+        "seats": (2, 3, 4, 5, 6, 7, 8),
+        "min_seats": (None, 2, 3, 4, 5, 6, 7),
+        "credits": (20, 50, 100, 200),
+        "ante": (0, 2, 4, 6),
+        "bet": (2, 4, 6, 10),
+        "hands": (1, 3, 5, 10, 20),
+        "raise_cap": (None, 1, 2, 3),
+    },
+)

@@ -1,0 +1,93 @@
+"""A game from outside of the repository appears wherever games are shown, without a line elsewhere."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kuhn_poker import GAME
+from textual.pilot import Pilot
+
+from cards.hand import Hand
+from command.settings.compose import compose
+from envs.aec import SeatsEnv
+from evaluate.record import main as record
+from evaluate.recorded import Recorded, recorded_hands
+from evaluate.report.__main__ import main as report
+from evaluate.review.__main__ import main as review
+from play.__main__ import main as play
+from play.app.application import TableApp
+from play.table.settings import PlaySettings
+from tests.play.app.pilots import driven, text_of, wait
+from tests.train.runs import small
+from train.__main__ import main as train
+
+HERE = Path(__file__).parent
+GAME_HERE = "game=kuhn_poker"
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    path = tmp_path / "games.jsonl"
+    assert record([GAME_HERE, "players=[random,equilibrium]", "deals=8", f"to={path}"]) == 0
+    return path
+
+
+def rows_of(hand: Hand, seat: int) -> list[str]:
+    card = "JQK"[hand.start[0]["cards"][seat]]
+    return [f"own card: {card}", f"played: {', '.join(map(GAME.action_text, hand.actions)) or 'nothing'}"]
+
+
+def test_records_are_stepped_through(records: Path) -> None:
+    found = list(recorded_hands(records))
+    assert len(found) == 16 and all(isinstance(each, Recorded) and each.hand.over for each in found)
+    assert [each.hand.record() for each in found if isinstance(each, Recorded)] == [
+        {name: value for name, value in json.loads(line).items() if name != "names"}
+        for line in records.read_text().splitlines()
+    ]
+
+
+def test_environments_show_it() -> None:
+    env = SeatsEnv("kuhn_poker", 0, None, "ansi")
+    env.reset(seed=3)
+    env.step(0)
+    hand = env.table.hand()
+    assert (env.render() or "").splitlines() == ["kuhn_poker", *rows_of(hand, 1), "player_1 may play: 0 pass, 1 bet"]
+
+
+def test_it_is_played_in_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("show\nbet\nreview\nquit\n"))
+    monkeypatch.chdir(tmp_path)
+    assert play([GAME_HERE, "ui=plain", "seed=4"]) == 0
+    said = capsys.readouterr().out
+    assert "own card: " in said and "You may: pass, bet" in said and "chips" in said
+
+
+def test_the_menu_lists_it_and_opens_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def script(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        assert isinstance(app, TableApp)
+        await wait(pilot, "the menu", lambda: app.screen is app.menu and "kuhn_poker" in app.menu._choices)
+        assert "kuhn_poker" in text_of(app) and "Sette e mezzo" in text_of(app)
+        await pilot.press("enter")
+        await wait(pilot, "the table", lambda: "own card: " in text_of(app))
+
+    driven(TableApp(compose(PlaySettings, "play", ["pace=0", GAME_HERE])), script)
+
+
+def test_a_run_is_reported_and_reviews(records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train([f"hydra.searchpath=[{HERE / 'conf'}]", GAME_HERE, *small(tmp_path)]) == 0
+    (folder,) = (path.parent for path in tmp_path.rglob("config.yaml"))
+    assert report([str(folder), "games=200", "measure=false"]) == 0
+    page = (folder / "report" / "report.md").read_text()
+    assert "| own card " in page and "second action" in page
+    capsys.readouterr()
+    assert review([str(records), f"by={folder}", "format=json"]) == 0
+    *hands, _ = map(json.loads, capsys.readouterr().out.splitlines())
+    assert len(hands) == 16 and {hand["unit"] for hand in hands} == {"chips"}
+    assert all(each["board"]["own card"][0] in "JQK" for hand in hands for each in hand["decisions"])

@@ -1,0 +1,96 @@
+"""How Tressette is shown and judged, see `cards.presentation`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.game import Game, States
+from cards.hand import Hand
+from cards.presentation import Judging, Presentation, Row
+from tressette.cards import RANKS, SUIT_NAMES, SUITS, card_text
+from tressette.rules import BUSSO, POINTS, SEATS, SILENT, STRISCIO, TRICKS
+from tressette.search import cheating
+from tressette.solver import endgame
+
+_SAID = {BUSSO: "busso", STRISCIO: "striscio"}
+
+
+def _rows(hand: Hand, seat: int) -> Iterator[Row]:
+    state = hand.state[0]
+    plays, us = int(state["plays"]), seat & 1
+    both = " to ".join(_points(int(state["thirds"][team])) for team in (us, 1 - us))
+    yield Row("trick", (f"{min(plays // SEATS + 1, TRICKS)} of {TRICKS}, own team {both} points",))
+    yield Row("hand", _cards(int(state["hands"][seat])), cards=True)
+    order = [int(card) for card in state["order"][:plays]]
+    owner = {card: other for card in order for other in range(SEATS) if int(state["played"][other]) >> card & 1}
+
+    def shown(first: int, last: int) -> tuple[str, ...]:
+        return tuple(f"{_who(owner[card], seat)} {card_text(card)}" for card in order[first:last])
+
+    begun = plays - plays % SEATS
+    yield Row("table", shown(begun, plays) or ("nothing" if hand.over else "you lead",))
+    if begun:
+        taker = _who(int(state["last_taker"]), seat)
+        yield Row("trick before", (*shown(begun - SEATS, begun), f"taken by {taker}"))
+    if known := tuple(_known(state, seat)):
+        yield Row("known", known)
+
+
+def _known(state: np.void, seat: int) -> Iterator[str]:
+    """What everybody knows of the hands of others: suits that they have none of, and what they said."""
+    others = [(other, suit) for other in range(SEATS) if other != seat for suit in range(SUITS)]
+    for other, suit in others:
+        if int(state["voids"]) >> SUITS * other + suit & 1:
+            yield f"{_who(other, seat)} has no {SUIT_NAMES[suit]}"
+    for other, suit in others:
+        if (signal := int(state["signals"][other][suit])) != SILENT:
+            yield f"{_who(other, seat)} said {_SAID.get(signal, 'volo')} in {SUIT_NAMES[suit]}"
+
+
+def _who(other: int, seat: int) -> str:
+    return f"{('you', 'next', 'partner', 'previous')[other - seat & 3]} ({other})"
+
+
+def _points(thirds: int) -> str:
+    whole, rest = divmod(thirds, 3)
+    return f"{whole}{('', '⅓', '⅔')[rest]}" if whole or not rest else ("", "⅓", "⅔")[rest]
+
+
+def _cards(cards: int) -> tuple[str, ...]:
+    strongest_first = (RANKS * suit + rank for suit in range(SUITS) for rank in range(RANKS - 1, -1, -1))
+    return tuple(card_text(card) for card in strongest_first if cards >> card & 1)
+
+
+def _situation(game: Game, state: np.void, seat: int) -> str:
+    plays, leader = int(state["plays"]), int(state["leader"])
+    lying = [int(state["trick"][(leader + k) % SEATS]) for k in range(plays % SEATS)]
+    return f"trick {min(plays // SEATS + 1, TRICKS)}: {' '.join(map(card_text, lying)) or 'leads'}"
+
+
+def _trick(states: States) -> NDArray[np.int64]:
+    number: NDArray[np.int64] = states["plays"].astype(np.int64) // SEATS
+    return number
+
+
+PRESENTATION = Presentation(
+    rows=_rows,
+    situation=_situation,
+    played="a hand",
+    phases=tuple(f"trick {k + 1}" for k in range(TRICKS)),
+    phase=_trick,
+    judging=Judging(
+        graders=("search(champion):stages=1", "monte_carlo:samples=1000"),
+        coach="monte_carlo:samples=400",
+        solvers={
+            "exact": (endgame.ExactOptions, endgame.Endgame),
+            "cheating": (cheating.Options, endgame.Cheating),
+        },
+        refined=endgame.refined,
+        # A difference over 11 as points of the own team.
+        units=lambda game: {"points": ("points", POINTS / 2, POINTS / 2), "win": ("wins", 1.0, 0.0)},
+    ),
+    units=lambda game: {"points": ("points of difference", float(POINTS)), "win": ("wins less losses", 1.0)},
+)
