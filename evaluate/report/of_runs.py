@@ -16,7 +16,7 @@ from evaluate.report.drawing import COLOURS, Line, Panel, draw_panels, new_figur
 from evaluate.report.runs import SPEED, Run, as_text, same_but_for_the_seed, shapes_learning
 from evaluate.report.sections.training import in_words, results_section
 from evaluate.report.seeds import BAND, Axis, band, by_decisions, by_minutes
-from train.run.metrics.metrics import evaluation_scalar
+from train.run.metrics.scalars import evaluation_scalar
 from train.settings.saved import changes
 
 _MOST_PANELS = 4

@@ -22,7 +22,7 @@ from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
 from train.run.launches import read_starts
 from train.run.metrics.curves import Curve
-from train.run.metrics.metrics import evaluation_scalar
+from train.run.metrics.scalars import evaluation_scalar
 from train.run.results import INTERVAL, read_results
 from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
 from train.settings.dqn import TrainSettings

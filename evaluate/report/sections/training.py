@@ -16,7 +16,7 @@ from evaluate.report.runs import SPEED, STEPS, UPDATE_SPEED, Run, as_text, defau
 from evaluate.report.seeds import BAND, Axis, band, by_decisions, by_minutes
 from train.doctor import measure as stages
 from train.run.launches import this_hardware
-from train.run.metrics.metrics import evaluation_scalar
+from train.run.metrics.scalars import evaluation_scalar
 from train.settings.dqn import TrainSettings
 
 _MEASURE_SECONDS = 0.25  # for each stage

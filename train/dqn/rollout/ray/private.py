@@ -18,6 +18,7 @@ from pathlib import Path
 from command.lock.owner import read_owner, this_process
 
 PREFIX, OWNER, TOKEN = "busso-", "owner", "token"
+EXIT_LOST = 3  # of a driver that has said the last words of Ray itself
 _LONGEST = 39  # characters of a folder: a socket's path has 107, of which Ray takes 68, `/ray` with them
 _REMOVE_SECONDS = 5.0
 _LOGS = ("gcs_server.out", "gcs_server.err", "raylet.out", "raylet.err", "dashboard.log", "dashboard.err")

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import random
 import signal
 import subprocess
 import time
@@ -25,9 +24,9 @@ from tests.train.runs import settings
 from train.dqn.rollout.backend import BackendLostError
 from train.dqn.rollout.ray.backend import RayBackend
 from train.dqn.rollout.ray.messages import Order, Slot
-from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Loads, _Member
+from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Member
 from train.dqn.rollout.ray.supervisor import descendants
-from train.dqn.rollout.worker import RolloutRequest
+from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 
 
 def test_arrays_come_through_shared_memory_as_they_were() -> None:
@@ -65,15 +64,12 @@ class Submitted(WorkerPool):
     def __init__(self, workers: int) -> None:
         self.played: list[Any] = []
         self.said: list[str] = []
-        self._workers = {_Member(None): None for _ in range(workers)}
+        self._workers = {_Member(None, ready=True): None for _ in range(workers)}
         self._evaluator = _Member(None)
-        self._fruitless, self._ready, self._lost = 0, workers, []
+        self._fruitless, self._lost = 0, []
         self._looked = time.monotonic()
         self._rollout: Any = SimpleNamespace(look_seconds=lambda workers: 3600.0)  # nobody is due to be asked
-        self._listener: Any = self
-
-    def warning(self, text: str) -> None:
-        self.said.append(text)
+        self._tell: Any = lambda name, text: self.said.append(text)
 
     def submit(self, request: Any) -> None:
         self.played.append(request)
@@ -92,35 +88,9 @@ def test_each_actor_that_did_nothing_is_one_death() -> None:
 
 def test_requests_of_the_dead_are_played_with_other_games() -> None:
     pool = Submitted(workers=1)
-    pool._lost += [(0, 32, 0.5, 0, None), (32, 32, 0.5, 1, 4)]
+    pool._lost += [RolloutRequest(0, 32, 0.5), RolloutRequest(32, 32, 0.5, 1, 4)]
     pool.look_after_workers()
-    assert pool.played == [(0, 32, 0.5, 1, None), (32, 32, 0.5, 2, 4)]
-
-
-def test_the_worker_with_the_fewest_requests() -> None:
-    """Against asking all of them, over comings, goings and requests at random."""
-    loads, choose = _Loads(), random.Random(3)
-    workers: list[_Member] = []
-    for step in range(2000):
-        what = choose.random()
-        if what < 0.05 or not workers:
-            workers.append(_Member(None))
-            loads.enter(workers[-1])
-        elif what < 0.08:
-            loads.leave(workers.pop(choose.randrange(len(workers))))
-        else:
-            worker = loads.with_fewest_requests() if what < 0.6 else choose.choice(workers)
-            assert worker is not None
-            loads.leave(worker)
-            if what < 0.6:
-                worker.requests[step] = (step, 1, 0.0, 0)
-            elif worker.requests:
-                worker.requests.popitem()
-            loads.enter(worker)
-        fewest = loads.with_fewest_requests()
-        assert (fewest is None) == (not workers)
-        if fewest is not None:
-            assert len(fewest.requests) == min(len(worker.requests) for worker in workers)
+    assert pool.played == [RolloutRequest(0, 32, 0.5, 1), RolloutRequest(32, 32, 0.5, 2, 4)]
 
 
 class Gone:
@@ -134,8 +104,8 @@ class Gone:
 
     def end(self) -> None:
         for k, slot in enumerate(self.slots):
-            about = {"request": (k, 1, 0.0, 0), "weights_version": 0, "episode_return": 0.0}
-            self._hear("rollout", about, k, slot.write([np.full(3, k, np.uint8)] * 6))
+            rollout = Rollout(RolloutRequest(k, 1, 0.0), None, 0, EpisodeReturn(0.0, 0.0))
+            self._hear("rollout", rollout, k, slot.write([np.full(3, k, np.uint8)] * 6))
         self.failure = BackendLostError("rollout=ray", "gone")
         self._hear("failed")
 
@@ -158,11 +128,11 @@ def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: p
         rollouts.ready(wait=False)
 
 
-# The keeper as it is, with a broker that says hello, starts a process, and does no more.
-_KEEPER = """
+# The supervisor as it is, with a driver that says hello, starts a process, and does no more.
+_SUPERVISOR = """
 import os, pathlib, subprocess, sys, time, types
 from multiprocessing.connection import Connection
-from train.dqn.rollout.ray import supervisor as keeper
+from train.dqn.rollout.ray import supervisor
 
 def serve(channel, slots):
     link = Connection(channel)
@@ -174,15 +144,15 @@ def serve(channel, slots):
 del os.pidfd_open  # as before Linux 5.3
 sys.modules["train.dqn.rollout.ray.driver"] = types.SimpleNamespace(serve=serve)
 lifeline, channel, *slots = map(int, sys.argv[2:])
-sys.exit(keeper.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
+sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
 
 
 @pytest.fixture
-def idle_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayBackend]:
+def idle_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayBackend]:
     def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         assert command[1:3] == ["-m", "train.dqn.rollout.ray.supervisor"]
-        return start([command[0], "-c", _KEEPER, *command[3:]], **options)
+        return start([command[0], "-c", _SUPERVISOR, *command[3:]], **options)
 
     with monkeypatch.context() as patch:
         start = subprocess.Popen
@@ -200,16 +170,16 @@ def idle_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray
         (signal.SIGSTOP, "its process has said nothing for 2 s"),
     ],
 )
-def test_a_broker_that_is_killed_or_hangs_is_given_up(idle_broker: RayBackend, number: int, says: str) -> None:
+def test_a_driver_that_is_killed_or_hangs_is_given_up(idle_driver: RayBackend, number: int, says: str) -> None:
     """And what it had started ends, too."""
-    (broker,) = (pid for pid in named(os.getpid(), _KEEPER) if len(descendants(pid)) == 1)
-    started = descendants(broker)
-    os.kill(broker, number)
+    (driver,) = (pid for pid in named(os.getpid(), _SUPERVISOR) if len(descendants(pid)) == 1)
+    started = descendants(driver)
+    os.kill(driver, number)
     with pytest.raises(BackendLostError) as lost:
-        until("the loss", lambda: idle_broker.ready(wait=True), 60)
+        until("the loss", lambda: idle_driver.ready(wait=True), 60)
     assert says in str(lost.value)
-    idle_broker.close()
-    assert not alive([broker, *started])
+    idle_driver.close()
+    assert not alive([driver, *started])
 
 
 @pytest.mark.ray

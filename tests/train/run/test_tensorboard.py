@@ -19,10 +19,10 @@ from tensorboard.plugins.hparams import metadata
 from tests.train.run import events
 from tests.train.runs import TrainedRuns, small
 from train.__main__ import main
-from train.run.every import HISTOGRAMS, ROWS, Cadence
 from train.run.folder import RunFolder
-from train.run.metrics.metrics import SCALARS, Metrics, evaluation_scalars
-from train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, Board, final_scalars, hyperparameters, layout
+from train.run.metrics.metrics import Metrics
+from train.run.metrics.scalars import SCALARS, evaluation_scalars
+from train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, TensorBoardFiles, final_scalars, hyperparameters, layout
 
 
 def board(runs: Path, game: str = "tressette") -> EventAccumulator:
@@ -88,12 +88,6 @@ def test_a_complete_run_has_all_that_its_pages_show(uninterrupted: Path) -> None
     assert any(tag.startswith("weights/norm_of_") for tag in found.Tags()["scalars"])
 
 
-def test_the_settings_stand_there_as_text(uninterrupted: Path) -> None:
-    (event,) = board(uninterrupted).Tensors("config/text_summary")
-    text = event.tensor_proto.string_val[0].decode()
-    assert yaml.safe_load(text.removeprefix("```yaml\n").removesuffix("```"))["learner"]["batch_size"] == 64
-
-
 def test_a_complete_run_again_writes_nothing(uninterrupted: Path) -> None:
     folder = uninterrupted / "tressette" / "small" / "tensorboard"
     before = sorted(folder.iterdir())
@@ -150,21 +144,6 @@ def test_killed_at_any_time_it_shows_the_same_in_the_end(tmp_path: Path, uninter
     assert session(here, metadata.SESSION_END_INFO_TAG).end_time_secs > 0
 
 
-def test_an_evaluation_that_is_made_again_is_no_second_point(tmp_path: Path) -> None:
-    """It was under way at the checkpoint at 80 decisions, and came before the end."""
-    first = Metrics(tmp_path, ["random"], "a: 1", 0)
-    first.write(40, {"rollout/episodes": 1, "train/loss": 2.0})
-    first.write(40, {"eval/win_rate_vs_random": 0.5})
-    first.close()
-    again = Metrics(tmp_path, ["random"], "a: 1", 80, again=[40])
-    again.write(40, {"eval/win_rate_vs_random": 0.5})
-    again.close()
-    found = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert [event.step for event in found.Scalars("eval/win_rate_vs_random")] == [40]
-    assert [event.step for event in found.Scalars("train/loss")] == [40]
-    assert (tmp_path / "metrics.csv").read_text().count("\n40,") == 2
-
-
 @pytest.mark.parametrize("there", ["0000000050.b.9999.9", "0000000050.a.9.0", "0000000061.z.1.1", "0000000050.b.77.10"])
 def test_the_newest_start_is_read_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str) -> None:
     """TensorBoard reads by name. Two starts may fall on one second, and the clocks of two nodes differ."""
@@ -181,35 +160,6 @@ def test_the_newest_start_is_read_last(tmp_path: Path, monkeypatch: pytest.Monke
     second.write(60, {"rollout/episodes": 1})
     second.close()
     assert events.curves(tmp_path) == {"rollout/episodes": [40, 60]}
-
-
-def test_a_week_of_curves_is_less_than_100_mb(tmp_path: Path) -> None:
-    """By the defaults: at most a row every two seconds and an evaluation every 15, against two opponents."""
-    rows, looks, evaluations = (most_of_a_week(*each) for each in ((2, ROWS), (15, HISTOGRAMS), (15, None)))
-    assert rows < 17_000 and looks < 2_000 and evaluations == 40_319
-    numbers, sizes = np.random.default_rng(1), {"": 0}
-    metrics, there = (
-        Metrics(tmp_path, ["random", "greedy"], "a: 1", 0),
-        lambda: sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()),
-    )
-    norms = {f"weights/norm_of_layers.{k}.weight": 1.5 for k in range(8)}
-    played = {
-        "values/played": numbers.normal(size=1024),
-        "values/return": numbers.normal(size=1024),
-        "actions/played": numbers.integers(0, 40, 1024),
-    }
-    for name, write in {
-        "row": lambda: metrics.write(10**11, dict.fromkeys(SCALARS, 0.123456)),
-        "look": lambda: metrics.histograms(10**11, played, norms),
-        "evaluation": lambda: metrics.write(10**11, dict.fromkeys(evaluation_scalars(["random", "greedy"]), 0.123456)),
-    }.items():
-        before = there()
-        write()
-        metrics.write(10**11, {})
-        sizes[name] = there() - before
-    metrics.close()
-    total = rows * sizes["row"] + looks * sizes["look"] + evaluations * sizes["evaluation"]
-    assert 20e6 < total < 100e6
 
 
 def test_a_run_thins_log_rows_and_histograms_but_no_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,12 +184,6 @@ def test_what_was_written_is_there_whatever_comes(tmp_path: Path) -> None:
     assert events.read(tmp_path).Tags()["histograms"] == ["values/played"]
     assert events.curves(tmp_path) == {"train/loss": [40], "norm": [80]}
     metrics.close()
-
-
-def most_of_a_week(seconds: int, dense: int | None) -> int:
-    """How often something is done that is due every so many seconds."""
-    cadence = Cadence(1, 0.0, dense=dense)
-    return sum(cadence.take(k) for k in range(7 * 24 * 3600 // seconds))
 
 
 def test_a_start_that_left_no_checkpoint_leaves_no_hyperparameters(tmp_path: Path) -> None:
@@ -291,8 +235,8 @@ def test_every_setting_is_a_number_a_truth_or_a_text(settings: dict[str, Any]) -
 
 def test_a_histogram_leaves_out_what_has_no_bar(tmp_path: Path) -> None:
     """Of a run that diverges: TensorBoard's writer would raise."""
-    board_of_run = Board(tmp_path / "tressette" / "small", "", [], 0)
+    files = TensorBoardFiles(tmp_path / "tressette" / "small", "", [], 0)
     wild = np.array([1.0, np.nan, np.inf, -1e30], np.float32)
-    board_of_run.histograms(1, {"values/played": wild, "values/return": wild[1:]})
-    board_of_run.close()
+    files.histograms(1, {"values/played": wild, "values/return": wild[1:]})
+    files.close()
     assert sum(board(tmp_path).Histograms("values/played")[0].histogram_value.bucket) == 1

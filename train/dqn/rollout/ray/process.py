@@ -16,7 +16,7 @@ from typing import Any
 
 from command.errors import UserError
 from command.settings.checks import SettingsError
-from train.dqn.rollout.ray.cluster import private
+from train.dqn.rollout.ray import private
 from train.dqn.rollout.ray.messages import SLOTS, Order, Slot
 from train.dqn.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
 
@@ -25,7 +25,7 @@ _LOOK_SECONDS = 1.0
 
 
 class RayProcess:
-    """The keeper with the broker below it. Messages come to `hear`, in a thread of their own, until it ends.
+    """The supervisor with the driver below it. Messages come to `hear`, in a thread of their own, until it ends.
 
     After that, or when nothing came for `patience` seconds, `failure` says why it is of no use any more: a `lost` where
     the same command may do better. A cluster that is started here has a folder of its own, which goes with it.
@@ -61,7 +61,7 @@ class RayProcess:
         try:
             with self._says.open("ab") as says:
                 # A session of its own: Ctrl-C is for the learner, and so is what kills the learner's process group.
-                self._keeper = subprocess.Popen(
+                self._supervisor = subprocess.Popen(
                     [
                         sys.executable,
                         "-m",
@@ -98,11 +98,11 @@ class RayProcess:
         self._outbox.put(None)
         self._socket.shutdown(socket.SHUT_RDWR)
         try:
-            self._keeper.wait(GRACE_SECONDS + KILL_SECONDS + 1)
+            self._supervisor.wait(GRACE_SECONDS + KILL_SECONDS + 1)
         except subprocess.TimeoutExpired:
-            self._keeper.kill()
-            self._keeper.wait()
-        self._remove_folder()  # by a keeper that was killed it is still there
+            self._supervisor.kill()
+            self._supervisor.wait()
+        self._remove_folder()  # by a supervisor that was killed it is still there
         for thread in self._threads:
             thread.join()
         for file in self._files:
@@ -122,7 +122,7 @@ class RayProcess:
                 self._channel.send(message)
         except OSError:
             pass  # `_listen` sees it too, and knows what to say
-        except Exception as error:  # whatever cannot be sent: nobody else would hear of it
+        except Exception as error:  # whatever cannot be sent: no other process would say it
             self._fail(self._lost(f"a message could not be sent: {error}"))
 
     def _listen(self) -> None:
@@ -173,7 +173,7 @@ class RayProcess:
     def _ended(self) -> Exception:
         """It said nothing before: Ray ends a process without asking anybody."""
         try:
-            says = f"Ray ended its process with exit code {self._keeper.wait(GRACE_SECONDS + KILL_SECONDS)}"
+            says = f"Ray ended its process with exit code {self._supervisor.wait(GRACE_SECONDS + KILL_SECONDS)}"
         except subprocess.TimeoutExpired:
             says = "its process is gone"
         return self._lost(says + self._see) if self._started else self._not_started(says)

@@ -1,6 +1,7 @@
 """A Ray cluster to play on: the one of RAY_ADDRESS, or one of this process alone.
 
-The keeper's environment (`private.environment`) keeps others out of the second; of the first its owner says who may in.
+The environment of the supervisor (`private.environment`) keeps others out of the second. The owner of the first says
+who may enter it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ray.exceptions import AuthenticationError
 from ray.util.placement_group import placement_group
 
 from command.settings.checks import SettingsError
-from train.dqn.rollout.ray.cluster import private
+from train.dqn.rollout.ray import private
 from train.run.metrics import resources
 from train.settings.dqn import RolloutSettings
 
@@ -49,6 +50,8 @@ def connect(rollout: RolloutSettings, asked: str, instead: str) -> str:
     os.environ.setdefault("RAY_worker_niceness", "0")
     # Workers without a share of a GPU shall not have it hidden from them: the learner's settings decide.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # For a minute Ray would wait for a head that is gone, before it ends the processes that speak to it.
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "5")
     # Ray remembers 100,000 tasks by default, some 300 MB after an hour; each rollout is one.
     os.environ.setdefault("RAY_task_events_max_num_task_in_gcs", "1000")
     started = {} if address else _own_cluster(rollout)
@@ -97,7 +100,7 @@ def reserve(cpus: int, workers: int) -> None:
 
 
 def describe_nodes() -> list[str]:
-    """What each node of the cluster has, as a line of text."""
+    """The resources of each node of the cluster, a line each."""
     return [
         f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}): {_has(node['Resources'])}"
         for node in alive_nodes()
@@ -111,7 +114,7 @@ def _has(resources_of_node: dict[str, float]) -> str:
 
 
 def _own_cluster(rollout: RolloutSettings) -> dict[str, Any]:
-    """What a cluster of this process may use. Ray itself looks at the whole machine, not at the job."""
+    """The resources that a cluster of this process may use. Ray itself looks at the whole machine, not at the job."""
     if rollout.dashboard:
         _check_dashboard()
     started = {
@@ -132,7 +135,7 @@ def _check_private(address: str, asked: str, instead: str) -> None:
 
 
 def _check_dashboard() -> None:
-    """Ray itself would go on without one. Raises SettingsError unless what it needs is installed."""
+    """Raises SettingsError unless what it needs is installed."""
     try:
         importlib.import_module("ray.dashboard.optional_deps")
     except ImportError as error:

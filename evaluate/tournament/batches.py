@@ -1,4 +1,4 @@
-"""A batch of deals of one pair: the unit of work of a tournament, which any process can play."""
+"""A batch of deals of one pair, which any process can play."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ALWAYS_THERE = ("auto", "cpu")  # values of `device` that cannot be refused
 
 
 @dataclass(frozen=True)
-class Unit:
+class Batch:
     """Deals `first .. first + deals - 1` of the tournament, between two players; the first `records` are written."""
 
     pair: Pair
@@ -44,7 +44,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a player's decisions took: seconds of the clock and of CPUs, decisions with a choice, and forced ones."""
+    """The cost of a player's decisions: seconds of the clock and of CPUs, decisions with a choice, and forced ones."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -57,12 +57,12 @@ class Spent:
 
 @dataclass(frozen=True)
 class Played:
-    """A unit with its results, one row per deal as in `Duel`.
+    """A batch with its results, one row per deal as in `Duel`.
 
     `spent` is by player, `seconds` what all of it took; `records` are lines of JSON by row of `seatings`.
     """
 
-    unit: Unit
+    batch: Batch
     duel: Duel
     spent: tuple[Spent, Spent]
     seconds: float
@@ -92,7 +92,7 @@ class Timed:
 
 
 class Worker:
-    """Plays units. Each player is loaded once, when it is first needed, and plays a game before it is timed.
+    """Plays batches. Each player is loaded once, when it is first needed, and plays a game before it is timed.
 
     `files` are fingerprints by player, see `train.dqn.players.named.fingerprint`: a run that is still being trained
     may have another best network by the time that a process loads it.
@@ -128,50 +128,52 @@ class Worker:
                 )
         return self._players[name]
 
-    def play(self, unit: Unit) -> Played:
-        """Play a unit: the same one gives the same results in any process."""
-        first, second = (self._warm(name) for name in unit.pair)
+    def play(self, batch: Batch) -> Played:
+        """Play a batch: the same one gives the same results in any process."""
+        first, second = (self._warm(name) for name in batch.pair)
         start = time.perf_counter()
-        seeds = stream(self._settings.seed, STREAM, unit.first, unit.deals)
+        seeds = stream(self._settings.seed, STREAM, batch.first, batch.deals)
         timed = Timed(first), Timed(second)
         lines: list[list[str]] = []
 
         def played(plays: Plays) -> Outcome:
             if self._settings.match is not None:
-                return self._play_matches(unit, timed, plays, self._settings.match, lines)
-            history = History(plays.seeds.size) if unit.records else None
+                return self._play_matches(batch, timed, plays, self._settings.match, lines)
+            history = History(plays.seeds.size) if batch.records else None
             states, _ = play(
                 self.game, plays.seeds, timed, plays.sides, watch=None if history is None else history.watch
             )
             if history is not None:
-                lines.extend(history.records(self.game, plays, unit.records, unit.pair))
+                lines.extend(history.records(self.game, plays, batch.records, batch.pair))
             return self.game.returns(states), self.game.taken(states)
 
-        duel = duel_of(self.game, played, seeds, self._settings.seating, batch=unit.deals)
-        return Played(unit, duel, (timed[0].spent, timed[1].spent), time.perf_counter() - start, lines)
+        duel = duel_of(self.game, played, seeds, self._settings.seating, batch=batch.deals)
+        return Played(batch, duel, (timed[0].spent, timed[1].spent), time.perf_counter() - start, lines)
 
     def _play_matches(
-        self, unit: Unit, players: Sequence[Player], plays: Plays, target: int, lines: list[list[str]]
+        self, batch: Batch, players: Sequence[Player], plays: Plays, target: int, lines: list[list[str]]
     ) -> Outcome:
         """The same in matches to a score, each on the deals that follow from its seed."""
         taken = np.ones(plays.sides.shape, np.bool_)
-        if not unit.records:
+        if not batch.records:
             return play_matches(self.game, plays.seeds, players, plays.sides, target).results(), taken
         row, deal = np.nonzero(plays.counted)
         names = [
-            f"{unit.pair[0]} - {unit.pair[1]}, deal {unit.first + k + 1}, play {play + 1}" if k < unit.records else None
+            f"{batch.pair[0]} - {batch.pair[1]}, deal {batch.first + k + 1}, play {play + 1}"
+            if k < batch.records
+            else None
             for play, k in zip(row.tolist(), deal.tolist(), strict=True)
         ]
         history = MatchHistory(self.game, target, names)
         matches = play_matches(self.game, plays.seeds, players, plays.sides, target, history.watch, history.hand_over)
         lines.extend([] for _ in plays.counted)
         for index, hands, sides in zip(row.tolist(), history.hands, plays.sides.tolist(), strict=True):
-            seated = {"names": [unit.pair[side] for side in sides]}
+            seated = {"names": [batch.pair[side] for side in sides]}
             lines[index] += [json.dumps(hand | seated, separators=(",", ":")) for hand in hands]
         return matches.results(), taken
 
     def _warm(self, name: str) -> Player:
-        """What is compiled at the first call is compiled now."""
+        """The player, after a game that compiles what it needs."""
         player = self.load(name)
         if name not in self._warmed:
             self._warmed.add(name)

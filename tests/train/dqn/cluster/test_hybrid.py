@@ -14,9 +14,9 @@ from tests.train.dqn.test_threads import weights
 from tests.train.runs import settings
 from train.api import make_backend
 from train.dqn.rollout.backend import BackendLostError, LocalBackend
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.threads import ThreadsBackend
-from train.dqn.rollout.threads_and_ray import JoinedBackend
-from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.threads_and_ray import HybridBackend
 from train.dqn.trainer import Trainer
 from train.run.folder import RunFolder
 from train.run.runner import Runner
@@ -60,7 +60,7 @@ class There(LocalBackend):
 
 def test_a_run_that_both_play_for(tmp_path: Path) -> None:
     chosen, there = settings(tmp_path, "rollout=threads", "rollout.actor_threads=1"), There(tmp_path)
-    with RunFolder(chosen) as folder, closing(JoinedBackend(ThreadsBackend(chosen, CPU), there)) as rollouts:
+    with RunFolder(chosen) as folder, closing(HybridBackend(ThreadsBackend(chosen, CPU), there)) as rollouts:
         says = rollouts.describe(lambda: False)
         assert says == "threads: 1 block of 32 games on CPU threads, values on the CPU; beside them others"
         trainer = Trainer(chosen, folder, CPU, rollouts)
@@ -74,7 +74,7 @@ def test_a_run_that_both_play_for(tmp_path: Path) -> None:
 def test_what_is_lost_there_is_said_before_anything_is_taken_here(tmp_path: Path) -> None:
     chosen, there = settings(tmp_path, "rollout=threads", "rollout.actor_threads=1"), There(tmp_path)
     here = ThreadsBackend(chosen, CPU)
-    with closing(JoinedBackend(here, there)) as rollouts:
+    with closing(HybridBackend(here, there)) as rollouts:
         rollouts.publish(0, weights(chosen))
         assert rollouts.games() == 32 and rollouts.free_slots() == 3 and rollouts.workers() == 1
         for first in (0, 32):
@@ -82,7 +82,7 @@ def test_what_is_lost_there_is_said_before_anything_is_taken_here(tmp_path: Path
         assert rollouts.games() == 16 and not there.played
         rollouts.submit(RolloutRequest(64, 16, 0.1))
         assert len(there.played) == 1
-        until("two blocks", lambda: len(here._rollouts) == 2, 60)
+        until("two blocks", lambda: sum(future.done() for future in here._playing) == 2, 60)
         there.lost = True
         with pytest.raises(BackendLostError):
             rollouts.ready(wait=True)
@@ -100,7 +100,7 @@ def test_ray_workers_play_on_the_other_node(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setenv("RAY_ADDRESS", cluster.address)
         chosen = settings(tmp_path, "rollout=threads", "rollout.actor_threads=1", "rollout.nodes=2")
         with closing(make_backend(chosen, CPU)) as rollouts:
-            assert isinstance(rollouts, JoinedBackend)
+            assert isinstance(rollouts, HybridBackend)
             assert "beside them ray: 1 workers on 2 node(s), 2 batches of 32 each" in rollouts.describe(lambda: False)
             rollouts.publish(4, weights(chosen))
             until("a worker", lambda: rollouts.workers() == 2, 100)

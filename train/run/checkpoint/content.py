@@ -1,4 +1,4 @@
-"""A checkpoint from elsewhere takes no more memory than its file is long: looked at before anything is made of it."""
+"""Checks of what a checkpoint holds: finite numbers, and no more memory than its file is long."""
 
 from __future__ import annotations
 
@@ -51,3 +51,18 @@ def _check_tensor(tensor: torch.Tensor) -> None:
     plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
     if not plain or tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
         raise ValueError(f"a tensor of {tuple(tensor.shape)} is not in it as a whole")
+
+
+def not_finite(state: object, path: str = "") -> str | None:
+    """The dotted path of the first floating-point tensor with a NaN or an infinity; None if there is none."""
+    if isinstance(state, torch.Tensor):
+        if not state.is_floating_point() or not state.numel():
+            return None
+        return None if all(bound.isfinite() for bound in state.aminmax()) else path  # of a NaN, aminmax is NaN
+    if isinstance(state, dict):
+        items = [(f"{path}.{key}".lstrip("."), item) for key, item in state.items()]
+    elif isinstance(state, list | tuple):
+        items = [(f"{path}.{index}", item) for index, item in enumerate(state)]
+    else:
+        return None
+    return next((found for name, item in items if (found := not_finite(item, name))), None)
