@@ -15,9 +15,10 @@ from cards.compiled.splitmix import derive, stream
 from cards.game import Game, States
 from cards.matches.duplicate import Duel
 from cards.matches.duplicate import duel as play_duel
-from cards.play import Actions, Decisions, Player, named_player
-from cards.player_specs import options_of_player, same_spelling
+from cards.play import Actions, Decisions, Player
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range, require
+from evaluate.players import load_resolved
+from train.dqn.players.resolve import resolve, resolve_all
 
 if TYPE_CHECKING:
     from busso.runs import Run
@@ -41,25 +42,12 @@ def load_player(game: Game, player: str | Path | Run) -> Player:
     command.settings.checks.SettingsError: players: gredy: tressette has no such player; it has random, greedy, \
 study_heuristic, monte_carlo, alpha_beta, cheating, champion, search(RUN), or give a run folder
     """
-    text = _name(player)
-    try:
-        options_of_player(game, text)
-    except ValueError:
-        return _of_file(game, text)
-    return named_player(game, text)  # without waiting for PyTorch
+    return load_resolved(game, resolve(game, _text(player)))
 
 
-def _of_file(game: Game, text: str) -> Player:
-    import torch
-
-    from evaluate.players.load import load_player as load
-
-    return load(game, text, torch.device("cpu"))
-
-
-def _name(player: str | Path | Run) -> str:
+def _text(player: str | Path | Run) -> str:
     if isinstance(player, str):
-        return same_spelling(player)
+        return player
     if not _is_named(player):
         raise SettingsError("players", f"by name, a path or a run here, not {type(player).__name__}")
     return str(player if isinstance(player, Path) else player.folder)
@@ -142,10 +130,10 @@ def tournament(game: Game, players: Sequence[str | Path | Run], deals: int = 102
     from evaluate.tournament.report import pairing
 
     check_range("deals", deals, 2, MAX_DEALS)
-    names = [_name(player) for player in players]
-    require(len(names) >= 2 and len(set(names)) == len(names), "players", "two or more, each once", names)
-    loaded = {name: load_player(game, name) for name in names}
-    duels = {pair: duel(game, loaded[pair[0]], loaded[pair[1]], deals, seed) for pair in combinations(names, 2)}
+    found = resolve_all(game, [_text(player) for player in players])
+    require(len(found) >= 2, "players", "two or more", list(found))
+    loaded = {name: load_resolved(game, player) for name, player in found.items()}
+    duels = {pair: duel(game, loaded[pair[0]], loaded[pair[1]], deals, seed) for pair in combinations(loaded, 2)}
     return Tournament(duels, [pairing(*pair, found) for pair, found in duels.items()], rate(duels))
 
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from cards.champions import CHAMPION, champion_file
 from cards.compiled import jit as compiled
@@ -115,8 +115,8 @@ def _players(game: Game) -> list[str]:
     """One of each kind that the game has; searches with few samples."""
     kinds = []
     for name, kind in game.kinds.items():
-        sampled = any(option.name == "samples" for option in fields(kind.options))
-        kinds.append(f"{name}:samples=2" if sampled else name)
+        if not kind.of_network:
+            kinds.append(f"{name}:samples=2" if hasattr(kind.options, "samples") else name)
     champion = [CHAMPION] if champion_file(game.name) else []
     return [*game.policies, *champion, *kinds, "random"]
 

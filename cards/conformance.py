@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from cards.batch import policy_loop, reward_loop
 from cards.compiled.splitmix import mix
 from cards.game import Game, Games, States
-from cards.play import Actions, Decisions, Player, RandomPlayer, named_player, play
+from cards.play import Actions, Decisions, Player, play
+from cards.players import RandomPlayer, named_player
 
 RandomState = np.random.Generator
 

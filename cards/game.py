@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,6 @@ from cards.base.errors import InputError
 
 if TYPE_CHECKING:
     from cards.batch import Loops, Rules
-    from cards.matches.match import MatchRules
-    from cards.player_specs import PlayerKind
     from cards.symmetry import Symmetry
     from cards.tabular.mdp import Model
     from cards.tabular.numbering import Numbering
@@ -32,6 +30,43 @@ MAX_ACTIONS = 64  # bits of a mask
 
 class UnknownGameError(InputError):
     """No package of that name offers a game."""
+
+
+@dataclass(frozen=True)
+class PlayerKind:
+    """What is known of all players of a kind; what else there is to know of a player by its name follows from this.
+
+    `options` is a frozen dataclass of int, float, bool and str, each with a default; its `__post_init__` raises
+    ValueError, one line that names the option, for what cannot be. `make(game, options)` is a new `cards.play.Player`.
+    A kind `of_network` is written `name(RUN)`, and made by `make(game, options, network, reward, on_gpu)`: `network` is
+    a `cards.players.ValueNetwork` that has learned the `reward`; ValueError for a reward that does not do.
+
+    `searches`: a decision takes time. `values`: it says what each action is worth, so that it can grade and give hints.
+    """
+
+    options: type[Any] | None = None
+    make: Callable[..., Any] | None = None
+    searches: bool = True
+    values: bool = False
+    of_network: bool = False
+
+
+@dataclass(frozen=True)
+class MatchRules:
+    """How the hands of a game make a match, as compiled functions on the state of one of them.
+
+    `targets` are the scores to which it may go. `score(state, team)` is what an ended hand adds to a team's score,
+    `opener(state)` the seat that led the hand, and `lead(state, seat)` makes a hand as dealt one that is led by that
+    seat because it is its turn. Of the record of a hand, `replayed(record, result)` are who led it and what it added to
+    the scores of the teams, `result` being what `Game.replay` gives; the `flags` of records are alike in a whole match.
+    """
+
+    targets: tuple[int, ...]
+    score: Callable[..., int]
+    opener: Callable[..., int]
+    lead: Callable[..., None]
+    replayed: Callable[[dict[str, Any], dict[str, Any]], tuple[int, Sequence[int]]]
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import next_bits, policy_loop, reward_loop
-from cards.compiled.bits import nth_bit, popcount
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import below, derive
+from cards.batch import reward_loop
+from cards.compiled.splitmix import derive
 from cards.game import Game, Games, States
-from cards.player_specs import options_of_player
 
 Actions = NDArray[np.uint8]
 
@@ -64,64 +61,6 @@ class Player(Protocol):
 
     def act(self, decisions: Decisions) -> Actions:
         """One legal action for each of the decisions."""
-
-
-class PolicyPlayer:
-    """Plays a game's scalar policy `(state, random_bits) -> action`."""
-
-    def __init__(self, policy: Callable[..., int]) -> None:
-        self._loop = policy_loop(policy)
-        self._generators = np.zeros(0, np.uint64)
-
-    def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `Player`."""
-        self._generators = seeds.copy()
-
-    def act(self, decisions: Decisions) -> Actions:
-        """See `Player`."""
-        actions = np.empty(decisions.games.size, np.uint8)
-        self._loop(decisions.states, decisions.games, self._generators, actions)
-        return actions
-
-
-@njit
-def random_legal(mask: np.uint64, random_bits: np.uint64) -> int:
-    """One of the set bits of `mask`, uniformly."""
-    return nth_bit(mask, below(random_bits, popcount(mask)))
-
-
-class RandomPlayer:
-    """Plays uniformly among the legal actions of any game."""
-
-    def __init__(self) -> None:
-        self._generators = np.zeros(0, np.uint64)
-
-    def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `Player`."""
-        self._generators = seeds.copy()
-
-    def act(self, decisions: Decisions) -> Actions:
-        """See `Player`."""
-        actions = np.empty(decisions.games.size, np.uint8)
-        _draw(decisions.legal, decisions.games, self._generators, actions)
-        return actions
-
-
-@njit(nogil=True)
-def _draw(masks: NDArray[np.uint64], games: Games, generators: NDArray[np.uint64], actions: Actions) -> None:
-    for k in range(games.size):
-        actions[k] = random_legal(masks[k], next_bits(generators, games[k]))
-
-
-def named_player(game: Game, spec: str) -> Player:
-    """The game's player of that name, with its options: `random`, a policy, or a kind as in `monte_carlo:samples=100`.
-
-    Raises ValueError, one line, for a player that the game does not have and options that it does not take.
-    """
-    name, options = options_of_player(game, spec)
-    if name in game.kinds:
-        return game.kinds[name].make(game, options)
-    return RandomPlayer() if name == "random" else PolicyPlayer(game.policies[name])
 
 
 def play(

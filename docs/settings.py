@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -112,8 +113,8 @@ def keys_of(path: Path, prefix: str = "") -> list[Key]:
 
 def heading(path: Path) -> str:
     """The comment that a file begins with, as one paragraph."""
-    lines = path.read_text().splitlines()
-    comments = [line[2:] for line in lines if line.startswith("# ") and not line.startswith("# @package")]
+    lines = takewhile(lambda line: line.startswith("#"), path.read_text().splitlines())
+    comments = [line[2:] for line in lines if not line.startswith("# @package")]
     return " ".join(comments)
 
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from cards.base.errors import InputError
 from cards.compiled.bits import words_for
 from cards.game import Game
-from cards.play import Decisions, Player, PolicyPlayer
+from cards.play import Decisions, Player
+from cards.players import PolicyPlayer
 from cards.tabular.tables import TablePlayer
 
 

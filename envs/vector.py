@@ -14,7 +14,8 @@ from cards.batch import reward_loop
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import derive
 from cards.game import Game, Games
-from cards.play import Decisions, Player, decide, named_player
+from cards.play import Decisions, Player, decide
+from cards.players import named_player
 from envs.choosing import SEEDS, check_seed, game_of, reward_of
 from envs.seeds import later_seeds
 from envs.stepping import settle_loop

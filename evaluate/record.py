@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
+from command.game import load_configured_game
 from command.main import settings_command
 from command.settings.checks import MAX_DEALS, MAX_SEED, MAX_TARGET, SettingsError, check_numbers
 from command.terminal.progress import Progress
-from evaluate.tournament.settings import TournamentSettings, pairs_of
+from evaluate.tournament.settings import Pair, TournamentSettings, check_game, pairs_of
+from train.dqn.players.resolve import resolve_all
 
 if TYPE_CHECKING:
     from evaluate.tournament.batches import Batch, Worker
@@ -43,7 +45,7 @@ class RecordSettings:
         check_numbers("", self)
         if not self.to:
             raise SettingsError("to", "the file to write, as in to=games.jsonl")
-        _ = self.tournament
+        _ = self.tournament  # what is wrong with it is said here
 
     @property
     def tournament(self) -> TournamentSettings:
@@ -66,18 +68,21 @@ def main(settings: RecordSettings) -> None:
         raise SettingsError("to", f"{path} is there", "name another file, or say overwrite=true")
     from evaluate.tournament.batches import Worker  # with Numba, for which --help and --cfg do not wait
 
-    worker = Worker(tournament)
-    units = list(_units(settings, tournament, worker))
-    for player in tournament.players:
+    game = load_configured_game(settings.game)
+    check_game(tournament, game)
+    players = resolve_all(game, settings.players)
+    units = list(_units(settings, pairs_of(tournament, players)))
+    worker = Worker(tournament, players)
+    for player in players:
         worker.load(player)  # what cannot play is said before a file is made
     written = write(path, worker, units)
     print(f"{written} records written to {path}", file=sys.stderr)
 
 
-def _units(settings: RecordSettings, tournament: TournamentSettings, worker: Worker) -> Iterator[Batch]:
+def _units(settings: RecordSettings, pairs: Sequence[Pair]) -> Iterator[Batch]:
     from evaluate.tournament.batches import Batch
 
-    for pair in pairs_of(tournament, worker.game):
+    for pair in pairs:
         for first in range(0, settings.deals, _AT_A_TIME):
             deals = min(_AT_A_TIME, settings.deals - first)
             yield Batch(pair, first, deals, records=deals)

@@ -12,11 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 import envs  # noqa: F401 - registers the environments with Gymnasium
-from cards.play import Player, named_player
+from cards.play import Player
+from cards.players import named_player
 from envs import spike_v0, tressette_v0
 from envs.aec import SeatsEnv
 from envs.players import Seated
-from train.dqn.players.load import load_frozen
+from train.dqn.players.load import player_of
 
 
 def parse() -> argparse.Namespace:
@@ -79,7 +80,7 @@ def main() -> None:
     args = parse()
     env = {"tressette": tressette_v0, "spike": spike_v0}[args.game].env()
     against = args.against or {"tressette": "greedy", "spike": "cautious"}[args.game]
-    player = load_frozen(env.game, args.player, torch.device("cpu"))
+    player = player_of(env.game, args.player, torch.device("cpu"))
     print(f"{args.player} against {against}; rewards are those of the environment")
     say("PettingZoo", in_pettingzoo(env, player, against, args.turns))
     say("Gymnasium", in_gymnasium(args.game, player, against, args.batch))

@@ -11,7 +11,7 @@ import onnxruntime
 
 from cards.compiled.splitmix import stream
 from cards.matches.duplicate import duel
-from cards.play import named_player
+from cards.players import named_player
 from command.game import load_configured_game
 
 

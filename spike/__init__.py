@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cards.game import Game
-from cards.player_specs import PlayerKind
-from spike import search
+from cards.game import Game, PlayerKind
+from cards.players import SampleOptions
 from spike.cards import ACTIONS, action_text
+from spike.network_search import SearchOptions, network_search
 from spike.numbering import numbering
 from spike.observation import BITS
 from spike.players import POLICIES
 from spike.records import record, replay
 from spike.rewards import REWARDS
 from spike.rules import RULES
+from spike.search import monte_carlo
 from spike.state import Options, blank
 
 
@@ -41,7 +42,10 @@ GAME = Game(
     total=0.0,
     rewards=REWARDS,
     policies=POLICIES,
-    kinds={"monte_carlo": PlayerKind(search.Options, search.make)},
+    kinds={
+        "monte_carlo": PlayerKind(SampleOptions, monte_carlo, values=True),
+        "search": PlayerKind(SearchOptions, network_search, values=True, of_network=True),
+    },
     action_text=action_text,
     varying=_varying,
     replay=replay,

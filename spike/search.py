@@ -1,19 +1,17 @@
 """The player `monte_carlo` of Corellian Spike: every legal action tried on cards and dice that the seat cannot see."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded, check_bounds
 from cards.batch import next_bits
 from cards.compiled.bits import bit, lowest, nth_bit, popcount
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import below
 from cards.game import Game, States
-from cards.play import Actions, Decisions
-from cards.player_specs import MOST_SAMPLES
+from cards.play import Actions
+from cards.players import MonteCarloPlayer, SampleOptions
 from spike.cards import ACTIONS, CARDS, NO_CARD
 from spike.deck import roll
 from spike.players import cautious, initial
@@ -24,65 +22,15 @@ _DECK = np.uint64((1 << CARDS) - 1)
 _NO_BITS = np.uint64(0)
 
 
-@dataclass(frozen=True)
-class Options:
-    """How often the cards and dice are drawn for a decision."""
-
-    samples: int = bounded(100, 1, MOST_SAMPLES)
-
-    def __post_init__(self) -> None:
-        check_bounds("", self)
-
-
-class MonteCarlo:
+def monte_carlo(game: Game, options: SampleOptions) -> MonteCarloPlayer:
     """Plays the action after which its seat has most credits at the end of the hand, in the mean over all samples.
 
     All actions are tried on the same samples, and `cautious` plays on for all seats; of equal actions, what `cautious`
     plays. The choice follows from what the seat knows and the generator of the game alone. No farther than the hand:
-    played out to the end of the game, the luck of the hands to come drowns what the action makes of this one.
+    played out to the end of the game, the luck of the hands to come drowns what the action makes of this one. Values
+    are credits won in this hand.
     """
-
-    def __init__(self, samples: int) -> None:
-        self._samples = samples
-        self._generators = np.zeros(0, np.uint64)
-        self._scratch = np.zeros(2, STATE)
-
-    def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `cards.play.Player`."""
-        self._generators = seeds.copy()
-
-    def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`."""
-        actions = np.empty(decisions.games.size, np.uint8)
-        _choose_all(
-            decisions.states,
-            decisions.games,
-            decisions.legal,
-            self._samples,
-            self._generators,
-            self._scratch,
-            actions,
-        )
-        return actions
-
-    def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
-        """Mean credits won in this hand by each action, `[decisions, actions]`; NaN for those not legal."""
-        values = np.full((decisions.games.size, ACTIONS), np.nan)
-        _value_all(
-            decisions.states,
-            decisions.games,
-            decisions.legal,
-            self._samples,
-            self._generators,
-            self._scratch,
-            values,
-        )
-        return values
-
-
-def make(game: Game, options: Options) -> MonteCarlo:
-    """The player with these options."""
-    return MonteCarlo(options.samples)
+    return MonteCarloPlayer(ACTIONS, _choose_all, _value_all, options.samples, np.zeros(2, STATE))
 
 
 @njit
@@ -132,7 +80,7 @@ def play_out(state: Any, action: int) -> None:
 
 @njit(nogil=True)
 def _choose_all(
-    states: Any, games: Any, masks: Any, samples: int, generators: Any, scratch: Any, actions: Actions
+    states: Any, games: Any, masks: Any, generators: Any, samples: int, scratch: Any, actions: Actions
 ) -> None:
     totals = np.empty(ACTIONS, np.int64)
     for k in range(games.size):
@@ -143,7 +91,7 @@ def _choose_all(
 
 @njit(nogil=True)
 def _value_all(
-    states: Any, games: Any, masks: Any, samples: int, generators: Any, scratch: Any, values: NDArray[np.float64]
+    states: Any, games: Any, masks: Any, generators: Any, samples: int, scratch: Any, values: NDArray[np.float64]
 ) -> None:
     totals = np.empty(ACTIONS, np.int64)
     for k in range(games.size):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command.settings.compose import combinations, compose
-from command.settings.quoting import quoted
+from command.settings.quoting import quoted, spelled
 from evaluate.tournament.settings import TournamentSettings
 from train.settings.dqn import TrainSettings
 
@@ -28,7 +28,8 @@ TYPED = {
 
 @pytest.mark.parametrize("typed", TYPED)
 def test_players_of_a_tournament(typed: str) -> None:
-    assert compose(TournamentSettings, "tournament", [f"players=[{typed}]"]).players == TYPED[typed]
+    players = compose(TournamentSettings, "tournament", [f"players=[{typed}]"]).players
+    assert [spelled("players", player) for player in players] == TYPED[typed]
 
 
 def test_one_player_alone() -> None:

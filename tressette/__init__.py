@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cards.game import Game
-from cards.matches.match import MatchRules
-from cards.player_specs import PlayerKind
+from cards.game import Game, MatchRules, PlayerKind
+from cards.players import SampleOptions
 from tressette.cards import CARDS, card_text
 from tressette.observation import BITS, BITS_WITH_ACCUSI, symmetry
 from tressette.players import POLICIES
@@ -13,6 +12,7 @@ from tressette.records import in_match, record, replay
 from tressette.rewards import REWARDS
 from tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
 from tressette.search import cheating, monte_carlo
+from tressette.search.network_search import SearchOptions, network_search
 from tressette.solver import alpha_beta
 
 
@@ -34,9 +34,10 @@ GAME = Game(
     rewards=REWARDS,
     policies=POLICIES,
     kinds={
-        "monte_carlo": PlayerKind(monte_carlo.Options, monte_carlo.make),
+        "monte_carlo": PlayerKind(SampleOptions, monte_carlo.make, values=True),
         "alpha_beta": PlayerKind(alpha_beta.Options, alpha_beta.make),
         "cheating": PlayerKind(cheating.Options, cheating.make),
+        "search": PlayerKind(SearchOptions, network_search, values=True, of_network=True),
     },
     symmetry=symmetry(accusi=False),
     additions=("accusi",),

@@ -9,6 +9,8 @@ from cards.compiled.jit import njit
 from tressette.cards import ACE, DECK, FACE_VALUES, RANKS, SUITS, THIRDS, THREE, TWO
 from tressette.rules import BUSSO, NO_CARD, STRISCIO, legal, suit_of, winning_seat
 
+_FEWEST, _MOST = 1, -1  # thirds
+
 
 @njit
 def unseen(state: Any) -> np.uint64:
@@ -27,28 +29,15 @@ def _higher(cards: np.uint64, card: int) -> np.uint64:
 
 
 @njit
-def _card_of_min_value(cards: np.uint64) -> int:
-    """The card with the fewest thirds, among those the weakest."""
-    best, best_key = -1, 1000
+def _weakest(cards: np.uint64, sign: int) -> int:
+    """The card with the fewest thirds, or by `_MOST` with the most; among those the weakest."""
+    best, least = -1, 1000
     while cards != np.uint64(0):
         card = lowest(cards)
         cards &= cards - np.uint64(1)
-        key = RANKS * THIRDS[card % RANKS] + card % RANKS
-        if key < best_key:
-            best, best_key = card, key
-    return best
-
-
-@njit
-def _card_of_max_value(cards: np.uint64) -> int:
-    """The card with the most thirds, among those the weakest."""
-    best, best_key = -1, -1000
-    while cards != np.uint64(0):
-        card = lowest(cards)
-        cards &= cards - np.uint64(1)
-        key = RANKS * THIRDS[card % RANKS] - card % RANKS
-        if key > best_key:
-            best, best_key = card, key
+        key = sign * RANKS * THIRDS[card % RANKS] + card % RANKS
+        if key < least:
+            best, least = card, key
     return best
 
 
@@ -68,7 +57,7 @@ def _unbeatable(cards: np.uint64, rivals: np.uint64) -> np.uint64:
 def _greedy_lead(hand: np.uint64, rivals: np.uint64) -> int:
     masters = _unbeatable(hand, rivals)
     if masters != np.uint64(0):
-        return _card_of_max_value(masters)
+        return _weakest(masters, _MOST)
     best_suit, length = -1, 0
     for suit in range(SUITS):
         cards = suit_of(hand, suit)
@@ -76,7 +65,7 @@ def _greedy_lead(hand: np.uint64, rivals: np.uint64) -> int:
         if cards & np.uint64(15) != np.uint64(0) and popcount(cards) > length:
             best_suit, length = suit, popcount(cards)
     if best_suit < 0:
-        return _card_of_min_value(hand)
+        return _weakest(hand, _FEWEST)
     return RANKS * best_suit + lowest(suit_of(hand, best_suit))
 
 
@@ -107,11 +96,11 @@ def greedy(state: Any, random_bits: np.uint64) -> int:
     winner = winning_seat(state)
     best = state.trick[winner]
     if winner == (seat + 2) & 3 and _higher(rivals, best) == np.uint64(0):
-        return _card_of_max_value(options)
+        return _weakest(options, _MOST)
     certain = _unbeatable(_higher(options, best), rivals)
     if certain != np.uint64(0):
         return lowest(certain)
-    return _card_of_min_value(options)
+    return _weakest(options, _FEWEST)
 
 
 @njit

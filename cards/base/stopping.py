@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cards.game import Game
 from cards.play import Actions, Decisions, Player
-from cards.player_specs import parse_spec
+from cards.player_specs import PlayerSpec
 
 Stop = Callable[[], bool]  # whether the games are not wanted any more
 LOOK_SECONDS = 0.05  # between two looks while a player searches; one decision may take longer
@@ -30,9 +30,7 @@ def stoppable(game: Game, name: str, player: Player, stop: Stop) -> Player:
     """The player of this name, whose games end with StoppedError once `stop` says so; the same choices until then."""
     if stop is never:
         return player
-    spec = parse_spec(name)
-    searches = spec is not None and spec.argument is None and spec.name in game.kinds
-    return InPieces(player, stop) if searches else Stoppable(player, stop)
+    return InPieces(player, stop) if PlayerSpec.parse(name).name in game.kinds else Stoppable(player, stop)
 
 
 class Stoppable:

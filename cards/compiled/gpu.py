@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from cards.batch import Rules, allows, next_bits
 from cards.compiled.jit import njit
 from cards.game import Game, States
-from cards.play import random_legal
+from cards.players import random_legal
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 # Of a block: few, so that each has many registers, and a multiple of the 32 that run together. The simulator starts a

@@ -1,7 +1,6 @@
 """Matches: hands of one game, one after another, whose points add up until a team has reached a score."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -11,30 +10,12 @@ from numpy.typing import NDArray
 from cards.base.errors import InputError
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import derive
-from cards.game import Game, Games, States
+from cards.game import Game, Games, MatchRules, States
 from cards.matches.duplicate import BATCH, Duel, Outcome, Plays, duel_of
 from cards.play import Player, Watch, play
 
 _HANDS = 0x6D61746368  # salts of hands lie from here on, far from those of the players' generators
 Scores = NDArray[np.int64]  # of each team, `[matches, teams]`
-
-
-@dataclass(frozen=True)
-class MatchRules:
-    """How the hands of a game make a match, as compiled functions on the state of one of them.
-
-    `targets` are the scores to which it may go. `score(state, team)` is what an ended hand adds to a team's score,
-    `opener(state)` the seat that led the hand, and `lead(state, seat)` makes a hand as dealt one that is led by that
-    seat because it is its turn. Of the record of a hand, `replayed(record, result)` are who led it and what it added to
-    the scores of the teams, `result` being what `Game.replay` gives; the `flags` of records are alike in a whole match.
-    """
-
-    targets: tuple[int, ...]
-    score: Callable[..., int]
-    opener: Callable[..., int]
-    lead: Callable[..., None]
-    replayed: Callable[[dict[str, Any], dict[str, Any]], tuple[int, Sequence[int]]]
-    flags: tuple[str, ...] = ()
 
 
 class _Loops(NamedTuple):

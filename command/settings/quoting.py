@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from cards.base.errors import InputError
+from cards.player_specs import PlayerSpec
+from command.settings.checks import SettingsError
+
 # What Hydra calls with parentheses; a player cannot have such a name.
 _FUNCTION = re.compile("bool|choice|extend_list|float|glob|int|interval|json_str|range|shuffle|sort|str|tag")
 _NAME = r"[A-Za-z]\w*"
@@ -15,6 +19,14 @@ _PLAYER = re.compile(rf"(?:{_NAME}:)?{_NAME}(?:\([^()]*\))?(?::\w+=[^:]*)+|{_NAM
 
 # A player with options in a mapping, as in `{network: 0.5, monte_carlo:samples=20: 0.5}`.
 _PLAYER_AS_KEY = re.compile(rf"(?<=[{{,\s]){_NAME}(?::\w+=[^:,{{}}\s\\]+)+(?=\s*:)")
+
+
+def spelled(key: str, player: str) -> str:
+    """The one spelling of what names a player. Raises SettingsError naming `key` for what cannot be one."""
+    try:
+        return str(PlayerSpec.parse(player))
+    except InputError as error:
+        raise SettingsError(key, error) from None
 
 
 def quoted(override: str) -> str:

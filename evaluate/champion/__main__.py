@@ -19,16 +19,16 @@ from cards.base.bounds import bounded
 from cards.compiled.splitmix import stream
 from cards.game import Game
 from cards.matches.duplicate import Duel, duel, meaning_of_won
-from cards.player_specs import same_spelling
 from command.main import settings_command
 from command.settings.checks import MAX_DEALS, MAX_MINUTES, MAX_SEED, SettingsError, check_numbers, check_one_of
 from command.terminal.console import result_console
 from command.terminal.progress import Progress
 from evaluate.champion.card import card
 from evaluate.champion.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
-from evaluate.players.load import load_player
+from evaluate.players import load_resolved
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import load_champion, load_network
+from train.dqn.players.resolve import resolve_all
 from train.run import results
 from train.run.checkpoint import checkpoint
 from train.run.launches import commit
@@ -61,8 +61,6 @@ class ChampionSettings:
         if not self.to:
             raise SettingsError("to", "the folder of the file and its card, as in to=tressette/champion")
         check_one_of("weights", self.weights, *champion.FORMATS)
-        if self.players is not None:
-            self.players = [same_spelling(player) for player in self.players]
         if not all(isinstance(run, str) and run for run in self.runs):
             raise SettingsError("run", f"a run folder or checkpoint, or a list of them, not {self.run!r}")
 
@@ -103,7 +101,8 @@ def main(settings: ChampionSettings) -> None:
 def measure(game: Game, file: Path, players: Sequence[str], deals: int, seed: int) -> dict[str, Duel]:
     """The champion in a file against each player on duplicate deals. Raises what loading it and them does."""
     own, _ = load_champion(game, file, _CPU, "to")
-    others = {name: load_player(game, name, _CPU) for name in players}
+    found = resolve_all(game, players)
+    others = {name: load_resolved(game, player) for name, player in found.items()}
     seeds = stream(seed, _STREAM, 0, deals)
     duels = {}
     with Progress("measuring", len(others), "players") as progress:

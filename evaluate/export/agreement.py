@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from cards.compiled.bits import WORD
 from cards.compiled.splitmix import stream
 from cards.game import Game
-from cards.play import Actions, Decisions, RandomPlayer, play
+from cards.play import Actions, Decisions, play
+from cards.players import RandomPlayer
 from command.errors import UserError
 from train.dqn.network.q_network import QNetwork
 

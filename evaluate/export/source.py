@@ -12,7 +12,6 @@ import torch
 
 from cards.champions import CHAMPION
 from cards.game import Game
-from cards.player_specs import parse_spec
 from command.settings.checks import SettingsError
 from evaluate.champion.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
 from train.dqn.network.build import build_network
@@ -20,7 +19,7 @@ from train.dqn.network.q_network import QNetwork
 from train.dqn.players import champion_file as champion
 from train.dqn.players.champion_file import Champion
 from train.dqn.players.load import holds_table, load_champion, load_network
-from train.dqn.players.named import TABLES, file_of
+from train.dqn.players.resolve import resolve_network
 from train.run.checkpoint import checkpoint
 from train.run.results import read_results
 
@@ -57,7 +56,7 @@ def in_float32(game: Game, found: Champion) -> list[QNetwork]:
     """The networks of a file, each a forward pass in float32."""
     made = []
     for weights in found.networks:
-        network = build_network(game, found.settings).to_format(torch.float32, gathers=False).eval()
+        network = build_network(game, found.settings).eval()
         network.load_state_dict(weights)
         made.append(network)
     return made
@@ -68,18 +67,7 @@ def open_source(run: str, game: Game) -> Source:
 
     Raises SettingsError for what is not there or holds no network, CheckpointError for a file that is damaged.
     """
-    try:
-        named, path = parse_spec(run), file_of(game, run)
-    except ValueError as error:
-        raise SettingsError("run", error) from None
-    if named is not None and (named.argument is not None or named.options):
-        raise SettingsError("run", f"{run} is a player with options", "name the run or checkpoint of its network alone")
-    if path is None and run == CHAMPION:
-        raise SettingsError("run", f"{game.name} has no champion", "name a run folder or a checkpoint")
-    if path is None or not path.exists():
-        raise SettingsError("run", f"{run or repr(run)} does not exist", "name a run folder, a checkpoint or champion")
-    if path.suffix in TABLES:
-        raise SettingsError("run", f"{path} is a policy in a table; only networks are exported")
+    path = resolve_network(game, run, "run")
     return _of_champion(path, run) if path.suffix == champion.SUFFIX else _of_checkpoint(path)
 
 

@@ -43,11 +43,11 @@ class Adviser(Protocol):
         """What each action is worth in the state `[1]`, `[actions]`; NaN for those not legal or not looked at."""
 
 
-class _Sampler:
-    """A player that tries its actions and says what it found: `action_values` of `monte_carlo`."""
+class Sampler:
+    """A player that tries its actions and says what it found. See `Adviser`."""
 
-    def __init__(self, player: Any, unit: str) -> None:
-        self._player, self.unit = player, unit
+    def __init__(self, game: Game, player: Any) -> None:
+        self._player, self.unit = player, getattr(player, "unit", game.unit)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
         """See `Adviser`."""
@@ -56,37 +56,15 @@ class _Sampler:
         return found
 
 
-class _Search:
-    """`search(RUN)` of Tressette, whose values from -1 to 1 are differences of points over 11, or who wins."""
-
-    def __init__(self, player: Any, counts_wins: bool) -> None:
-        self._player, self._counts_wins = player, counts_wins
-        self.unit = "wins" if counts_wins else "points"
-
-    def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`. Cards that come to the same as one that was tried have its value."""
-        from tressette.rules import POINTS
-        from tressette.search.worlds import runs_of
-
-        self._player.begin(generator)
-        decisions = Decisions(game, state, THE_ONE)
-        found = self._player.card_values(decisions)[0]
-        found[np.isneginf(found)] = np.nan
-        run = np.full(game.actions, -1)
-        runs_of(state[0], decisions.legal[0], run)
-        for card in np.flatnonzero(run >= 0):
-            alike = found[run == run[card]]
-            if np.isnan(found[card]) and not np.isnan(alike).all():
-                found[card] = np.nanmax(alike)
-        scaled: NDArray[np.float64] = found if self._counts_wins else (found + 1) / 2 * POINTS
-        return scaled
-
-
 def adviser_of(game: Game, player: Any) -> Adviser | None:
     """What a player that tries its actions finds them worth; None for one that does not say."""
-    if hasattr(player, "action_values"):
-        return _Sampler(player, game.unit)
-    return _Search(player, player.counts_wins) if hasattr(player, "card_values") else None
+    return Sampler(game, player) if hasattr(player, "action_values") else None
+
+
+def valuing(game: Game) -> str:
+    """Who says what actions of a game are worth, as a proposal."""
+    names = [f"{name}(RUN)" if kind.of_network else name for name, kind in game.kinds.items() if kind.values]
+    return " or ".join(["exact"] * (game.model is not None) + names)
 
 
 class Exact:

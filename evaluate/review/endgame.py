@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded, check_bounds
+from cards.base.bounds import bounded
 from cards.game import Game, States
 from cards.player_specs import MOST_SAMPLES
+from cards.players import PlayerOptions
 from evaluate.review.advisers import THE_ONE, Adviser
 from tressette.cards import CARDS
 from tressette.rules import POINTS, SEATS, STATE, TRICKS
+from tressette.search.cheating import Options
 from tressette.search.knowledge import keeps_caps
 from tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
 from tressette.solver.double_dummy import middle, new_table
@@ -23,14 +25,11 @@ _KNOWN_TRICKS = 8  # with more left a single position takes long
 
 
 @dataclass(frozen=True)
-class ExactOptions:
+class ExactOptions(PlayerOptions):
     """`exact` of Tressette: with at most `tricks` left, over all hands there can be, or over `samples` of them."""
 
     tricks: int = bounded(6, 1, TRICKS)
     samples: int = bounded(200, 1, MOST_SAMPLES)
-
-    def __post_init__(self) -> None:
-        check_bounds("", self)
 
 
 class Endgame:
@@ -76,22 +75,12 @@ class KnownHands:
         return self._adviser.values(game, state, generator)
 
 
-@dataclass(frozen=True)
-class CheatingOptions:
-    """`cheating`: how many of the last tricks are solved; those before them are played greedily after each card."""
-
-    tricks: int = bounded(8, 1, TRICKS)
-
-    def __post_init__(self) -> None:
-        check_bounds("", self)
-
-
 class Cheating:
     """Points of the team after each card with all hands AS THEY ARE, which no seat could know. See `Adviser`."""
 
     unit = "points"
 
-    def __init__(self, options: CheatingOptions) -> None:
+    def __init__(self, options: Options) -> None:
         self._tricks, self._table, self._scratch = options.tricks, new_table(_TABLE_BITS), np.zeros(1, STATE)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cards.base.errors import InputError
 from cards.game import Game, States
 from cards.hand import Hand
 from cards.play import Decisions
-from cards.player_specs import Spec, parse_spec, read_options
+from cards.player_specs import PlayerSpec, read_options
 from command.errors import UserError
 from command.game import game_defaults
 from command.settings.checks import SettingsError
-from evaluate.players.load import load_player
-from evaluate.review.advisers import THE_ONE, Adviser, Exact, adviser_of, worths_by
+from evaluate.players import load_resolved
+from evaluate.review.advisers import THE_ONE, Adviser, Exact, Sampler, valuing, worths_by
 from evaluate.review.grading import Judged, Limits, judged_of, limits_of
 from evaluate.review.settings import AUTO
 from train.dqn.players import champion_file as champion
-from train.dqn.players.load import load_learned
-from train.dqn.players.named import TABLES, file_of
+from train.dqn.players.load import load_trained
+from train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve
 from train.run.checkpoint import checkpoint
 
-EXACT, CHEATING, SEARCH = "exact", "cheating", "search"
-_SMALL = (EXACT,)
+EXACT, CHEATING = "exact", "cheating"
 # In their order: the first that can judge a game with its options does.
 DEFAULTS = {
     "tressette": ("search(champion):stages=1", "monte_carlo:samples=1000"),
@@ -42,10 +44,9 @@ class Grader:
     there. Exact values are looked at once.
     """
 
-    def __init__(self, name: str, adviser: Adviser, limits: Limits) -> None:
-        self.name, self.unit, self.limits = name, adviser.unit, limits
+    def __init__(self, name: str, adviser: Adviser, limits: Limits, cheats: bool = False) -> None:
+        self.name, self.unit, self.limits, self.cheats = name, adviser.unit, limits, cheats
         self._adviser = adviser
-        self.cheats = _is_cheating(name)
         self._draws = not isinstance(adviser, Exact | _Network)
 
     def judge(self, hand: Hand, number: int) -> Judged | None:
@@ -80,58 +81,50 @@ class Grader:
 
 def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | None) -> Grader:
     """The grader of a game under its options. Raises SettingsError, naming `by`, for one that cannot judge it."""
-    by = _looking_at_all(game, by)
-    if by != AUTO:
-        adviser = _adviser(game, by, device)
-        return Grader(by, adviser, _limits(game, adviser, limits))
-    names = _SMALL if game.model is not None else DEFAULTS.get(game.name, ())
-    problem = SettingsError("by", f"no player here can judge {game.name}", "name a player that gives values")
+    names: Sequence[str] = [by]
+    if by == AUTO:
+        names = (EXACT,) if game.model is not None else DEFAULTS.get(game.name, ())
+    problem: UserError = SettingsError("by", f"no player here can judge {game.name}", "name a player that gives values")
     for name in names:
         try:
-            adviser = _adviser(game, name, device)
+            spec = _looking_at_all(game, _spec(name))
+            adviser = _adviser(game, spec, device)
         except UserError as error:
-            problem = SettingsError.of(error, "by")
+            problem = error
         else:
-            return Grader(name, adviser, _limits(game, adviser, limits))
+            grades = limits_of(game, adviser.unit) if limits is None else Limits(*limits)
+            return Grader(str(spec), adviser, grades, cheats=spec.name == CHEATING)
     raise problem
 
 
-def _looking_at_all(game: Game, by: str) -> str:
-    """A search of Tressette in one stage unless it says otherwise.
+def _spec(by: str) -> PlayerSpec:
+    try:
+        return PlayerSpec.parse(by)
+    except InputError as error:
+        raise SettingsError("by", error) from None
+
+
+def _looking_at_all(game: Game, spec: PlayerSpec) -> PlayerSpec:
+    """A search in one stage unless it says otherwise.
 
     In several it drops the worse cards before the end, which then have no value: mistakes would be left ungraded.
     """
-    spec = _spec(by)
-    if game.name != "tressette" or spec is None or spec.name != SEARCH or "stages" in spec.options:
-        return by
-    return str(Spec(spec.name, spec.argument, {**spec.options, "stages": "1"}))
+    kind = game.kinds.get(spec.name)
+    if kind is None or "stages" in spec.options or not hasattr(kind.options, "stages"):
+        return spec
+    return replace(spec, options={**spec.options, "stages": "1"})
 
 
-def _is_cheating(name: str) -> bool:
-    spec = _spec(name)
-    return spec is not None and spec.name == CHEATING
-
-
-def _limits(game: Game, adviser: Adviser, chosen: list[float] | None) -> Limits:
-    return limits_of(game, adviser.unit) if chosen is None else Limits(*chosen)
-
-
-def _adviser(game: Game, by: str, device: torch.device) -> Adviser:
-    spec = _spec(by)
-    if spec is not None and spec.argument is None and spec.name in (EXACT, CHEATING):
+def _adviser(game: Game, spec: PlayerSpec, device: torch.device) -> Adviser:
+    if spec.argument is None and spec.name in (EXACT, CHEATING):
         return _solver(game, spec)
-    try:
-        game = _as_learned(game, by)
-        player = load_player(game, by, device)
-    except SettingsError as error:
-        raise SettingsError("by", error.problem, error.hint) from None
-    adviser = adviser_of(game, player)
-    if adviser is None and hasattr(player, "values"):
-        adviser = _network(game, by, device)
-    if adviser is None:
-        raise SettingsError(
-            "by", f"{by} gives no values", "name exact, champion, search(RUN) or monte_carlo:samples=1000"
-        )
+    player = resolve(game, spec, "by")
+    if not player.kind.values:
+        raise SettingsError("by", f"{spec} gives no values", f"name a network, or {valuing(game)}")
+    game = _as_learned(game, player)
+    if player.kind is TRAINED and player.path is not None:
+        return _network(game, player.path, device)
+    adviser = Sampler(game, load_resolved(game, player, lambda: device, "by"))
     if game.name == "tressette" and adviser.unit == "points":
         from evaluate.review.endgame import KnownHands
 
@@ -139,45 +132,37 @@ def _adviser(game: Game, by: str, device: torch.device) -> Adviser:
     return adviser
 
 
-def _as_learned(game: Game, by: str) -> Game:
+def _as_learned(game: Game, player: ResolvedPlayer) -> Game:
     """The game with what the record of a hand of Spike does not say as the network that grades has learned it.
 
     That is what each seat began a match with, how many hands it has, and whether who acts first moves on. Raises
     CheckpointError for a file that is damaged.
     """
-    path = file_of(game, by) if game.name == "spike" else None
-    if path is None or path.suffix in TABLES:
+    if game.name != "spike" or player.path is None:
         return game
-    if path.suffix == champion.SUFFIX:
-        learned = champion.read(path).settings.game
+    if player.path.suffix == champion.SUFFIX:
+        learned = champion.read(player.path).settings.game
     else:
-        learned = checkpoint.load_named(path)[1].get("settings", {}).get("game", {})
+        learned = checkpoint.load_named(player.path)[1].get("settings", {}).get("game", {})
     unsaid = {name: learned[name] for name in ("credits", "hands", "rotate") if name in learned}
     return game.configure(asdict(game.options) | unsaid)
 
 
-def _spec(by: str) -> Spec | None:
-    try:
-        return parse_spec(by)
-    except ValueError as error:
-        raise SettingsError("by", error) from None
-
-
-def _solver(game: Game, spec: Spec) -> Adviser:
+def _solver(game: Game, spec: PlayerSpec) -> Adviser:
     if game.model is not None and spec.name == EXACT:
         if spec.options:
             raise SettingsError("by", f"exact has no options for {game.name}")
         return Exact(game_defaults(game.name) | asdict(game.options))
     if game.name != "tressette":
         there = "an exact solution" if spec.name == EXACT else "a solver of open cards"
-        raise SettingsError("by", f"{game.name} has not {there}", "name champion, search(RUN) or monte_carlo")
+        raise SettingsError("by", f"{game.name} has not {there}", f"name a network, or {valuing(game)}")
     from evaluate.review import endgame
 
     try:
         if spec.name == EXACT:
             return endgame.Endgame(read_options(endgame.ExactOptions, spec))
-        return endgame.Cheating(read_options(endgame.CheatingOptions, spec))
-    except ValueError as error:
+        return endgame.Cheating(read_options(game.kinds[CHEATING].options, spec))
+    except InputError as error:
         raise SettingsError("by", error) from None
 
 
@@ -193,8 +178,8 @@ class _Network:
         return self._offset + self._scale * found.astype(np.float64)
 
 
-def _network(game: Game, by: str, device: torch.device) -> Adviser:
-    path, network, settings = load_learned(game, by, device, "by")
+def _network(game: Game, path: Path, device: torch.device) -> Adviser:
+    network, settings = load_trained(game, path, device, "by")
     reward = settings.reward_name(game)
     if game.name == "tressette" and reward == "points":
         return _Network(network, "points", 5.5, 5.5)  # a difference over 11 as points of the own team

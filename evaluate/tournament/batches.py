@@ -20,9 +20,9 @@ from cards.matches.records import MatchHistory
 from cards.play import Actions, Decisions, Player, play
 from command.game import load_configured_game
 from command.settings.checks import SettingsError
-from evaluate.players.load import load_player, player_without_file
+from evaluate.players import load_resolved
 from evaluate.tournament.settings import Pair, TournamentSettings
-from train.dqn.players.named import fingerprint
+from train.dqn.players.resolve import ResolvedPlayer
 from train.run.device import choose_device
 
 if TYPE_CHECKING:
@@ -94,13 +94,12 @@ class Timed:
 class Worker:
     """Plays batches. Each player is loaded once, when it is first needed, and plays a game before it is timed.
 
-    `files` are fingerprints by player, see `train.dqn.players.named.fingerprint`: a run that is still being trained
-    may have another best network by the time that a process loads it.
+    `players` are who may play, by name. A run that is still being trained may have another best network by the time
+    that a process loads it: that is refused.
     """
 
-    def __init__(self, settings: TournamentSettings, files: Mapping[str, str] | None = None) -> None:
-        self._files = files or {}
-        self._settings = settings
+    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer]) -> None:
+        self._resolved, self._settings = players, settings
         self.game = load_configured_game(settings.game)
         if settings.device not in _ALWAYS_THERE:
             _ = self._device  # a missing device is refused at once, also for rule players
@@ -116,11 +115,11 @@ class Worker:
         return choose_device(self._settings.device)
 
     def load(self, name: str) -> Player:
-        """The player of that name. Raises SettingsError and CheckpointError as `load_player`, and for another file."""
+        """The player of that name. Raises SettingsError and CheckpointError as `load_resolved`; if its file changed."""
         if name not in self._players:
-            player = player_without_file(self.game, name)
-            self._players[name] = load_player(self.game, name, self._device) if player is None else player
-            if name in self._files and fingerprint(self.game, name) != self._files[name]:
+            found = self._resolved[name]
+            self._players[name] = load_resolved(self.game, found, lambda: self._device)
+            if found.sha256 != found.sha256_now():
                 raise SettingsError(
                     "players",
                     f"the file of {name} has changed since the tournament began",

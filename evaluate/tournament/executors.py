@@ -18,6 +18,7 @@ from command.child import end_with_parent
 from command.errors import UserError
 from evaluate.tournament.batches import Batch, Played, Worker
 from evaluate.tournament.settings import TournamentSettings
+from train.dqn.players.resolve import ResolvedPlayer
 from train.dqn.rollout.ray.executor import RayExecutor
 
 # Of work that is left: processes, each of which compiles for itself, take 10 to 30 s to start. Where others keep the
@@ -63,8 +64,8 @@ class Alone:
 class Processes:
     """So many processes of this machine, each with players of its own. See `Executor`."""
 
-    def __init__(self, settings: TournamentSettings, files: Mapping[str, str], count: int) -> None:
-        self.workers, self._plays_with = count, pickle.dumps((settings, files))
+    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], count: int) -> None:
+        self.workers, self._plays_with = count, pickle.dumps((settings, players))
         context = multiprocessing.get_context("spawn")  # a fork would inherit PyTorch's threads half alive
         self.pool = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(os.getpid(),))
 
@@ -84,8 +85,8 @@ class Processes:
 class OnRay:
     """A process for every CPU of a Ray cluster: that of RAY_ADDRESS, or one of this machine. See `Executor`."""
 
-    def __init__(self, settings: TournamentSettings, files: Mapping[str, str], folder: Path) -> None:
-        self._plays_with = pickle.dumps((settings, files))
+    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], folder: Path) -> None:
+        self._plays_with = pickle.dumps((settings, players))
         again = f"the same command with folder={folder} plays the rest"
         self._executor = RayExecutor("processes=ray", "processes=auto", again, folder / "ray.log")
         self.close = self._executor.shutdown

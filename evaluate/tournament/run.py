@@ -14,6 +14,9 @@ from typing import Any
 
 from cards.game import Game
 from command import __version__
+from command.game import load_configured_game
+from command.settings.checks import check_one_of
+from command.settings.quoting import spelled
 from command.terminal.console import plain_console, result_console
 from command.terminal.progress import Progress
 from evaluate.tournament import report
@@ -22,32 +25,35 @@ from evaluate.tournament.executors import Alone, Executor, Growing, OnRay, Proce
 from evaluate.tournament.journal import Journal, about_of
 from evaluate.tournament.report import Pairing
 from evaluate.tournament.schedule import Plan, Schedule
-from evaluate.tournament.settings import AUTO, RAY, TournamentSettings, pairs_of
-from train.dqn.players.named import file_of, fingerprint
+from evaluate.tournament.settings import AUTO, RAY, TournamentSettings, check_game, pairs_of
+from train.dqn.players.resolve import ResolvedPlayer, resolve_all
 from train.run.device import choose_device
 from train.run.metrics import resources
 
 
 def run(settings: TournamentSettings) -> list[Pairing]:
     """Play what is not yet in the folder, write it there as it comes, and print the tables."""
-    worker = Worker(settings)
-    game = worker.game
-    pairs = pairs_of(settings, game)
-    for player in settings.players:
+    game = load_configured_game(settings.game)
+    check_game(settings, game)
+    players = resolve_all(game, settings.players)
+    settings = replace(settings, players=list(players), anchor=_anchor(settings.anchor, players))
+    pairs = pairs_of(settings, players)
+    worker = Worker(settings, players)
+    for player in players:
         worker.load(player)  # what cannot play is said at once
     now = datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = Path(settings.folder) if settings.folder else Path("tournaments") / game.name / now
     if settings.batch_deals is None:  # a search player that joins others does not change how many they played at a time
         settings = replace(settings, batch_deals=about_of(folder).get("batch_deals"))
-    plan = Plan(settings.most_deals, settings.batch_for(game), settings.half_width, settings.records)
+    plan = Plan(settings.most_deals, settings.batch_for(players.values()), settings.half_width, settings.records)
     schedule = Schedule(pairs, plan)
-    decides = about(settings, game)
+    decides = about(settings, game, players)
     journal = Journal(folder, decides)
     try:
         for played in journal.played:
             if schedule.known(played.batch):
                 schedule.add(played)
-        with closing(executor_for(settings, worker, decides["players"], schedule, folder)) as executor:
+        with closing(executor_for(settings, worker, players, schedule, folder)) as executor:
             play(schedule, executor, journal, partial(_write, folder, settings, game, schedule))
     except KeyboardInterrupt:
         _say(f"stopped: the same command with folder={folder} resumes")
@@ -66,36 +72,48 @@ def _say(line: str) -> None:
     plain_console(stderr=True).print(line, highlight=False)
 
 
-def about(settings: TournamentSettings, game: Game) -> dict[str, Any]:
+def _anchor(named: str | None, players: Mapping[str, ResolvedPlayer]) -> str | None:
+    if named is None or named in players:
+        return named
+    anchor = spelled("anchor", named)
+    check_one_of("anchor", anchor, *players)
+    return anchor
+
+
+def about(settings: TournamentSettings, game: Game, players: Mapping[str, ResolvedPlayer]) -> dict[str, Any]:
     """The settings that decide the results, as `Journal` keeps them, but for the number of deals."""
-    players = {player: fingerprint(game, player) for player in settings.players}
+    files = {name: player.sha256 for name, player in players.items()}
     return {
         "busso": __version__,
         "game": {"name": game.name, **asdict(game.options)},
         "match": settings.match,
         "seating": settings.seating,
         "seed": settings.seed,
-        "batch_deals": settings.batch_for(game),
-        "device": choose_device(settings.device).type if any(players.values()) else "cpu",
-        "players": players,
+        "batch_deals": settings.batch_for(players.values()),
+        "device": choose_device(settings.device).type if any(files.values()) else "cpu",
+        "players": files,
     }
 
 
 def executor_for(
-    settings: TournamentSettings, worker: Worker, files: Mapping[str, str], schedule: Schedule, folder: Path
+    settings: TournamentSettings,
+    worker: Worker,
+    players: Mapping[str, ResolvedPlayer],
+    schedule: Schedule,
+    folder: Path,
 ) -> Executor:
     """The executor that `processes` asks for; it does not change the results."""
     cpus = max(1, resources.cpus() // settings.threads)
     if settings.processes == RAY:
-        return OnRay(settings, files, folder)
+        return OnRay(settings, players, folder)
     if settings.processes != AUTO:
         count = int(settings.processes)
-        return Alone(worker) if count == 1 else Processes(settings, files, count)
-    of_files = any(file_of(worker.game, player) for player in settings.players)
+        return Alone(worker) if count == 1 else Processes(settings, players, count)
+    of_files = any(player.path for player in players.values())
     on_gpu = of_files and choose_device(settings.device).type == "cuda"
     if cpus == 1 or on_gpu:  # one process fills a GPU as well as several, each of which takes memory there
         return Alone(worker)
-    return Growing(worker, partial(Processes, settings, files, cpus), schedule.seconds_left)
+    return Growing(worker, partial(Processes, settings, players, cpus), schedule.seconds_left)
 
 
 def play(schedule: Schedule, executor: Executor, journal: Journal, settled: Callable[[], object]) -> None:

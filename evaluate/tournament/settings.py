@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 from cards.base.bounds import bounded
 from cards.game import Game
 from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
-from cards.player_specs import parse_spec, same_spelling
 from command.game import NamesGame
 from command.settings.checks import (
     MAX_DEALS,
@@ -21,7 +21,7 @@ from command.settings.checks import (
     check_one_of,
     require,
 )
-from evaluate.players.load import KINDS
+from train.dqn.players.resolve import ResolvedPlayer
 
 Pair = tuple[str, str]
 
@@ -52,14 +52,9 @@ class TournamentSettings(NamesGame):
 
     def __post_init__(self) -> None:
         check_numbers("", self)
-        self.players = [same_spelling(player) for player in self.players]
         require(len(self.players) >= 2, "players", "at least two", self.players)
-        require(len(set(self.players)) == len(self.players), "players", "each once", self.players)
         check_one_of("seating", self.seating, *SEATINGS)
         _ = self.half_width
-        if self.anchor is not None:
-            self.anchor = same_spelling(self.anchor)
-            check_one_of("anchor", self.anchor, *self.players)
         if self.processes not in (AUTO, RAY):
             number = int(self.processes) if self.processes.isdecimal() else 0
             require(1 <= number <= MAX_THREADS, "processes", f"auto, ray, or 1 to {MAX_THREADS}", self.processes)
@@ -82,22 +77,13 @@ class TournamentSettings(NamesGame):
         """How many deals a pair plays, or plays at most."""
         return self.deals or (DEALS if self.until is None else MOST_DEALS)
 
-    def batch_for(self, game: Game) -> int:
+    def batch_for(self, players: Iterable[ResolvedPlayer]) -> int:
         """Deals that are played at a time: what a stop may lose, and after which `until` is looked at."""
-        return self.batch_deals or (SEARCH_BATCH if any(searches(game, player) for player in self.players) else BATCH)
+        return self.batch_deals or (SEARCH_BATCH if any(player.kind.searches for player in players) else BATCH)
 
 
-def searches(game: Game, player: str) -> bool:
-    """Whether this player is of a kind with options, each decision of which takes time."""
-    spec = parse_spec(player)
-    return spec is not None and (spec.name in game.kinds or (spec.argument is not None and spec.name in KINDS))
-
-
-def pairs_of(settings: TournamentSettings, game: Game) -> list[Pair]:
-    """Each pair once; with one_against_many twice, since each of the two is once the one.
-
-    Raises SettingsError for a seating or a match that the game does not have.
-    """
+def check_game(settings: TournamentSettings, game: Game) -> None:
+    """Raise SettingsError for a seating or a match that the game does not have."""
     if settings.match is not None:
         from cards.matches.match import match_rules  # with Numba, for which no settings wait
 
@@ -109,5 +95,9 @@ def pairs_of(settings: TournamentSettings, game: Game) -> list[Pair]:
         seatings(game, settings.seating)
     except ValueError as error:
         raise SettingsError.of(error, "seating") from None
+
+
+def pairs_of(settings: TournamentSettings, players: Iterable[str]) -> list[Pair]:
+    """Each pair once; with one_against_many twice, since each of the two is once the one."""
     both_ways = settings.seating == ONE_AGAINST_MANY
-    return list((permutations if both_ways else combinations)(settings.players, 2))
+    return list((permutations if both_ways else combinations)(players, 2))

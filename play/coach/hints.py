@@ -12,7 +12,7 @@ from cards.game import Game, States
 from cards.hand import Hand, Move
 from cards.play import Player
 from command.settings.checks import SettingsError
-from evaluate.review.advisers import THE_ONE, Adviser, Exact, Worth, adviser_of, worths_by
+from evaluate.review.advisers import THE_ONE, Adviser, Exact, Worth, adviser_of, valuing, worths_by
 from play.table.players import seated_player
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
@@ -52,15 +52,13 @@ class Coach:
             return None
         if self.name == EXACT:
             if self.game.model is None:
-                raise SettingsError(
-                    "hint", f"{self.game.name} has no exact solution", "name a player such as monte_carlo"
-                )
+                problem = f"{self.game.name} has no exact solution"
+                raise SettingsError("hint", problem, f"name a player such as {valuing(self.game)}")
             return Exact(self._settings)
         found = adviser_of(self.game, self._player_of(self.game, self.name))
         if found is not None:
             return found
-        known = "exact" if self.game.model is not None else "monte_carlo:samples=400 or search(RUN)"
-        raise SettingsError("hint", f"{self.name} gives no values", f"name one that does, as {known}")
+        raise SettingsError("hint", f"{self.name} gives no values", f"name one that does, as {valuing(self.game)}")
 
     def hint(self, hand: Hand) -> list[Worth]:
         """What each legal action is worth now, the best first; none where nobody knows, or the hand is over."""

@@ -19,7 +19,6 @@ from play.table.players import HUMAN, default_opponent
 
 RUNS = Path("runs")
 APART = "apart"  # in place of an opponent: each seat has its own
-_SEARCHED = ("tressette",)  # games whose networks `search(RUN)` plays
 _NOTHING = "null"
 
 # Numbers that are offered; others may be typed.
@@ -201,22 +200,15 @@ def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:
 
     The one called `champion` comes first, if there is one, also a run of this name; then the game's own rule player.
     """
-    named, found = player_names(game), _runs(runs / game.name)
+    found = sorted((runs / game.name).iterdir()) if (runs / game.name).is_dir() else []
+    networks = [str(run) for run in found if (run / "checkpoints").is_dir()]
+    trained = [str(run) for run in found if str(run) in networks or any(run.glob("policies/*.npz"))]
     shipped = [CHAMPION] if champions.champion_file(game.name) is not None else []
-    first = shipped + [run for run in found if Path(run).name == CHAMPION]
-    searches = [f"search({run})" for run in [*shipped, *found] if game.name in _SEARCHED]
-    return tuple(dict.fromkeys([*first, default_opponent(game), *game.policies, *named, *found, *searches, HUMAN]))
-
-
-def _runs(folder: Path) -> list[str]:
-    """The run folders in it that hold something that can play."""
-    if not folder.is_dir():
-        return []
-    return [str(path) for path in sorted(folder.iterdir()) if (path / "checkpoints").is_dir() or _has_tables(path)]
-
-
-def _has_tables(path: Path) -> bool:
-    return any(path.glob("policies/*.npz"))
+    first = shipped + [run for run in trained if Path(run).name == CHAMPION]
+    searching = [name for name, kind in game.kinds.items() if kind.of_network]
+    searches = [f"{name}({run})" for name in searching for run in [*shipped, *networks]]
+    rules = [default_opponent(game), *game.policies, *player_names(game)]
+    return tuple(dict.fromkeys([*first, *rules, *trained, *searches, HUMAN]))
 
 
 def _written(value: Any) -> str:

@@ -6,43 +6,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cards.champions import CHAMPION
 from cards.game import Game
-from cards.player_specs import parse_spec, player_names
-from command.settings.checks import SettingsError
+from evaluate.players import load_resolved
+from train.dqn.players.resolve import resolve
 
 if TYPE_CHECKING:
+    import torch
+
     from cards.play import Player
 
 HUMAN = "human"
 
 
-def seated_player(game: Game, spec: str) -> Player:
-    """The player that `spec` means, as in tournaments. Raises SettingsError or CheckpointError, one line.
+def seated_player(game: Game, text: str) -> Player:
+    """The player that is meant, as in tournaments. Raises SettingsError or CheckpointError, one line."""
+    found = resolve(game, text, others=(HUMAN,))
+    player = load_resolved(game, found, _cpu)
+    if found.path is not None:
+        _ask_once(game, player)
+    return player
 
-    PyTorch is imported for those made of a file alone: nobody else should wait for it.
-    """
-    try:
-        named = parse_spec(spec)
-        if named is not None and named.name in player_names(game):
-            from cards.play import named_player
 
-            return named_player(game, spec)
-    except ValueError as error:
-        raise SettingsError("players", error) from None
-    if named is not None and named.argument is None and "/" not in spec and spec != CHAMPION and not _is_there(spec):
-        known = ", ".join([*player_names(game), CHAMPION, "search(RUN)", HUMAN])
-        raise SettingsError(
-            "players", f"{spec}: {game.name} has no such player", f"it has {known}, or give a run folder"
-        )
+def _cpu() -> torch.device:
     import torch
 
-    from evaluate.players.load import load_player
-
     torch.set_num_threads(1)  # one row at a time: threads would only wait for one another
-    player = load_player(game, spec, torch.device("cpu"))
-    _ask_once(game, player)
-    return player
+    return torch.device("cpu")
 
 
 def _ask_once(game: Game, player: Player) -> None:
@@ -54,12 +43,6 @@ def _ask_once(game: Game, player: Player) -> None:
     if not game.over(states)[0]:
         player.begin(seeds)
         player.act(Decisions(game, states, np.zeros(1, np.int64)))
-
-
-def _is_there(spec: str) -> bool:
-    from pathlib import Path
-
-    return Path(spec).exists()
 
 
 def default_opponent(game: Game) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 
 from cards.base.bounds import bounded
 from cards.game import Game
-from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_SEATS,
     MAX_SEED,
@@ -22,6 +21,7 @@ from command.settings.checks import (
     require,
 )
 from command.settings.overrides import Override
+from command.settings.quoting import spelled
 from play.language import LANGUAGES
 from play.table.players import HUMAN, default_opponent
 
@@ -105,7 +105,7 @@ def _sides(settings: PlaySettings, game: Game) -> tuple[tuple[int, ...], list[in
 
 
 def _seated(game: Game, seats: Mapping[int, str], partner: str) -> tuple[str, ...]:
-    return tuple(same_spelling(seats.get(seat, partner)) for seat in range(game.seats))
+    return tuple(spelled("opponents", seats.get(seat, partner)) for seat in range(game.seats))
 
 
 def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:

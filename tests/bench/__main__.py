@@ -16,7 +16,6 @@ from tests.bench import (
     memory,
     page,
     peers,
-    scaling,
     small_games,
     spike,
     start_up,
@@ -26,7 +25,7 @@ from tests.bench import (
 from tests.bench.guard import MEASURING, guard
 from tests.bench.runs import repeat
 
-MODULES = (tressette, peers, threads, device, memory, spike, small_games, cluster, scaling, environments, start_up)
+MODULES = (tressette, peers, threads, device, memory, spike, small_games, cluster, environments, start_up)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ from cards.batch import Rules
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, mix, stream
 from cards.game import load_game
-from cards.play import random_legal
+from cards.players import random_legal
 from cards.tabular.tables import numbering_of
 from command.settings.compose import compose
 from tests.bench.timing import report, seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import subprocess
 import sys
@@ -13,20 +14,21 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.functional import huber_loss
+from torch.nn.utils import clip_grad_norm_
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
-from cards.play import RandomPlayer, play
+from cards.play import play
+from cards.players import RandomPlayer
 from command.settings.compose import compose
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
-from train.dqn.learner.flat_adam import FlatAdam
-from train.dqn.learner.learner import Learner, clip_, loss_and_slope
-from train.dqn.learner.master_weights import MixedNetwork
-from train.dqn.network import first_layer
+from train.dqn.learner.flat_adam import FlatAdam, flatten
+from train.dqn.learner.learner import Learner
 from train.dqn.network.build import acting_network
-from train.dqn.network.matmul import linear, multiply, multiply_into, prefers_one_dnn
+from train.dqn.network.matmul import linear, multiply, prefers_one_dnn
 from train.dqn.network.precision import fastest_format, learner_format
 from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import ReplayBuffer
@@ -157,22 +159,20 @@ def update() -> None:
 
 
 def _bare_update(rows: int) -> Callable[[], None]:
-    online = MixedNetwork(QNetwork(GAME.bits, GAME.actions, [256, 256], False), learner_format("auto", CPU))
-    target, gradient = online.twin(), online.twin()
-    optimizer = FlatAdam(online, gradient, 3e-4)
+    online = QNetwork(GAME.bits, GAME.actions, [256, 256], False)
+    online.format = learner_format("auto", CPU)
+    target, weights = copy.deepcopy(online), flatten(online)
+    optimizer = FlatAdam(weights, online, 3e-4)
     x, y = _observations(2 * rows).split(rows)
     action, reward = torch.randint(40, (rows, 1)), torch.rand(rows)
 
     def step() -> None:
-        trace = online.working.trace(x)
-        wanted = reward + 0.9 * target.working(y).amax(dim=1)
-        _, slope = loss_and_slope("huber", trace.values.gather(1, action).squeeze(1), wanted, None)
-        of_values = torch.zeros_like(trace.values).scatter_(1, action, slope.unsqueeze(1))
-        online.working.backward(trace, of_values, gradient.working)
-        gradient.collect()
-        clip_(gradient.flat, 10.0)
+        with torch.no_grad():
+            wanted = reward + 0.9 * target(y).amax(dim=1)
+        optimizer.zero_grad()
+        huber_loss(online(x).gather(1, action).squeeze(1), wanted).backward()  # type: ignore[no-untyped-call]
+        clip_grad_norm_([weights], 10.0)
         optimizer.step()
-        online.round()
 
     return step
 
@@ -211,16 +211,16 @@ def update_operations() -> None:
 
 def kernels() -> None:
     """What this CPU makes of a forward and backward pass in each format and kernel, and which one is used."""
-    x, weight, bias, out = torch.rand(512, 256), torch.rand(256, 256), torch.rand(256), torch.empty(256, 256)
+    x, weight, bias = torch.rand(512, 256), torch.rand(256, 256), torch.rand(256)
 
     def passes(chip: str, dtype: torch.dtype) -> Callable[[], None]:
-        a, b, c, d = (tensor.to(dtype) for tensor in (x, weight, bias, out))
+        a, b, c = (tensor.to(dtype) for tensor in (x, weight, bias))
 
         def once() -> None:
             with emulated_chip(chip):
                 linear(a, b, c)
                 multiply(a, b)
-                multiply_into(d, a.t(), a)
+                multiply(a.t(), a)
 
         return once
 
@@ -232,18 +232,6 @@ def kernels() -> None:
     chosen = "bfloat16" if fastest_format(CPU) == torch.bfloat16 else float32
     for name, best in zip(chips, times, strict=True):
         report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
-
-
-def first_layer_kernels() -> None:
-    """Both kernels of the first layer, in an update and in a player's forward pass, and which one is chosen."""
-    network, dtype = QNetwork(GAME.bits, GAME.actions, [256, 256], False), learner_format("auto", CPU)
-    for compared in (
-        first_layer.for_learning(GAME, network, dtype, 512),
-        first_layer.for_playing(GAME, network, dtype),
-    ):
-        chosen = "gather" if compared.gathers else "unpack"
-        more = {"passes": compared.passes, "rows": compared.rows, "chosen": chosen}
-        report("first_layer_unpack_over_gather", compared.unpack / compared.gather, "ratio", **more)
 
 
 def replay_size() -> None:
@@ -275,4 +263,4 @@ def first_update() -> None:
             process.wait()
 
 
-FIGURES = (random_play, kernels, rollout, update, update_operations, first_layer_kernels, replay_size, first_update)
+FIGURES = (random_play, kernels, rollout, update, update_operations, replay_size, first_update)

@@ -12,7 +12,8 @@ from blackjack.model import model
 from blackjack.rules import HIT, STAND, Options
 from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.play import named_player, play
+from cards.play import play
+from cards.players import named_player
 from cards.tabular.mdp import HandEndedError, legal, reachable
 from cards.tabular.tables import TablePlayer
 from tests.mdp import check_mdp

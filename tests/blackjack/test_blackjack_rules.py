@@ -14,7 +14,8 @@ from cards.base.errors import InputError
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.play import RandomPlayer, play
+from cards.play import play
+from cards.players import RandomPlayer
 from tests.errors import error_about
 
 OPTIONS: list[dict[str, Any]] = [

@@ -15,7 +15,8 @@ from cards.compiled.bits import lowest
 from cards.compiled.gpu import DeviceGames, NoDeviceError, on_device, on_host
 from cards.compiled.splitmix import derive, stream
 from cards.game import Game, load_game
-from cards.play import Decisions, Player, named_player
+from cards.play import Decisions, Player
+from cards.players import named_player
 
 # Options that reach what the default ones leave out.
 VARIANTS = {

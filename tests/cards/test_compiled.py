@@ -51,7 +51,8 @@ def run(script: str, cache: Path, folder: Path = ROOT, **environment: str) -> di
 
 GAME = """
 import numpy as np
-from cards.play import PolicyPlayer, play
+from cards.play import play
+from cards.players import PolicyPlayer
 from sette_mezzo import GAME
 seeds = np.arange(20, dtype=np.uint64)
 players = [PolicyPlayer(policy) for policy in list(GAME.policies.values())[:1]]

@@ -18,7 +18,8 @@ from cards.matches.duplicate import (
     meaning_of_won,
     seatings,
 )
-from cards.play import RandomPlayer, named_player, play
+from cards.play import play
+from cards.players import RandomPlayer, named_player
 from tests.cards.test_play import Recorder
 from tests.cards.toy import TOY
 from tests.errors import error_about

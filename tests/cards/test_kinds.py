@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from cards.base.errors import InputError
 from cards.compiled.splitmix import stream
-from cards.game import Game, load_game
-from cards.play import Actions, Decisions, PolicyPlayer, RandomPlayer, named_player, play
-from cards.player_specs import PlayerKind, Spec, curve_name, options_of_player, parse_spec, same_spelling
+from cards.game import Game, PlayerKind, load_game
+from cards.play import Actions, Decisions, play
+from cards.player_specs import PlayerSpec, curve_name
+from cards.players import PolicyPlayer, RandomPlayer, named_player
 from tests.cards.toy import TOY
 from tests.errors import error_about
 
@@ -64,7 +65,6 @@ def test_options_have_the_types_of_their_fields() -> None:
 def test_other_players_as_before() -> None:
     assert isinstance(named_player(GAME, "random"), RandomPlayer)
     assert isinstance(named_player(GAME, "lowest"), PolicyPlayer)
-    assert options_of_player(GAME, "lowest") == ("lowest", None)
 
 
 def test_a_kind_plays_with_its_options() -> None:
@@ -113,18 +113,21 @@ def test_a_kind_of_another_game() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "spec"),
+    ("text", "spec", "file"),
     [
-        ("greedy", Spec("greedy", None, {})),
-        ("search(runs/t/a=b,c:d):samples=5", Spec("search", "runs/t/a=b,c:d", {"samples": "5"})),
-        ("search(runs/t (2))", Spec("search", "runs/t (2)", {})),
-        ("./runs", None),
-        ("runs/t/a.pt", None),
-        ("a b", None),
+        ("greedy", PlayerSpec("greedy"), None),
+        ("m:samples=100,ms=5", PlayerSpec("m", None, {"samples": "100", "ms": "5"}), None),
+        ("search(runs/t/a=b,c:d):samples=5", PlayerSpec("search", "runs/t/a=b,c:d", {"samples": "5"}), None),
+        ("search(runs/t (2))", PlayerSpec("search", "runs/t (2)"), None),
+        ("champion", PlayerSpec("champion"), "champion"),
+        ("./runs/", PlayerSpec("", "./runs"), "./runs"),
+        ("runs//t/a.pt", PlayerSpec("", "runs/t/a.pt"), "runs/t/a.pt"),
+        ("a b", PlayerSpec("", "a b"), "a b"),
+        ("", PlayerSpec("", ""), ""),
     ],
 )
-def test_parts_of_a_name(text: str, spec: Spec | None) -> None:
-    assert parse_spec(text) == spec
+def test_parts_of_a_name(text: str, spec: PlayerSpec, file: str | None) -> None:
+    assert PlayerSpec.parse(text) == spec and spec.file == file
 
 
 words = st.from_regex(r"[a-z]\w{0,5}", fullmatch=True)
@@ -132,19 +135,13 @@ words = st.from_regex(r"[a-z]\w{0,5}", fullmatch=True)
 
 @given(words, st.none() | st.text("ab/=:,. ", min_size=1), st.dictionaries(words, words, max_size=3))
 def test_a_name_is_read_as_it_is_written(name: str, argument: str | None, options: dict[str, str]) -> None:
-    spec = Spec(name, argument, options)
-    assert parse_spec(str(spec)) == spec
-    assert same_spelling(str(spec)) == str(spec)
+    spec = PlayerSpec(name, argument, options)
+    assert PlayerSpec.parse(str(spec)) == spec
     if argument is None:
-        assert parse_spec(str(spec).replace(":", ",").replace(",", ":", 1)) == spec
-
-
-def test_one_spelling_for_one_player() -> None:
-    assert same_spelling("m:samples=100,ms=5") == same_spelling("m:samples=100:ms=5") == "m:samples=100:ms=5"
-    assert same_spelling("runs/x/") == "runs/x" and same_spelling("m:") == "m:"
+        assert PlayerSpec.parse(str(spec).replace(":", ",").replace(",", ":", 1)) == spec
 
 
 def test_names_of_curves() -> None:
     assert curve_name("study_heuristic") == "study_heuristic"
-    assert curve_name("monte_carlo:samples=100,ms=0.5") == "monte_carlo.samples-100.ms-0.5"
+    assert curve_name("monte_carlo:samples=100:ms=0.5") == "monte_carlo.samples-100.ms-0.5"
     assert curve_name("search(runs/t):a=b c") == "search_runs_t_.a-b_c"

@@ -7,7 +7,8 @@ import pytest
 
 from cards.compiled.splitmix import stream
 from cards.game import Game, load_game
-from cards.play import Actions, Decisions, RandomPlayer, play
+from cards.play import Actions, Decisions, play
+from cards.players import RandomPlayer
 from cards.tabular.mdp import Model, Observed, legal, reachable
 from tests.mdp import check_mdp
 from train.tabular.algorithms import policy_iteration

@@ -6,7 +6,8 @@ import pytest
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.matches.duplicate import duel, seatings
-from cards.play import named_player, play
+from cards.play import play
+from cards.players import named_player
 
 
 def test_each_player_plays_every_deal_once() -> None:

@@ -11,7 +11,8 @@ from cards.batch import reward_loop
 from cards.compiled.bits import bit
 from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
-from cards.play import Decisions, Player, PolicyPlayer, RandomPlayer, named_player, play, random_legal
+from cards.play import Decisions, Player, play
+from cards.players import PolicyPlayer, RandomPlayer, named_player, random_legal
 from tests.cards.toy import TOY
 from tests.errors import error_about
 

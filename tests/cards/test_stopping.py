@@ -10,7 +10,8 @@ from cards.base.stopping import InPieces, Stoppable, StoppedError, never, stoppa
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.matches.duplicate import duel
-from cards.play import Actions, Decisions, RandomPlayer, named_player, play
+from cards.play import Actions, Decisions, play
+from cards.players import RandomPlayer, named_player
 
 TRESSETTE = load_game("tressette")
 

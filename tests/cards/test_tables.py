@@ -10,7 +10,8 @@ import pytest
 from cards.base.errors import InputError
 from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.play import named_player, play
+from cards.play import play
+from cards.players import named_player
 from cards.tabular.tables import PolicyFileError, TablePlayer, load_policy, numbering_of, save_policy
 from tests.errors import error_about
 from tressette import GAME as TRESSETTE

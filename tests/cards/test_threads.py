@@ -9,7 +9,8 @@ import pytest
 from cards.batch import first_illegal, policy_loop, reward_loop
 from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.play import RandomPlayer, play
+from cards.play import play
+from cards.players import RandomPlayer
 from train.dqn.network import packed_linear
 from train.dqn.network import q_network as network
 from train.dqn.replay import transitions
@@ -20,7 +21,6 @@ def test_loops_on_the_way_of_a_decision_give_pythons_lock_back() -> None:
     (policy, *_), (reward, *_) = GAME.policies.values(), GAME.rewards.values()
     loops: list[Any] = [*GAME.loops, first_illegal, policy_loop(policy), reward_loop(GAME.rules.apply, reward)]
     loops += [network.choose, network.fill_forced_moves, packed_linear._sums, packed_linear._add]
-    loops += [packed_linear._sums_in_bfloat16, packed_linear._add_bfloat16]
     loops += [transitions.next_decisions, transitions.n_step_returns]
     assert not [loop.py_func.__name__ for loop in loops if not loop.targetoptions.get("nogil")]
 

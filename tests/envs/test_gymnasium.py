@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import envs
 from cards.base.errors import InputError
 from cards.compiled.bits import unpack
-from cards.play import named_player, play
+from cards.play import play
+from cards.players import named_player
 from envs.players import Seated
 from envs.solo import SoloEnv
 from tests.blackjack import hidden as blackjack_hidden

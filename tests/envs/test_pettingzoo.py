@@ -16,7 +16,8 @@ from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 from cards.base.errors import InputError
 from cards.compiled.bits import unpack
 from cards.game import States
-from cards.play import named_player, play
+from cards.play import play
+from cards.players import named_player
 from envs import spike_v0, tressette_v0
 from envs.aec import SeatsEnv
 from tests.errors import error_about

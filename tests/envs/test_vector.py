@@ -14,7 +14,8 @@ import envs
 from cards.base.errors import InputError
 from cards.compiled.bits import unpack
 from cards.game import load_game
-from cards.play import named_player, play
+from cards.play import play
+from cards.players import named_player
 from envs.players import Seated
 from envs.solo import SoloEnv
 from envs.vector import SeatsVectorEnv

@@ -9,7 +9,8 @@ import torch
 from matplotlib.image import imread
 
 from cards.compiled.splitmix import stream
-from cards.play import Actions, Decisions, named_player, play
+from cards.play import Actions, Decisions, play
+from cards.players import named_player
 from cards.tabular.mdp import legal, reachable
 from evaluate.solve.__main__ import main
 from evaluate.solve.compare import measure, visits

@@ -11,8 +11,7 @@ from cards.champions import CHAMPION, FILE
 from command.settings.checks import SettingsError
 from evaluate.champion.__main__ import main, measure
 from evaluate.champion.provenance import command_of
-from evaluate.players.load import load_player
-from evaluate.players.search_tressette import SearchPlayer
+from evaluate.players import load_player
 from evaluate.tournament.__main__ import main as tournament
 from play.table.choices import offered_players
 from play.table.players import seated_player
@@ -23,8 +22,9 @@ from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import check_players
 from train.dqn.players.mixture import MixturePlayer
-from train.dqn.players.named import fingerprint
+from train.dqn.players.resolve import resolve
 from tressette import GAME
+from tressette.search.network_search import SearchPlayer
 
 CPU = torch.device("cpu")
 
@@ -137,7 +137,8 @@ def test_it_is_a_player_wherever_players_are_named(
 ) -> None:
     assert isinstance(load_player(GAME, CHAMPION, CPU), NetworkPlayer)
     assert isinstance(load_player(GAME, "search(champion):samples=4", CPU), SearchPlayer)
-    assert fingerprint(GAME, CHAMPION) == fingerprint(GAME, str(made)) == fingerprint(GAME, "search(champion)") != ""
+    found = [resolve(GAME, text).sha256 for text in (CHAMPION, str(made), "search(champion)")]
+    assert len(set(found)) == 1 and found[0]
     assert isinstance(seated_player(GAME, CHAMPION), NetworkPlayer)
     offered = offered_players(GAME, tmp_path)
     assert offered[0] == CHAMPION and "search(champion)" in offered
@@ -157,7 +158,7 @@ def test_a_game_without_one_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         with error_about(SettingsError, "players", "champion", hint="evaluate.champion") as caught:
             load_player(GAME, spec, CPU)
         assert f"to={tmp_path / 'tressette'}" in str(caught.value)
-    assert CHAMPION not in offered_players(GAME, tmp_path) and fingerprint(GAME, CHAMPION) == ""
+    assert CHAMPION not in offered_players(GAME, tmp_path)
 
 
 def test_the_folder_of_a_game_is_in_its_package() -> None:

@@ -33,7 +33,7 @@ from evaluate.export.__main__ import ExportSettings, export, main
 from evaluate.export.agreement import ExportError, agreement, observations
 from evaluate.export.onnx_graph import IR, OPSET, graph_of
 from evaluate.export.source import BITS, PACKED, Source, open_source
-from evaluate.players.load import load_player
+from evaluate.players import load_player
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.train.runs import settings as run_settings
@@ -274,9 +274,9 @@ def refused(key: str, hint: str, *arguments: str) -> None:
 
 
 def test_what_cannot_be_exported_is_one_line(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused("run", "champion", "run=no/where")
-    refused("run", "run folder", "game=blackjack")
-    refused("run", "alone", f"run=search({run})")
+    refused("run", "train it first", "run=no/where")
+    refused("run", "evaluate.champion", "game=blackjack")
+    refused("run", "run folder", f"run=search({run})")
     refused("game", "leave it out", f"run={run}", "game=spike")
     refused("format", "", "format=pickle")
     refused("to", "", f"to={tmp_path}/model.onnx")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.play import Decisions, named_player
+from cards.play import Decisions
+from cards.players import named_player
 from evaluate.record import main
 from evaluate.recorded import Recorded, recorded_hands
 from evaluate.replay import replay_file

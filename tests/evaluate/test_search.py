@@ -15,10 +15,7 @@ from cards.game import States, load_game
 from cards.matches.duplicate import duel
 from cards.play import Decisions
 from command.settings.checks import SettingsError
-from evaluate.players.load import load_player
-from evaluate.players.resampling import keep_better_half, resample
-from evaluate.players.search_tressette import SearchOptions, SearchPlayer
-from evaluate.players.worlds import Simulator
+from evaluate.players import load_player
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.tressette.search.table_talk import moments
@@ -26,7 +23,10 @@ from tests.tressette.table import GAME, names, table
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from tressette.cards import parse_card
 from tressette.rules import apply, begin, legal, over, points
+from tressette.search.network_search import SearchOptions, SearchPlayer
+from tressette.search.resampling import keep_better_half, resample
 from tressette.search.sampler import sampled_states
+from tressette.search.simulator import Simulator
 from tressette.search.worlds import one_of_each_run
 
 CPU = torch.device("cpu")
@@ -40,7 +40,7 @@ def network(seed: int = 1, game: Any = GAME) -> NetworkPlayer:
 
 
 def choices(game: Any, states: States, seeds: NDArray[np.uint64], **options: Any) -> list[int]:
-    player = SearchPlayer(game, network(game=game), SearchOptions(**options), CPU)
+    player = SearchPlayer(game, network(game=game), SearchOptions(**options))
     player.begin(seeds)
     return player.act(Decisions(game, states, np.arange(states.size))).tolist()
 
@@ -148,7 +148,7 @@ def test_cards_that_it_cannot_see_do_not_matter(options: dict[str, Any]) -> None
 
 def test_it_finds_what_its_network_does_not_know() -> None:
     """Play-outs by a network that knows nothing still say that tricks are worth taking."""
-    player = SearchPlayer(GAME, network(), SearchOptions(samples="16"), CPU)
+    player = SearchPlayer(GAME, network(), SearchOptions(samples="16"))
     assert duel(GAME, player, network(), stream(7, "duel", 0, 48)).win_rate.low > 0.6
 
 
@@ -188,7 +188,7 @@ def test_forced_cards_are_played_at_once() -> None:
     states, _ = next(moments(GAME, stream(8, "forced", 0, 40), "random", [34]))
     masks = GAME.legal(states)
     forced = np.flatnonzero(masks & (masks - np.uint64(1)) == 0)
-    player = SearchPlayer(GAME, network(), SearchOptions(), CPU)
+    player = SearchPlayer(GAME, network(), SearchOptions())
     player.begin(stream(9, "generators", 0, states.size))
     actions = player.act(Decisions(GAME, states, forced))
     assert forced.size > 3 and player.simulator.rows == 0
@@ -196,10 +196,9 @@ def test_forced_cards_are_played_at_once() -> None:
 
 
 def test_more_samples_mean_more_draws() -> None:
-    assert SearchOptions().budget(CPU) == (256, 384)
-    assert SearchOptions(samples="10").budget(CPU) == (10, 15)
-    assert SearchOptions(samples="10", draws="7").budget(CPU) == (10, 7)
-    assert SearchOptions().budget(torch.device("cuda")) == (4096, 6144)
+    assert SearchOptions().budget(False) == (256, 384) and SearchOptions().budget(True) == (4096, 6144)
+    assert SearchOptions(samples="10").budget(False) == (10, 15)
+    assert SearchOptions(samples="10", draws="7").budget(False) == (10, 7)
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,10 @@ import torch
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.matches.duplicate import duel
-from cards.play import Decisions, named_player
+from cards.play import Decisions
+from cards.players import named_player
 from command.settings.checks import SettingsError
-from evaluate.players.load import load_player
+from evaluate.players import load_player
 from evaluate.report import __main__ as report
 from evaluate.report.studies._spike_published import (
     CREDITS,

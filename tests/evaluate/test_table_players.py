@@ -11,7 +11,7 @@ from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import Decisions, play
 from command.settings.checks import SettingsError
-from evaluate.players.load import load_player
+from evaluate.players import load_player
 from evaluate.tournament.__main__ import main
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns

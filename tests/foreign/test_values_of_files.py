@@ -22,7 +22,7 @@ from command.settings.compose import settings_from_dict
 from tests.errors import error_about, key_of
 from tests.foreign.files import champion_of, change_checkpoints, change_config, write_champion
 from train.dqn.players import champion_file as champion
-from train.dqn.players.load import load_frozen, load_learned
+from train.dqn.players.load import load_trained, player_of
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.checkpoint.files import Hashing, on_disk
@@ -257,7 +257,7 @@ def test_a_small_champion_builds_no_large_network(hidden: list[int], trained_run
 
         def load(path: Path = path) -> None:
             with pytest.raises(CheckpointError) as caught:
-                load_learned(game, str(path), CPU)
+                load_trained(game, path, CPU)
             assert caught.value.key == str(path)
 
         assert grown(load) < 500e6
@@ -272,7 +272,7 @@ def test_weights_that_are_one_piece_of_memory_count_once(trained_run: Any) -> No
 
     def load() -> None:
         with pytest.raises(CheckpointError, match="its settings mean"):
-            load_learned(load_game("tressette"), str(best), CPU)
+            load_trained(load_game("tressette"), best, CPU)
 
     assert best.stat().st_size < 10e6 and grown(load) < 500e6
 
@@ -373,7 +373,7 @@ def test_a_small_table_takes_no_memory(tmp_path: Path) -> None:
 
     def load() -> None:
         with pytest.raises(UserError):
-            load_frozen(load_game("blackjack"), str(path), CPU)
+            player_of(load_game("blackjack"), str(path), CPU)
 
     assert path.stat().st_size < 2e6 and grown(load) < 300e6
 

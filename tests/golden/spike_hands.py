@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from cards.compiled.bits import unpack
 from cards.game import States, load_game
-from cards.play import Decisions, named_player
+from cards.play import Decisions
+from cards.players import named_player
 from spike import observation
 from spike.cards import ACTIONS, FACES, MIN_VALUE, VALUES, action_text
 from spike.rules import legal, next_hand

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from cards.compiled.bits import unpack
 from cards.game import States, load_game
-from cards.play import Decisions, named_player, play
+from cards.play import Decisions, play
+from cards.players import named_player
 from tressette import observation
 from tressette.accusi import ACCUSI
 from tressette.cards import CARDS, RANKS, SUIT_NAMES, SUITS, card_text

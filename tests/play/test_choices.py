@@ -109,12 +109,14 @@ def test_players_that_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "tressette" / "empty").mkdir()
     (tmp_path / "spike" / "table" / "policies").mkdir(parents=True)
     (tmp_path / "spike" / "table" / "policies" / "1.npz").touch()
+    (tmp_path / "spike" / "net" / "checkpoints").mkdir(parents=True)
     champion, default = f"{tmp_path}/tressette/champion", f"{tmp_path}/tressette/default"
     offered = offered_players(game, tmp_path)
     assert offered[:2] == (champion, "greedy") and "cheating" in offered
     assert offered[-4:] == (default, f"search({champion})", f"search({default})", "human")
     spike = offered_players(Choices("spike").game, tmp_path)
-    assert spike[0] == "cautious" and spike[-2:] == (f"{tmp_path}/spike/table", "human")
+    net, table = f"{tmp_path}/spike/net", f"{tmp_path}/spike/table"
+    assert spike[0] == "cautious" and spike[-4:] == (net, table, f"search({net})", "human")
 
 
 def test_every_row_has_its_texts_and_no_text_is_without_a_row() -> None:

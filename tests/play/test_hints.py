@@ -6,7 +6,7 @@ import pytest
 from cards.compiled.splitmix import derive
 from cards.game import load_game
 from cards.hand import Hand
-from cards.play import named_player
+from cards.players import named_player
 from command.game import game_defaults
 from command.settings.checks import SettingsError
 from evaluate.review.advisers import Worth

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -38,7 +39,9 @@ def test_a_move_of_a_network_takes_less_than_a_tenth_of_a_second() -> None:
     assert sorted(took)[len(took) * 9 // 10 - 1] < seconds(0.1)  # the first moves compile, once
 
 
-def test_a_network_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
+def test_a_network_is_compiled_when_it_sits_down(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None
+) -> None:
     asked = []
 
     class Counted(NetworkPlayer):
@@ -48,5 +51,5 @@ def test_a_network_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch
 
     game = load_game("tressette")
     network = Counted(QNetwork(game.bits, game.actions, [8], False))
-    monkeypatch.setattr("evaluate.players.load.load_player", lambda *_: network)
-    assert seated_player(game, "runs/tressette/some") is network and asked == [1]
+    monkeypatch.setattr("play.table.players.load_resolved", lambda *_: network)
+    assert seated_player(game, str(tmp_path)) is network and asked == [1]

@@ -67,7 +67,7 @@ def main() -> None:
     from reduced_spike.rules import DEALS
 
     from cards.game import load_game
-    from cards.play import named_player
+    from cards.players import named_player
     from evaluate.exploit.exact import Certain
 
     game = load_game("reduced_spike")

@@ -8,7 +8,8 @@ from reduced_spike.rules import DEALS, ORDERS
 
 from cards.conformance import CHECKS, Case
 from cards.game import load_game
-from cards.play import Decisions, RandomPlayer, play
+from cards.play import Decisions, play
+from cards.players import RandomPlayer
 from spike.cards import VALUES
 from tests.spike.hidden import replayed_returns, reshuffle_hidden
 

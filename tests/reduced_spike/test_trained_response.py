@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.play import Player, named_player
+from cards.play import Player
+from cards.players import named_player
 from command.settings.compose import compose
 from evaluate.exploit.exact import Certain, best_response
 from tests.reduced_spike.test_exact_response import deals, won

@@ -7,7 +7,8 @@ from cards.base.errors import InputError
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.play import RandomPlayer, play
+from cards.play import play
+from cards.players import RandomPlayer
 from sette_mezzo import GAME
 from sette_mezzo.cards import HANDS, RANK_TEXT, VALUES, kind_of, parse_card
 from sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from cards.base.errors import InputError
 from cards.game import load_game
-from cards.play import Decisions, RandomPlayer, play
+from cards.play import Decisions, play
+from cards.players import RandomPlayer
 from cards.tabular.tables import numbering_of
 from spike.cards import NO_CARD, VALUES
 from spike.numbering import STATES, TERMINAL, enumerate_states, level, number, parse, text

@@ -6,7 +6,7 @@ import pytest
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.matches.duplicate import duel
-from cards.play import named_player
+from cards.players import named_player
 from spike.players import best_exchange, cautious, initial
 from tests.spike.hands import dealt
 from tests.spike.test_rules import played

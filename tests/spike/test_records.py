@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.play import Decisions, RandomPlayer, play
+from cards.play import Decisions, play
+from cards.players import RandomPlayer
 from spike import GAME
 from spike.records import replay
 from tests.spike.hands import dealt, deck, hand

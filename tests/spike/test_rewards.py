@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from cards.play import Decisions, RandomPlayer, play
+from cards.play import Decisions, play
+from cards.players import RandomPlayer
 from spike.cards import VALUES
 from spike.rewards import REWARDS, min_sum
 from spike.rules import apply

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from cards.base.errors import InputError
 from cards.game import Game, load_game
-from cards.play import Decisions, RandomPlayer, play
+from cards.play import Decisions, play
+from cards.players import RandomPlayer
 from spike import GAME
 from spike.cards import VALUES
 from spike.records import replay

@@ -11,11 +11,12 @@ from cards.base.errors import InputError
 from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.matches.duplicate import duel
-from cards.play import Decisions, named_player, play
+from cards.play import Decisions, play
+from cards.players import SampleOptions, named_player
 from spike.cards import CARDS, NO_CARD
 from spike.players import cautious
 from spike.rules import apply
-from spike.search import MonteCarlo, draw_unseen, unseen
+from spike.search import draw_unseen, monte_carlo, unseen
 from spike.state import OVER
 from tests.errors import error_about
 from tests.spike.hidden import reshuffle_hidden
@@ -36,7 +37,7 @@ def positions(game: Game, deals: int, every: int) -> Iterator[States]:
 
 
 def choice(game: Game, states: States, seed: NDArray[np.uint64], samples: int) -> int:
-    player = MonteCarlo(samples)
+    player = monte_carlo(game, SampleOptions(samples))
     player.begin(seed)
     return int(player.act(Decisions(game, states, np.array([0])))[0])
 

@@ -8,7 +8,8 @@ import pytest
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
 from cards.game import States, load_game
-from cards.play import named_player, play
+from cards.play import play
+from cards.players import named_player
 from tests.tiny_game import reference
 from tests.tiny_game.test_rules import table
 

@@ -8,7 +8,8 @@ import pytest
 from kuhn_poker.rules import BET, PASS, begin
 
 from cards.game import States, load_game
-from cards.play import Actions, Decisions, named_player
+from cards.play import Actions, Decisions
+from cards.players import named_player
 from evaluate.exploit.exact import BestResponse, Certain, Chances, Uniform, best_response
 from tests.reduced_spike.sequence_form import SequenceForm
 from tests.tiny_game import reference

@@ -21,7 +21,7 @@ def test_a_run_that_would_start(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["doctor", *small(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert all(stage in text for stage in ("rollout", "replay", "learner")) and text.count("limits") == 1
-    assert text.count("limited by the ") == 1 and "with more Ray workers" in text
+    assert text.count("limited by the ") == 1
     assert torch.__version__ in text and "starts anew" in text
     assert not any(tmp_path.iterdir())  # looking leaves nothing behind
 

@@ -14,7 +14,7 @@ from cards.game import Game, States, load_game
 from cards.matches.duplicate import plays_of
 from cards.matches.match import Matches, decided, match_duel, match_rules, play_matches
 from cards.matches.records import MatchHistory
-from cards.play import RandomPlayer, named_player
+from cards.players import RandomPlayer, named_player
 from evaluate.replay import replay_file
 from tests.errors import error_about
 from tests.tressette.hidden import cards_of

@@ -7,7 +7,8 @@ import pytest
 
 from cards.compiled.splitmix import stream
 from cards.game import States
-from cards.play import Decisions, RandomPlayer, play
+from cards.play import Decisions, play
+from cards.players import RandomPlayer
 from tests.tressette.hidden import reshuffle_hidden
 from tests.tressette.table import GAME, SIGNALLING, table
 from tressette.cards import card_text

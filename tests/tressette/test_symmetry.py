@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
 from cards.game import States, load_game
-from cards.play import Decisions, RandomPlayer, play
+from cards.play import Decisions, play
+from cards.players import RandomPlayer
 from tressette.accusi import ACCUSI, PER_RANK, SAME_RANK
 from tressette.cards import CARDS, RANKS, SUITS
 from tressette.observation import BITS_WITH_ACCUSI, DECLARED, HAND, HIGHEST, LED, SIGNALS, TAKING, UNBEATEN, VOIDS

@@ -1,12 +1,12 @@
-"""What each stage of a run can do on this machine, measured for a second each, and what comes of it end to end."""
+"""How many decisions a second each stage of a run can do on this machine, measured for a second or two each."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,11 +14,11 @@ from rich.table import Table
 
 from cards.compiled.splitmix import stream
 from cards.game import Game
-from cards.play import RandomPlayer, play
-from train.doctor.throughput_model import NETWORK_BYTES, Load, Prediction, Speeds, Stage, flops, predict, stages_of
+from cards.play import play
+from cards.players import RandomPlayer
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import acting_network, build_network
-from train.dqn.network.first_layer import FirstLayer
+from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.replay.transitions import Recorder, Transitions
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.worker import RolloutWorker, build_replay
@@ -28,10 +28,8 @@ from train.run.metrics import resources
 from train.settings.dqn import TrainSettings
 
 _SECONDS = 1.5  # of measuring, for each stage
-_ROWS = 16_384  # of a large forward pass, and games of a block
-_UPLOAD = 32 * resources.MIB
-_LINKS = Path("/sys/class/net")
-_MORE = (10, 100, 1000)  # workers of the table
+_ROWS = 16_384  # of a large forward pass
+_FEWER_UPDATES = "a larger learner.batch_size, or a smaller learner.samples_per_insert"
 
 
 def workers_here(settings: TrainSettings) -> int:
@@ -47,51 +45,111 @@ def counts_this_node_alone(settings: TrainSettings) -> bool:
     return rollout.kind == "ray" and not rollout.workers and bool(os.environ.get("RAY_ADDRESS"))
 
 
+class Stage(NamedTuple):
+    """A part of a run that does one thing at a time."""
+
+    name: str
+    decisions: float  # a second, if it waits for no other stage
+    how: str
+    change: str  # what gives more, in the words of the settings
+
+
 @dataclass(frozen=True)
 class Measured:
-    """What a run asks for, and what this machine takes for it."""
+    """The stages of a run. In turn: they share one thread or device, so that each waits for the others."""
 
-    kind: str
-    load: Load
-    speeds: Speeds
-    network: float  # bytes/s to other nodes
-    flops: float  # of the forward pass of a row
+    stages: list[Stage]
+    in_turn: bool
 
-    def predict(self, **changes: int) -> Prediction:
-        """End to end, with some of the load changed."""
-        return predict(self.kind, replace(self.load, **changes), self.speeds, network=self.network)
+    @property
+    def limit(self) -> Stage:
+        """The slowest stage."""
+        return min(self.stages, key=lambda stage: stage.decisions)
 
-    def stages(self) -> list[Stage]:
-        """The stages of the run as it is set."""
-        return stages_of(self.kind, self.load, self.speeds, network=self.network)
+    @property
+    def decisions(self) -> float:
+        """Decisions a second of all stages together. Ray's own time is not counted: 1.6 ms a message of its driver."""
+        return 1 / sum(1 / stage.decisions for stage in self.stages) if self.in_turn else self.limit.decisions
+
+    def busy(self, stage: Stage) -> float:
+        """The share of the time that a stage works, 0 to 1."""
+        return self.decisions / stage.decisions
+
+    def verdict(self) -> str:
+        """One line: the stage that limits the run, how far, and what to change."""
+        limit, total = self.limit, in_words(self.decisions)
+        says = f"{limit.how}: at most {in_words(limit.decisions)} decisions/s"
+        if self.in_turn:
+            says += f"; in turn with the others {total}, {self.busy(limit):.0%} of the time its own"
+        return f"limited by the {limit.name}: {says}: {limit.change}"
 
 
-def measure(settings: TrainSettings, seconds: float | None = None) -> Measured:
-    """Measure each stage by itself for a second or two, or for so many, in this process."""
+def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
+    """Measure each stage by itself for so many seconds, in this process."""
     kind, device, game = settings.rollout.kind, choose_device(settings.device), settings.load_game()
+    on_gpu = device.type == "cuda" and kind in ("threads", "device")
     torch.set_num_threads(settings.rollout.torch_threads)
-    on_cpu = kind == "ray" and settings.rollout.gpus_per_worker == 0
+    transitions, playing = _rollout(settings, device, seconds)
+    decisions = len(transitions.action)
+    buffer = build_replay(game, settings, device)
+    inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / decisions
+    torch.set_num_threads(settings.learner.threads)
+    learner, learning = _learner(settings, game, buffer, device, seconds)
+    replay = Stage("replay", 1 / inserting, "writing to the buffer", "nothing: it does nothing else")
+    if on_gpu:
+        games, forward = _apart(settings, game, device, transitions, seconds)
+        ahead = Stage("forward", 1 / forward, f"passes over {_ROWS:,} rows", "a smaller network.hidden")
+        if kind == "device":
+            return Measured([ahead, replay, learner], True)
+        both = 1 / (forward + inserting + learning)
+        return Measured([games, Stage("device", both, f"{ahead.how}, and {learner.how}", _FEWER_UPDATES)], False)
+    if kind == "local":
+        there = "rollout=ray, which plays on the other CPUs"
+        return Measured([Stage("rollout", 1 / playing, "in the learner's process", there), replay, learner], True)
+    return Measured([*_players(settings, playing, inserting + learning), replay, learner], False)
+
+
+def _rollout(settings: TrainSettings, device: torch.device, seconds: float) -> tuple[Transitions, float]:
+    """What a worker plays, and its seconds for a decision."""
+    on_cpu = settings.rollout.kind == "ray" and settings.rollout.gpus_per_worker == 0
     worker = RolloutWorker(settings, torch.device("cpu") if on_cpu else device)
     request = RolloutRequest(0, settings.rollout.games_on(device.type == "cuda"), settings.exploration.end)
     transitions = worker.play(request).transitions
     assert isinstance(transitions, Transitions)  # a worker by itself makes arrays
-    decisions = len(transitions.action)
-    playing = _seconds(lambda: worker.play(request), device, seconds) / decisions
-    buffer = build_replay(game, settings, device)
-    inserting = _seconds(lambda: buffer.add(transitions), device, seconds) / decisions
-    torch.set_num_threads(settings.learner.threads)
+    return transitions, seconds_of(lambda: worker.play(request), device, seconds) / len(transitions.action)
+
+
+def _learner(
+    settings: TrainSettings, game: Game, buffer: ReplayBuffer, device: torch.device, seconds: float
+) -> tuple[Stage, float]:
+    """The learner, and its seconds for a decision."""
     learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
-    FirstLayer(settings, game, learner).settle()
-    update = _seconds(lambda: learner.update_many(UPDATES_AT_ONCE), device, seconds) / UPDATES_AT_ONCE
-    speeds = Speeds(playing, inserting, update)
-    if device.type == "cuda" and kind in ("threads", "device"):
-        speeds = _apart(settings, game, device, speeds)
-    operations = flops(learner.online)
-    return Measured(kind, _load(settings, learner, transitions), speeds, link_bytes(), operations)
+    update = seconds_of(lambda: learner.update_many(UPDATES_AT_ONCE), device, seconds) / UPDATES_AT_ONCE
+    pays = settings.learner.batch_size / settings.learner.samples_per_insert
+    how = f"{1 / update:,.0f} updates/s pay for {pays:,.0f} decisions each"
+    return Stage("learner", pays / update, how, _FEWER_UPDATES), update / pays
 
 
-def _apart(settings: TrainSettings, game: Game, device: torch.device, speeds: Speeds) -> Speeds:
-    """Besides: games on one thread without the network, forward passes over large batches, and the link to the GPU."""
+def _players(settings: TrainSettings, playing: float, learning: float) -> Iterator[Stage]:
+    """Ray workers, or threads of the learner's process, that compute values on CPUs; and the CPUs of this node."""
+    cpus, rollout = resources.cpus(), settings.rollout
+    if rollout.kind == "ray":
+        count = rollout.workers or workers_here(settings) * rollout.nodes
+        here = -(-count // rollout.nodes) / count
+        yield Stage("workers", count / playing, f"{count} of {1 / playing:,.0f} each", "more rollout.workers")
+    else:
+        count, here = min(rollout.actor_threads or 1, cpus), 1.0  # more take turns on the same CPUs
+        yield Stage(
+            "games", count / playing, f"{count} threads of {1 / playing:,.0f} each", "more rollout.actor_threads"
+        )
+    together = cpus / (playing * here + learning)
+    yield Stage("CPUs", together, f"{cpus} of this node, for playing and learning", "more CPUs, or fewer updates")
+
+
+def _apart(
+    settings: TrainSettings, game: Game, device: torch.device, transitions: Transitions, seconds: float
+) -> tuple[Stage, float]:
+    """Threads that play without a network, as beside a GPU; and its seconds for a row of a large forward pass."""
     seeds = stream(settings.seed, "doctor", 0, settings.rollout.games_on(gpu=True))
     seats = np.zeros((seeds.size, game.seats), np.uint8)
 
@@ -100,59 +158,22 @@ def _apart(settings: TrainSettings, game: Game, device: torch.device, speeds: Sp
         _, totals = play(game, seeds, [RandomPlayer()], seats, watch=recorder.watch, observed=True)
         return recorder.transitions(totals, settings.learner.gamma, settings.learner.n_step)
 
-    transitions = once()
-    # Those of kind `device` are played on the GPU, which is not measured here.
-    games = _seconds(once, torch.device("cpu")) / len(transitions.action) if settings.rollout.kind == "threads" else 0.0
+    threads = min(settings.rollout.actor_threads or 1, resources.cpus())
+    rate = threads * len(once().action) / seconds_of(once, torch.device("cpu"), seconds)
     network = acting_network(game, settings, device)
-    rows = np.resize(transitions.observation, (_ROWS, game.words))
-    words = torch.from_numpy(rows.view(np.int64)).to(device)
+    words = torch.from_numpy(np.resize(transitions.observation, (_ROWS, game.words)).view(np.int64)).to(device)
     with torch.inference_mode():
-        forward = _seconds(lambda: network(words), device) / _ROWS
-    return replace(speeds, games=games, forward=forward, upload=_upload_bytes(device))
+        forward = seconds_of(lambda: network(words), device, seconds) / _ROWS
+    return Stage(
+        "games", rate, f"{threads} threads, without the network", "more rollout.actor_threads and CPUs"
+    ), forward
 
 
-def _upload_bytes(device: torch.device) -> float:
-    """Bytes a second from pinned memory to the device; 0 where it is the CPU."""
-    if device.type == "cpu":
-        return 0.0
-    pinned = torch.empty(_UPLOAD, dtype=torch.uint8).pin_memory()
-    there = torch.empty_like(pinned, device=device)
-    return _UPLOAD / _seconds(lambda: there.copy_(pinned, non_blocking=True), device)
-
-
-def _load(settings: TrainSettings, learner: Learner, transitions: Transitions) -> Load:
-    nodes = settings.rollout.nodes
-    here = max(1, workers_here(settings))
-    return Load(
-        workers=settings.rollout.workers or here * nodes,
-        nodes=nodes,
-        cpus=resources.cpus(),
-        decisions=len(transitions.action),
-        bytes=sum(column.nbytes for column in transitions) / len(transitions.action),
-        batch_size=settings.learner.batch_size,
-        samples_per_insert=settings.learner.samples_per_insert,
-        publish_seconds=max(0.001, settings.rollout.publish_ms / 1000),
-        weight_bytes=sum(tensor.nbytes for tensor in learner.acting_weights().values()),
-        threads=settings.rollout.actor_threads or 1,
-    )
-
-
-def link_bytes() -> float:
-    """Bytes a second of the fastest network link that says its speed; of 10 Gb/s where none does."""
-    speeds = []
-    for path in _LINKS.glob("*/speed") if _LINKS.is_dir() else []:
-        try:
-            speeds.append(int(path.read_text()))  # megabits
-        except (OSError, ValueError):
-            continue
-    return max(speeds) * 1e6 / 8 if speeds and max(speeds) > 0 else NETWORK_BYTES
-
-
-def _seconds(function: Callable[[], object], device: torch.device, seconds: float | None = None) -> float:
+def seconds_of(function: Callable[[], object], device: torch.device, seconds: float) -> float:
     """Mean seconds of a call, after a first one, with what it leaves the device to do."""
     function()
     started = _now(device)
-    calls, end = 0, started + (_SECONDS if seconds is None else seconds)
+    calls, end = 0, started + seconds
     while time.perf_counter() < end:
         function()
         calls += 1
@@ -167,89 +188,15 @@ def _now(device: torch.device) -> float:
 
 
 def screen(measured: Measured) -> Iterator[Table | str]:
-    """The stages, the line that names the one that limits the run, and what more workers would bring."""
-    found, stages = measured.predict(), measured.stages()
+    """The stages, and the line that names the one that limits the run."""
     table = Table("stage", "decisions/s", "busy", "how", "", title="what each stage could do by itself")
-    for stage in stages:
-        mark = "limits" if stage.name == found.limit.name else ""
-        busy = f"{found.busy[stage.name]:.0%}"
-        table.add_row(stage.name, _rate(stage.capacity), busy, _how(stage, measured), mark)
+    for stage in measured.stages:
+        mark = "limits" if stage is measured.limit else ""
+        table.add_row(stage.name, f"{stage.decisions:,.0f}", f"{measured.busy(stage):.0%}", stage.how, mark)
     yield table
-    yield limited_by(found, stages, measured)
-    yield wider(measured)
-
-
-def _rate(decisions: float) -> str:
-    return "-" if decisions == float("inf") else f"{decisions:,.0f}"
-
-
-def _how(stage: Stage, measured: Measured) -> str:
-    load, speeds = measured.load, measured.speeds
-    pays = 1 / load.updates_per_decision
-    forward = f"{measured.flops / speeds.forward / 1e12:.2g} TFLOP/s" if speeds.forward else "?"
-    texts = {
-        "workers": f"{load.workers} of {1 / speeds.playing:,.0f} each, less what Ray takes",
-        "rollout": "in the learner's process",
-        "replay": "written to the buffer",
-        "learner": f"{1 / speeds.update:,.0f} updates/s, {pays:,.0f} decisions each",
-        "driver": f"messages of {load.decisions:,} decisions",
-        "object store": f"{load.bytes:.0f} bytes a decision",
-        "network": f"{measured.network / 1e6:,.0f} MB/s to other nodes",
-        "CPUs": f"{load.cpus} of each node",
-        "games": _how_games(measured),
-        "forward": f"batches of {_ROWS:,} rows, {forward}",
-        "device": f"forward passes at {forward}, and {1 / speeds.update:,.0f} updates/s, {pays:,.0f} decisions each",
-        "upload": f"{speeds.upload / 1e6:,.0f} MB/s",
-    }
-    return texts[stage.name]
-
-
-def _how_games(measured: Measured) -> str:
-    if measured.kind == "device":
-        return "on the GPU: not measured"
-    each = measured.speeds.games if measured.speeds.upload else measured.speeds.playing
-    threads = measured.load.threads
-    return f"{threads} threads of {_rate(1 / each)} each" if threads > 1 else "one thread"
-
-
-def limited_by(found: Prediction, stages: list[Stage], measured: Measured) -> str:
-    """One line: the stage that limits the run, what comes of it, what the next stage would do, and what to change."""
-    limit, load = found.limit, measured.load
-    if limit.name == "learner":
-        updates = 1 / measured.speeds.update
-        says = f"{updates:,.0f} updates/s pay for {in_words(updates / load.updates_per_decision)} decisions/s"
-    else:
-        says = f"at most {in_words(limit.capacity)} decisions/s"
-    others = [stage for stage in stages if stage.name != limit.name]
-    following = min(others, key=lambda stage: stage.capacity, default=limit)
-    if found.decisions < limit.capacity:  # they take turns
-        says += (
-            f"; in turn with the others {in_words(found.decisions)}, {found.busy[limit.name]:.0%} of the time its own"
-        )
-    elif following.capacity < float("inf"):
-        says += f"; the {following.name} would do {in_words(following.capacity)}"
-    return f"limited by the {limit.name}: {says}: {limit.change}"
+    yield measured.verdict()
 
 
 def in_words(decisions: float) -> str:
     """1.6 million; below 100,000 the number itself."""
     return f"{decisions / 1e6:.1f} million" if decisions >= 100_000 else f"{decisions:,.0f}"
-
-
-def wider(measured: Measured) -> Table:
-    """What more workers would give, each node as this one; of kind threads, more threads."""
-    threads = measured.kind in ("threads", "device")
-    title = "with more threads, on as many CPUs" if threads else "with more Ray workers, on nodes like this one"
-    table = Table("threads" if threads else "workers", "nodes", "decisions/s", "limited by", "then", title=title)
-    if threads:
-        for count in (measured.load.threads * times for times in (1, 2, 4)):
-            found = measured.predict(threads=count, cpus=max(count, measured.load.cpus))
-            table.add_row(f"{count:,}", "1", in_words(found.decisions), found.limit.name, found.limit.change)
-        return table
-    by_ray = replace(measured, kind="ray")
-    own = measured.load.workers
-    for count in (own, *(more for more in _MORE if more > own)):
-        nodes = measured.load.nodes if count == own else -(-(count + 1) // measured.load.cpus)
-        found = by_ray.predict(workers=count, nodes=nodes)
-        table.add_row(f"{count:,}", f"{nodes:,}", in_words(found.decisions), found.limit.name, found.limit.change)
-    return table

@@ -19,7 +19,6 @@ from train.dqn.learner.divergence import Watch
 from train.dqn.learner.learner import Learner
 from train.dqn.learner.schedules import linear
 from train.dqn.network.build import build_network
-from train.dqn.network.first_layer import FirstLayer
 from train.dqn.network.precision import described
 from train.dqn.players.load import files_of_training
 from train.dqn.requests import Requests
@@ -61,7 +60,6 @@ class Trainer:
         self.replay = build_replay(self._game, settings, device)
         network = build_network(self._game, settings)
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
-        self._first_layer = FirstLayer(settings, self._game, self.learner)
         self.requests = Requests(settings, rollouts, self.learner, self.budget)
         self._watch = Watch(folder.checkpoints, folder.writer)
         self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)
@@ -103,7 +101,6 @@ class Trainer:
         with self._loss_excused_by_a_stop():
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
             self.evaluations.begin(runner)
-            self._first_layer.settle()
             if self.requests.league is not None:
                 self.rollouts.enrol(self.requests.league.weights)
             if runner.resumed_from is None and self.settings.network.init_from is not None:
@@ -221,7 +218,7 @@ class Trainer:
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
         }
-        return self._watch.state(playing | state | self._first_layer.state_dict())
+        return self._watch.state(playing | state)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from `state_dict`. Requests that were out are played again, as the same episodes."""
@@ -236,7 +233,6 @@ class Trainer:
             self.budget.minutes = max(self.settings.training_minutes or 0.0, state["budget_minutes"])
         self.evaluations.load_state_dict(state["evaluating"])
         restore(self.every, state["passed"])
-        self._first_layer.resume(state)
         self.replay.load_state_dict(state["replay"])  # first: it says in words what else would not fit the network
         self.learner.load_state_dict(state["learner"])
         self._began = self._standing()

@@ -10,7 +10,7 @@ from command.settings.checks import SettingsError
 from command.settings.overrides import given
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import holds_table, load_champion, load_network
-from train.dqn.players.named import file_of
+from train.dqn.players.resolve import resolve_network
 from train.dqn.rollout.request import Weights
 from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
@@ -65,9 +65,7 @@ def _shape_of_begun(settings: TrainSettings) -> NetworkSettings | None:
 
 def _read(settings: TrainSettings) -> tuple[Weights, NetworkSettings]:
     game, text, cpu = settings.load_game(), settings.network.init_from or "", torch.device("cpu")
-    path = file_of(game, text)
-    if path is None:
-        raise SettingsError(KEY, f"{text} does not exist", "name a run folder, a checkpoint or champion, or say null")
+    path = resolve_network(game, text, KEY)
     if path.suffix == champion.SUFFIX:
         load_champion(game, path, cpu, KEY)
         found = champion.read(path)

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 
 from cards.base.bounds import bounded
-from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_COUNT,
     MAX_DEALS,
@@ -19,6 +18,7 @@ from command.settings.checks import (
     check_one_of,
     require,
 )
+from command.settings.quoting import spelled
 from train.settings.learning import (
     SIDE,
     ExplorationSettings,
@@ -34,7 +34,7 @@ MAX_WAIT = 1e6  # seconds for which a process waits for another
 DEFAULT_MINUTES = 9.0  # of a run without a budget
 ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
-MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, see `train.doctor.throughput_model`
+MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, at 0.7 ms each
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
 GPU_ACTORS = 8  # of threads, at most, where rollout.actor_threads is null: more make weights older and take memory
 NETWORK, LEAGUE = "network", "league"  # in `opponents.phases.mix`: the one that learns, and its past selves
@@ -136,12 +136,12 @@ class EvaluationSettings:
 
     def __post_init__(self) -> None:
         check_numbers("evaluation", self)
-        self.opponents = [same_spelling(opponent) for opponent in self.opponents]
+        self.opponents = [spelled("evaluation.opponents", opponent) for opponent in self.opponents]
         once = len(set(self.opponents)) == len(self.opponents)
         require(once, "evaluation.opponents", "each player once", self.opponents)
         measure, against, named = self.best_metric.partition(":")
         check_one_of("evaluation.best_metric", measure, "win_rate", "result")
-        opponent = same_spelling(named)
+        opponent = spelled("evaluation.best_metric", named) if named else ""
         self.best_metric = measure + against + opponent
         if against and opponent not in self.opponents:
             known = ", ".join(self.opponents) or "none"

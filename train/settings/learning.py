@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from cards.base.bounds import bounded
 from cards.game import Game
-from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_COUNT,
     SettingsError,
@@ -14,6 +13,7 @@ from command.settings.checks import (
     check_one_of,
     require,
 )
+from command.settings.quoting import spelled
 
 SEAT, SIDE = "seat", "side"  # what a draw of `opponents.phases.mix` is for
 MAX_BITS = 2**20  # of an observation that a network sees
@@ -29,12 +29,10 @@ class NetworkSettings:
     symmetric: bool = False
     inputs: int | None = bounded(None, 1, MAX_BITS)
     dueling: bool = False
-    first_layer: str = "auto"
     init_from: str | None = None
 
     def __post_init__(self) -> None:
         check_numbers("network", self)
-        check_one_of("network.first_layer", self.first_layer, "auto", "gather", "unpack")
         require(0 < len(self.hidden) <= MAX_LAYERS, "network.hidden", f"1 to {MAX_LAYERS} widths", self.hidden)
 
     def check(self, game: Game) -> None:
@@ -99,9 +97,9 @@ class PhaseSettings:
     def __post_init__(self) -> None:
         check_numbers("opponents.phases", self)
         check_one_of("opponents.phases.each", self.each, SEAT, SIDE)
-        spelled = {same_spelling(player): share for player, share in self.mix.items()}
-        require(len(spelled) == len(self.mix), "opponents.phases.mix", "each player once", list(self.mix))
-        self.mix = spelled
+        shares = {spelled("opponents.phases.mix", player): share for player, share in self.mix.items()}
+        require(len(shares) == len(self.mix), "opponents.phases.mix", "each player once", list(self.mix))
+        self.mix = shares
 
 
 @dataclass
@@ -112,7 +110,7 @@ class OpponentSettings:
     phases: list[PhaseSettings] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.only = None if self.only is None else same_spelling(self.only)
+        self.only = None if self.only is None else spelled("opponents.only", self.only)
 
 
 @dataclass

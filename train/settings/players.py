@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cards.base.errors import InputError
 from cards.champions import CHAMPION
 from cards.game import Game
-from cards.player_specs import options_of_player, parse_spec, player_names
+from cards.player_specs import PlayerSpec, kind_and_options
 from command.settings.checks import SettingsError, require
 
 if TYPE_CHECKING:
@@ -24,17 +24,11 @@ def check_player(game: Game, key: str, text: str) -> None:
     settings of an old one are read.
     """
     try:
-        if text == CHAMPION or (text and parse_spec(text) is None):
-            return
-        options_of_player(game, text)
+        spec = PlayerSpec.parse(text)
+        if not spec.file:
+            kind_and_options(game, spec, f", {CHAMPION}, or give a run folder or a checkpoint file")
     except InputError as error:
-        more = "" if is_known(game, text) else f", {CHAMPION}, or give a run folder or a checkpoint file"
-        raise SettingsError(key, error.about, error.hint + more) from None
-
-
-def is_known(game: Game, text: str) -> bool:
-    """Whether the game has a player of this name, whatever its options are."""
-    return text.partition(":")[0] in player_names(game)
+        raise SettingsError(key, error) from None
 
 
 def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:

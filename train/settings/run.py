@@ -10,7 +10,7 @@ from typing import Any
 
 from cards.base.bounds import bounded
 from cards.game import Game
-from cards.player_specs import options_of_player
+from cards.player_specs import PlayerSpec, kind_and_options
 from command.game import NamesGame, load_configured_game
 from command.settings.checks import MAX_COUNT, MAX_MINUTES, MAX_SECONDS, MAX_SEED, SettingsError, check_numbers, require
 
@@ -82,6 +82,6 @@ def job_minutes() -> float | None:
 def check_opponent(game: Game, spec: str) -> None:
     """Raise SettingsError unless the game has this player, with these options."""
     try:
-        options_of_player(game, spec)
+        kind_and_options(game, PlayerSpec.parse(spec))
     except ValueError as error:
         raise SettingsError("evaluation.opponents", error) from None

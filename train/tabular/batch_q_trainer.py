@@ -14,7 +14,7 @@ import torch
 from cards.base.stopping import Stop, Stoppable, stoppable
 from cards.compiled.splitmix import stream
 from cards.matches.duplicate import duel, meaning_of_won
-from cards.play import named_player
+from cards.players import named_player
 from cards.tabular.numbering import Numbering, Policy
 from cards.tabular.tables import TablePlayer, numbering_of, save_policy
 from command.settings.compose import as_yaml

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cards.base.bounds import bounded, check_bounds
+from cards.base.bounds import bounded
 from cards.batch import at
 from cards.compiled.jit import njit
 from cards.game import Game
-from cards.play import Actions, Decisions
+from cards.play import Actions
+from cards.players import PlayerOptions, StochasticPlayer
 from tressette.cards import CARDS
 from tressette.rules import STATE, TRICKS
 from tressette.solver.alpha_beta import add_points, best_card
@@ -22,45 +22,26 @@ _TABLE_BITS = 18
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(PlayerOptions):
     """How many of the last tricks are played exactly; each one more takes about three times as long."""
 
     tricks: int = bounded(8, 1, TRICKS)
 
-    def __post_init__(self) -> None:
-        check_bounds("", self)
 
-
-class Cheating:
+def make(game: Game, options: Options) -> StochasticPlayer:
     """BREAKS THE RULE that a player uses nothing but what its seat may know: it solves the hands as they are.
 
     With at most `tricks` left its card is one of the best there are against and with best play. Before that `greedy`
     plays on for all seats until so many are left, after each card. Of equal cards it plays the one with the fewest
     thirds, then the weakest. Nothing is drawn: its choice follows from the state.
     """
-
-    def __init__(self, tricks: int) -> None:
-        self._tricks = tricks
-        self._scratch = np.zeros(2, STATE)
-        self._table = new_table(_TABLE_BITS)
-
-    def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `cards.play.Player`."""
-
-    def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`."""
-        actions = np.empty(decisions.games.size, np.uint8)
-        _choose_all(decisions.states, decisions.games, self._tricks, self._scratch, self._table, actions)
-        return actions
-
-
-def make(game: Game, options: Options) -> Cheating:
-    """The player with these options."""
-    return Cheating(options.tricks)
+    return StochasticPlayer(_choose_all, options.tricks, np.zeros(2, STATE), new_table(_TABLE_BITS))
 
 
 @njit(nogil=True)
-def _choose_all(states: Any, games: Any, tricks: int, scratch: Any, table: Table, actions: Actions) -> None:
+def _choose_all(
+    states: Any, games: Any, masks: Any, generators: Any, tricks: int, scratch: Any, table: Table, actions: Actions
+) -> None:
     totals = np.empty(CARDS, np.int64)
     for k in range(games.size):
         scratch[1] = at(states, games[k])

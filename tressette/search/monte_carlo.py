@@ -1,88 +1,32 @@
 """The player `monte_carlo`: every legal card tried on hands drawn from all that agree with what the seat knows."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cards.base.bounds import bounded, check_bounds
 from cards.compiled.bits import lowest, popcount
 from cards.compiled.jit import njit
 from cards.game import Game
-from cards.play import Actions, Decisions
-from cards.player_specs import MOST_SAMPLES
+from cards.play import Actions
+from cards.players import MonteCarloPlayer, SampleOptions
 from tressette.cards import CARDS
 from tressette.search.playout import PLAYOUT, by_strength, other_name, play_out, set_out
 from tressette.search.sampler import new_tables, prepare, sample
 
 
-@dataclass(frozen=True)
-class Options:
-    """How many deals are drawn for a decision."""
-
-    samples: int = bounded(100, 1, MOST_SAMPLES)
-
-    def __post_init__(self) -> None:
-        check_bounds("", self)
-
-
-class MonteCarlo:
+def make(game: Game, options: SampleOptions) -> MonteCarloPlayer:
     """Plays the card with the best mean points of its team, over all deals drawn, when `greedy` plays on for all seats.
 
     All cards are tried on the same deals; of equal ones, the one with more thirds, then the first. A single legal card
-    is played at once. The choice follows from what the seat knows and the generator of the game alone.
+    is played at once. The choice follows from what the seat knows and the generator of the game alone. Values are mean
+    points of the team.
     """
-
-    def __init__(self, samples: int) -> None:
-        self._samples = samples
-        self._generators = np.zeros(0, np.uint64)
-        self._tables = new_tables()
-        self._start = np.zeros(1, PLAYOUT)
-
-    def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `cards.play.Player`."""
-        self._generators = seeds.copy()
-
-    def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`."""
-        actions = np.empty(decisions.games.size, np.uint8)
-        _choose_all(
-            decisions.states,
-            decisions.games,
-            decisions.legal,
-            self._samples,
-            self._generators,
-            self._tables,
-            self._start,
-            actions,
-        )
-        return actions
-
-    def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
-        """Mean points of the team after each card, `[decisions, cards]`; NaN for those not legal."""
-        values = np.full((decisions.games.size, CARDS), np.nan)
-        _value_all(
-            decisions.states,
-            decisions.games,
-            decisions.legal,
-            self._samples,
-            self._generators,
-            self._tables,
-            self._start,
-            values,
-        )
-        return values
-
-
-def make(game: Game, options: Options) -> MonteCarlo:
-    """The player with these options."""
-    return MonteCarlo(options.samples)
+    return MonteCarloPlayer(CARDS, _choose_all, _value_all, options.samples, new_tables(), np.zeros(1, PLAYOUT))
 
 
 @njit(nogil=True)
 def _choose_all(
-    states: Any, games: Any, masks: Any, samples: int, generators: Any, tables: Any, start: Any, actions: Actions
+    states: Any, games: Any, masks: Any, generators: Any, samples: int, tables: Any, start: Any, actions: Actions
 ) -> None:
     totals = np.empty((CARDS, 2), np.int64)
     for k in range(games.size):
@@ -96,7 +40,7 @@ def _choose_all(
 
 @njit(nogil=True)
 def _value_all(
-    states: Any, games: Any, masks: Any, samples: int, generators: Any, tables: Any, start: Any, values: Any
+    states: Any, games: Any, masks: Any, generators: Any, samples: int, tables: Any, start: Any, values: Any
 ) -> None:
     totals = np.empty((CARDS, 2), np.int64)
     for k in range(games.size):

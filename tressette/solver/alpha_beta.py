@@ -14,13 +14,14 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded, check_bounds
+from cards.base.bounds import bounded
 from cards.batch import at
 from cards.compiled.bits import bit, lowest, popcount
 from cards.compiled.jit import c_function, njit
 from cards.game import Game
-from cards.play import Actions, Decisions
+from cards.play import Actions
 from cards.player_specs import MOST_SAMPLES
+from cards.players import PlayerOptions, StochasticPlayer
 from tressette.cards import CARDS, RANKS, THIRDS
 from tressette.rules import POINTS, STATE, TRICKS
 from tressette.search.sampler import new_tables, prepare, sample
@@ -36,7 +37,7 @@ _clock_gettime = c_function("clock_gettime", types.int32(types.int32, types.void
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(PlayerOptions):
     """What a decision may cost, and how many of the last tricks are solved.
 
     `ms` above 0 is a budget of time for each decision, in place of `samples`; then the choice is not reproducible.
@@ -46,52 +47,28 @@ class Options:
     ms: float = bounded(0.0, 0.0, 1e9)
     tricks: int = bounded(5, 1, TRICKS)
 
-    def __post_init__(self) -> None:
-        check_bounds("", self)
 
-
-class AlphaBeta:
+def make(game: Game, options: Options) -> StochasticPlayer:
     """Plays the card with the best mean points of its team; of equal ones, that with the fewest thirds, the weakest.
 
     A single card, or several that come to the same, is played at once. By samples the choice follows from what the seat
     knows and the generator of the game alone; by time it depends on the machine too.
     """
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._generators = np.zeros(0, np.uint64)
-        self._tables = new_tables()
-        self._scratch = np.zeros(2, STATE)
-        self._table = new_table(_TABLE_BITS)
-
-    def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `cards.play.Player`."""
-        self._generators = seeds.copy()
-
-    def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`."""
-        actions = np.empty(decisions.games.size, np.uint8)
-        _choose_all(
-            decisions.states,
-            decisions.games,
-            (self._options.samples, self._options.ms, self._options.tricks),
-            self._generators,
-            self._tables,
-            self._scratch,
-            self._table,
-            actions,
-        )
-        return actions
-
-
-def make(game: Game, options: Options) -> AlphaBeta:
-    """The player with these options."""
-    return AlphaBeta(options)
+    budget = options.samples, options.ms, options.tricks
+    return StochasticPlayer(_choose_all, budget, new_tables(), np.zeros(2, STATE), new_table(_TABLE_BITS))
 
 
 @njit(nogil=True)
 def _choose_all(
-    states: Any, games: Any, budget: Any, generators: Any, tables: Any, scratch: Any, table: Table, actions: Actions
+    states: Any,
+    games: Any,
+    masks: Any,
+    generators: Any,
+    budget: Any,
+    tables: Any,
+    scratch: Any,
+    table: Table,
+    actions: Actions,
 ) -> None:
     clock, totals = np.zeros(2, np.int64), np.empty(CARDS, np.int64)
     for k in range(games.size):

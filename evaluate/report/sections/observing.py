@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from cards.compiled.splitmix import stream
 from cards.game import Game, States
 from cards.matches.duplicate import seatings
-from cards.play import Actions, Decisions, Player, named_player, play
-from evaluate.players.load import load_player
+from cards.play import Actions, Decisions, Player, play
+from cards.players import named_player
+from evaluate.players import load_player
 from evaluate.report.drawing import Numbers
 from evaluate.report.runs import Run
-from train.dqn.players.load import load_learned, player_of
+from train.dqn.players.load import load_trained, player_of
 from train.settings.dqn import TrainSettings
 
 _CPU = torch.device("cpu")
@@ -51,7 +52,7 @@ def load_agent(run: Run) -> Agent:
     reward = settings.reward_name(game)
     if not isinstance(settings, TrainSettings):
         return Agent(game, load_player(game, str(run.folder), _CPU), None, reward, 1.0)
-    _, network, _ = load_learned(game, str(run.folder), _CPU, "run")
+    network, _ = load_trained(game, run.folder, _CPU, "run")
     opponent = (
         None if settings.opponents.only is None else player_of(game, settings.opponents.only, _CPU, "opponents.only")
     )

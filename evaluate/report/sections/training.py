@@ -153,21 +153,13 @@ def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
     except (SettingsError, RuntimeError, MemoryError) as error:
         yield Text(f"What limits it could not be measured here: {code(error)}")
         return
-    found, each = measured.predict(), measured.stages()
     here = this_hardware()
     where = f"`{here['cpu']}`, {here['cpus']} CPUs" + "".join(f", {gpu}" for gpu in here["gpus"])
     same = bool(run.starts) and run.starts[-1].get("machine") == here
     other = "" if same else ", which may be another than the one of the run"
-    line = stages.limited_by(found, each, measured)
+    line = measured.verdict()
     yield Text(f"{line[0].upper()}{line[1:]}. So the stages say that were measured for this report on {where}{other}.")
-    rows = [
-        (
-            stage.name,
-            "-" if stage.capacity == float("inf") else f"{stage.capacity:,.0f}",
-            f"{found.busy[stage.name]:.0%}",
-        )
-        for stage in each
-    ]
+    rows = [(each.name, f"{each.decisions:,.0f}", f"{measured.busy(each):.0%}") for each in measured.stages]
     caption = "What each stage could do by itself; `python -m train doctor` measures the same for longer."
     yield Table(("stage", "decisions a second", "busy"), rows, caption)
 

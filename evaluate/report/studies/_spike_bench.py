@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from cards.compiled.splitmix import derive, stream
 from cards.game import Game, load_game
 from cards.matches.duplicate import Estimate, estimate
-from cards.play import Actions, Decisions, Player, named_player, play
+from cards.play import Actions, Decisions, Player, play
+from cards.players import named_player
 from cards.tabular.tables import TablePlayer, load_policy, numbering_of
 from command.settings.checks import SettingsError
 from evaluate.report.studies._spike_published import NO_FOLD, RUNS, Pair

@@ -9,7 +9,8 @@ from cards.compiled.bits import has
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, mix, uniform
 from cards.game import Games
-from cards.play import Actions, Decisions, Player, random_legal
+from cards.play import Actions, Decisions, Player
+from cards.players import random_legal
 
 
 class Wavering:

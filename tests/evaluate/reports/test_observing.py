@@ -6,7 +6,8 @@ import torch
 
 from cards.compiled.splitmix import stream
 from cards.game import Game, load_game
-from cards.play import named_player, play
+from cards.play import play
+from cards.players import named_player
 from evaluate.report.sections import tressette_play
 from evaluate.report.sections.endgame import solve_endgame
 from evaluate.report.sections.observing import Agent, Watched, watch_games

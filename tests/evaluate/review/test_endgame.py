@@ -9,20 +9,20 @@ import pytest
 from cards.compiled.bits import lowest
 from cards.compiled.splitmix import stream
 from cards.game import States
-from evaluate.players.search_tressette import SearchOptions, SearchPlayer
 from evaluate.review.advisers import THE_ONE, adviser_of
 from evaluate.review.endgame import (
     Cheating,
-    CheatingOptions,
     Endgame,
     ExactOptions,
     KnownHands,
     possible_hands,
     tricks_left,
 )
-from tests.evaluate.test_search import CPU, network
+from tests.evaluate.test_search import network
 from tests.tressette.hidden import may_hold
 from tests.tressette.table import GAME
+from tressette.search import cheating
+from tressette.search.network_search import SearchOptions, SearchPlayer
 from tressette.search.worlds import one_of_each_run, runs_of
 
 SEEDS = stream(1, "endgame", 0, 1)
@@ -72,12 +72,12 @@ def test_all_hands_that_there_can_be(options: dict[str, Any]) -> None:
 
 def test_values_are_means_over_all_of_them() -> None:
     adviser = Endgame(ExactOptions(tricks=3, samples=100_000))
-    cheating = Cheating(CheatingOptions(tricks=3))
+    open_hands = Cheating(cheating.Options(tricks=3))
     for state in positions(6, 33):
         worlds = possible_hands(state.reshape(1), 100_000)
         assert worlds is not None
         found = adviser.values(GAME, state.reshape(1), SEEDS)
-        each = [cheating.values(GAME, world.reshape(1), SEEDS) for world in worlds]
+        each = [open_hands.values(GAME, world.reshape(1), SEEDS) for world in worlds]
         assert found == pytest.approx(np.mean(each, axis=0), nan_ok=True)
 
 
@@ -133,7 +133,7 @@ def test_cards_of_a_run_are_those_of_which_a_search_tries_one(options: dict[str,
 
 
 def test_a_search_says_what_every_legal_card_is_worth() -> None:
-    player = SearchPlayer(GAME, network(), SearchOptions(samples="8", stages=1), CPU)
+    player = SearchPlayer(GAME, network(), SearchOptions(samples="8", stages=1))
     adviser = adviser_of(GAME, player)
     assert adviser is not None and adviser.unit == "points"
     for state in positions(12, 14):

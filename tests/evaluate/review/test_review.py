@@ -16,7 +16,7 @@ import torch
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.hand import Hand
-from cards.play import named_player
+from cards.players import named_player
 from command.game import game_defaults
 from command.settings.checks import SettingsError
 from evaluate.recorded import Recorded, recorded_hands

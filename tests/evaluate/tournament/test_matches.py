@@ -8,7 +8,7 @@ import pytest
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.matches.match import match_duel
-from cards.play import named_player
+from cards.players import named_player
 from evaluate.replay import replay_file
 from evaluate.tournament.__main__ import main
 from tests.errors import key_of

@@ -1,70 +1,72 @@
 """Players with options and those made of a file, in tournaments."""
 
-import json
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from cards.game import Game
-from cards.play import Player, PolicyPlayer, named_player
-from cards.player_specs import player_names
+from cards.game import Game, PlayerKind, load_game
+from cards.play import Player
+from cards.player_specs import PlayerSpec
+from cards.players import PolicyPlayer, SampleOptions, named_player
 from command.settings.checks import SettingsError
-from evaluate.players import load as players
-from evaluate.players.load import load_player
+from evaluate.players import load_player
 from evaluate.tournament.__main__ import main
 from evaluate.tournament.settings import TournamentSettings
+from play.table.players import seated_player
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
-from train.dqn.players.named import fingerprint
+from train.dqn.players.resolve import resolve, resolve_all
 from train.run.checkpoint import checkpoint
 from tressette import GAME
 
 CPU = torch.device("cpu")
 
 
-def test_players_made_of_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`name(PATH):key=value` comes to the maker of that name in its parts; one word has to say what is missing."""
-    made: list[tuple[object, ...]] = []
+def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
+    """`name(RUN):key=value` comes to the maker of that kind with its options and its network."""
+    made: list[tuple[Any, ...]] = []
 
-    def make(game: Game, path: Path, options: Mapping[str, str], device: torch.device) -> Player:
-        made.append((game, path, dict(options), device))
-        if "none" in options:
-            raise ValueError("seek: none: more than 0")
+    def make(game: Game, *given: Any) -> Player:
+        made.append(given)
         return named_player(game, "greedy")
 
-    monkeypatch.setitem(players.KINDS, "seek", make)
-    assert isinstance(load_player(GAME, "seek(runs/a=1,b):samples=5:ms=2", CPU), PolicyPlayer)
-    assert made == [(GAME, Path("runs/a=1,b"), {"samples": "5", "ms": "2"}, CPU)]
-    for spec, says, hint in (
+    game = dataclasses.replace(GAME, kinds={"seek": PlayerKind(SampleOptions, make, of_network=True)})
+    run = trained_run()
+    assert isinstance(load_player(game, f"seek({run}):samples=5", CPU), PolicyPlayer)
+    ((options, network, *others),) = made
+    assert options == SampleOptions(5) and others == ["points", False]
+    assert network.values(GAME.observe(GAME.deal(torch.arange(3).numpy().astype("uint64")))).shape == (3, 40)
+    for text, says, hint in (
         ("seek:samples=5", "seek:samples=5", "seek(runs/tressette/default)"),
         ("seek()", "seek()", "seek(runs/tressette/default)"),
-        ("seek(runs/x):none=0", "seek: none: more than 0", ""),
-        ("nobody", "nobody", f"{', '.join(player_names(GAME))}, "),
+        (f"seek({run}):samples=0", "samples", ""),
+        ("nobody", "nobody", "it has random, greedy, study_heuristic, champion, seek(RUN), or give a run folder"),
     ):
-        with error_about(SettingsError, "players", says, hint) as error:
-            load_player(GAME, spec, CPU)
-    assert error.value.hint.endswith("seek(RUN), or give a run folder")
-    settings = ["game=tressette", "players=[seek(runs/x):samples=1,random]", "deals=4", "processes=1"]
-    assert main([*settings, f"folder={tmp_path}"]) == 0
-    document = json.loads((tmp_path / "results.json").read_text())
-    assert document["pairs"][0]["first"] == "seek(runs/x):samples=1"
+        with error_about(SettingsError, "players", says, hint):
+            load_player(game, text, CPU)
 
 
 def test_another_file_is_another_player(
     tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The journal would mix two networks of one name: it is told by what is in the file."""
+
+    def sha256(text: str) -> str:
+        return resolve(GAME, text).sha256
+
     run = trained_run()
-    before = fingerprint(GAME, str(run))
-    assert len(before) == 64 and fingerprint(GAME, f"seek({run}):samples=1") == before
-    assert fingerprint(GAME, "greedy") == fingerprint(GAME, "monte_carlo:samples=2") == ""
+    before = sha256(str(run))
+    assert len(before) == 64 and sha256(f"search({run}):samples=1") == before
+    assert sha256("greedy") == sha256("monte_carlo:samples=2") == ""
     out = [f"players=[{run},random]", "deals=4", f"folder={tmp_path / 'out'}"]
     assert main(out) == 0
     best = run / "checkpoints" / "best.pt"
     checkpoint.save(best, checkpoint.load(best) | {"score": 2.0})
-    assert fingerprint(GAME, str(run)) != before
+    assert sha256(str(run)) != before
     capsys.readouterr()
     assert main(out) == 2
     line = capsys.readouterr().err
@@ -73,11 +75,33 @@ def test_another_file_is_another_player(
 
 def test_search_players_are_played_in_small_batches() -> None:
     def batch(*players: str) -> int:
-        return TournamentSettings(game={"name": "tressette"}, players=list(players)).batch_for(GAME)
+        settings = TournamentSettings(game={"name": "tressette"}, players=list(players))
+        return settings.batch_for(resolve_all(GAME, players).values())
 
-    assert (
-        batch("greedy", "random") == 512 and batch("greedy", "monte_carlo") == batch("a", "monte_carlo:samples=1") == 64
-    )
+    assert batch("greedy", "random") == batch("champion", "random") == 512
+    assert batch("greedy", "monte_carlo") == batch("search(champion)", "random") == 64
     more = {"deals": None, "until": "1%"}
     settings = TournamentSettings(game={"name": "tressette"}, players=["a", "b"], **more)
     assert settings.most_deals == 1_000_000 and settings.half_width == 0.01
+
+
+@pytest.mark.parametrize("name", ["blackjack", "sette_mezzo", "spike"])
+@pytest.mark.parametrize("load", [lambda game, text: load_player(game, text, CPU), seated_player])
+def test_search_is_proposed_where_it_can_play_alone(name: str, load: Callable[[Game, str], Player]) -> None:
+    with error_about(SettingsError, "players", "nobody", "or give a run folder") as error:
+        load(load_game(name), "nobody")
+    assert ("champion, search(RUN)" in error.value.hint) == ("search" in error.value.hint) == (name == "spike")
+
+
+def test_the_text_of_a_player_is_parsed_once_in_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    texts: list[str] = []
+    parse = PlayerSpec.parse
+
+    def counted(text: str) -> PlayerSpec:
+        texts.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(PlayerSpec, "parse", staticmethod(counted))
+    players = ["greedy", "monte_carlo:samples=1", "champion", "search(champion):samples=1:draws=1"]
+    assert main([f"players=[{','.join(players)}]", "deals=2", "processes=1", f"folder={tmp_path}"]) == 0
+    assert [text for text in texts if text in players] == players  # not those of the run that the champion came from

@@ -1,8 +1,8 @@
 """A tournament that was stopped goes on where it was, and ends as one that was not; several processes play the same."""
 
-import hashlib
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -16,6 +16,7 @@ import numpy as np
 import psutil
 import pytest
 
+from cards.game import load_game
 from command.lock import lock
 from command.settings.checks import SettingsError
 from evaluate.tournament import executors
@@ -30,6 +31,8 @@ from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
 from tests.test_lock import AWAY, put
+from train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve_all
+from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.metrics import resources
 
 ROOT = Path(__file__).parents[3]
@@ -259,9 +262,14 @@ def small_settings(**changes: object) -> TournamentSettings:
     return TournamentSettings(game={"name": "blackjack"}, **{"players": ["hit_below_14", "random"], **changes})
 
 
+def resolved(settings: TournamentSettings) -> dict[str, ResolvedPlayer]:
+    gone = ResolvedPlayer("gone.pt", TRAINED, None, Path("gone.pt"))
+    return {gone.name: gone, **resolve_all(load_game("blackjack"), settings.players)}
+
+
 @pytest.fixture
 def processes() -> Iterator[Processes]:
-    with closing(Processes(small_settings(), {}, 2)) as processes:
+    with closing(Processes(small_settings(), resolved(small_settings()), 2)) as processes:
         yield processes
 
 
@@ -278,7 +286,7 @@ def test_a_process_that_is_killed_is_one_line(processes: Processes, tmp_path: Pa
 
     with (
         closing(Journal(tmp_path, {"players": {}})) as journal,
-        closing(Killing(small_settings(), {}, 1)) as killing,
+        closing(Killing(small_settings(), resolved(small_settings()), 1)) as killing,
         error_about(ProcessLostError, "processes", hint="folder="),
     ):
         command.play(schedule, killing, journal, lambda: None)
@@ -287,12 +295,12 @@ def test_a_process_that_is_killed_is_one_line(processes: Processes, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("player", "error", "says"),
-    [("gone", ValueError, "gone"), ("hit_below_14", RuntimeError, "Traceback")],
+    [("gone.pt", CheckpointError, "gone"), ("hit_below_14", RuntimeError, "Traceback")],
 )
 def test_what_goes_wrong_in_a_process_is_raised_here(
     processes: Processes, player: str, error: type[Exception], says: str
 ) -> None:
-    future = processes.submit(Batch((player, "random"), 0, 10 if player == "gone" else -1))
+    future = processes.submit(Batch((player, "random"), 0, 10 if player == "gone.pt" else -1))
     with pytest.raises(error, match=says):
         future.result()
 
@@ -309,12 +317,13 @@ def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
     table = tmp_path / "policy.json"
     table.write_text(json.dumps({}))
     settings = small_settings(players=[str(table), "random"])
-    before = {str(table): "0" * 64}
+    players = resolved(settings)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evaluate.tournament.batches.load_player", lambda *_: None)
-        Worker(settings, {str(table): hashlib.sha256(table.read_bytes()).hexdigest()}).load(str(table))
+        patch.setattr("evaluate.tournament.batches.load_resolved", lambda *_: None)
+        Worker(settings, players).load(str(table))
+        table.write_text(json.dumps({"another": 1}))
         with error_about(SettingsError, "players", "policy.json", hint="checkpoint"):
-            Worker(settings, before).load(str(table))
+            Worker(settings, pickle.loads(pickle.dumps(players))).load(str(table))
 
 
 def test_processes_start_when_enough_is_left() -> None:
@@ -328,7 +337,7 @@ def test_processes_start_when_enough_is_left() -> None:
             started.append(batch)
             return super().submit(batch)
 
-    worker = Worker(small_settings())
+    worker = Worker(small_settings(), resolved(small_settings()))
     growing, batch = Growing(worker, lambda: Others(worker), lambda: left[0]), Batch(("hit_below_14", "random"), 0, 4)
     assert growing.workers == 1
     assert growing.submit(batch).result().duel.wins.size == 4 and not started

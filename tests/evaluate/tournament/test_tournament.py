@@ -13,9 +13,10 @@ import torch
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.matches.duplicate import duel, estimate_share
-from cards.play import Actions, Decisions, Player, named_player
+from cards.play import Actions, Decisions, Player
+from cards.players import named_player
 from command.settings.checks import SettingsError
-from evaluate.players.load import load_player
+from evaluate.players import load_player
 from evaluate.replay import replay_file
 from evaluate.tournament.__main__ import main
 from tests.chips import Chip

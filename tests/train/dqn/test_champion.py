@@ -18,7 +18,7 @@ from tests.train.runs import settings
 from train.dqn.network.build import build_network
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players import champion_file as champion
-from train.dqn.players.load import load_champion, load_frozen
+from train.dqn.players.load import load_champion, player_of
 from train.dqn.players.mixture import MixturePlayer, draws
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.settings.dqn import TrainSettings
@@ -67,7 +67,7 @@ def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> 
     words = np.arange(3 * game.words, dtype=np.uint64).reshape(3, -1)
     expected = NetworkPlayer(network.to_format(torch.float32)).values(words)
     assert np.allclose(player.values(words), expected, rtol=0.05, atol=0.5)  # players round to their device's format
-    assert isinstance(load_frozen(game, str(tmp_path), CPU), NetworkPlayer)  # by its folder
+    assert isinstance(player_of(game, str(tmp_path), CPU), NetworkPlayer)  # by its folder
     with error_about(SettingsError, "seats", "signals=True", hint="same game options"):
         load_champion(GAME, path, CPU, "seats")
 

@@ -32,7 +32,7 @@ def test_a_look_changes_nothing_and_sees_what_is_there(tmp_path: Path) -> None:
     every = -(-buffer.size // ROWS)
     assert np.array_equal(rows, played.action[::every])
     assert np.array_equal(histograms["values/return"], played.n_step_return[::every])
-    values = learner.values(torch.from_numpy(played.observation.view(np.int64)))
+    values = learner.online(torch.from_numpy(played.observation.view(np.int64)))
     wanted = values.detach().numpy()[::every][np.arange(len(rows)), rows]
     assert np.allclose(histograms["values/played"], wanted, atol=1e-6)
     first = next(name for name in norms)

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from cards.matches.duplicate import Duel
-from cards.play import Player, RandomPlayer
+from cards.play import Player
+from cards.players import RandomPlayer
 from tests.train.runs import settings
 from train.dqn.network.build import build_network
 from train.dqn.rollout import evaluator

@@ -1,6 +1,7 @@
 """The update: targets by hand, target networks, and a toy problem that must be solved."""
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.chips import Chip
-from train.dqn.learner.learner import Learner, clip_, loss_and_slope, masked_argmax, td_target
-from train.dqn.learner.master_weights import MixedNetwork
+from train.dqn.learner.learner import Learner, masked_argmax, td_target
 from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import Batch, ReplayBuffer
 from train.dqn.replay.transitions import Transitions
@@ -67,9 +67,8 @@ def test_next_value_uses_target_network_and_the_seats_own_mask(double: bool, chi
     with torch.no_grad():
         for parameter in it.target.parameters():
             parameter.add_(torch.randn_like(parameter))
-    it.load_state_dict(it.state_dict())  # the weights that multiply follow
     inputs = torch.tensor([[3], [4]])
-    of_target, of_online = it._target.working(inputs), it._online.working(inputs)
+    of_target, of_online = it.target(inputs), it.online(inputs)
     masks = [0b1010, 0b0101]
     expected = []
     for row, mask in enumerate(masks):
@@ -77,7 +76,7 @@ def test_next_value_uses_target_network_and_the_seats_own_mask(double: bool, chi
         chooser = of_online if double else of_target
         best = max(actions, key=lambda a: float(chooser[row, a].detach()))
         expected.append(float(of_target[row, best]))
-    assert it._forward(batch(masks))[1].tolist() == pytest.approx(expected, abs=1e-6)
+    assert it.next_value(batch(masks)).tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def filled(it: Learner, discount: float = 0.0) -> Learner:
@@ -156,24 +155,17 @@ def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool, 
 
 @pytest.mark.parametrize("loss", ["huber", "mse"])
 def test_one_update_is_one_adam_step_on_the_sampled_batch(loss: str, chip: Chip) -> None:
-    """The same step written out: autograd for the loss, PyTorch's clipping, and its Adam on each parameter."""
+    """The same step with PyTorch's clipping and Adam on each parameter."""
     it = filled(learner(formatted(chip, lr=1e-2, loss=loss, batch_size=32, grad_clip=0.01)))
-    mixed = MixedNetwork(copy.deepcopy(it.online), it.precision)
-    parameters, gradient = list(mixed.masters.parameters()), mixed.twin()
+    network = copy.deepcopy(it.online).requires_grad_()
+    parameters = list(network.parameters())
     optimizer = torch.optim.Adam(parameters, lr=1e-2)
     twin = ReplayBuffer(1000, 1, CPU, seed=5)
     twin.load_state_dict(it.replay.state_dict())
     rows = twin.sample(32).batch
-    trace = mixed.working.trace(rows.observation)
-    values = trace.values.requires_grad_()
-    error = values[torch.arange(32), rows.action.long()] - rows.n_step_return
+    error = network(rows.observation)[torch.arange(32), rows.action.long()] - rows.n_step_return
     each = error**2 if loss == "mse" else torch.where(error.abs() < 1, 0.5 * error**2, error.abs() - 0.5)
     each.mean().backward()  # type: ignore[no-untyped-call]
-    assert values.grad is not None
-    mixed.working.backward(trace, values.grad, gradient.working)
-    gradient.collect()
-    for parameter, own in zip(parameters, gradient.masters.parameters(), strict=True):
-        parameter.grad = own.data
     torch.nn.utils.clip_grad_norm_(parameters, 0.01)
     optimizer.step()
     it.update()
@@ -306,44 +298,20 @@ def test_learns_on_cuda(precision: str) -> None:
     assert {weight.device.type for weight in it.acting_weights().values()} == {"cuda"}  # a local run plays from there
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("loss", ["huber", "mse"])
-def test_slope_of_the_loss_equals_autograd(loss: str, weighted: bool) -> None:
-    torch.manual_seed(0)
-    value, target = (3 * torch.randn(50)).requires_grad_(), torch.randn(50)
-    weight = torch.rand(50) if weighted else None
-    mean, slope = loss_and_slope(loss, value, target, weight)
-    function = torch.nn.functional.huber_loss if loss == "huber" else torch.nn.functional.mse_loss
-    expected = (function(value, target, reduction="none") * (1 if weight is None else weight)).mean()
-    expected.backward()  # type: ignore[no-untyped-call]
-    assert value.grad is not None
-    assert torch.allclose(mean, expected) and torch.allclose(slope, value.grad, atol=1e-7)
-
-
-def test_clipping_by_hand() -> None:
-    gradient = torch.tensor([3.0, 0.0, 4.0])
-    assert clip_(gradient, 1.0).item() == 5 and gradient.tolist() == pytest.approx([0.6, 0.0, 0.8])
-    assert clip_(gradient, 10.0).item() == pytest.approx(1) and gradient.tolist() == pytest.approx([0.6, 0.0, 0.8])
-    for bad in (torch.nan, torch.inf):  # what is between the weights in their tensor stays 0
-        gradient = torch.tensor([bad, 0.0])
-        assert not clip_(gradient, 1.0).isfinite() and not gradient[0].isfinite() and gradient[1] == 0
-
-
-def test_a_state_with_an_optimizer_over_each_parameter_is_gone_on_with() -> None:
-    """As older versions, and PyTorch's Adam itself, write it."""
-    it = filled(learner(LearnerSettings(batch_size=8, precision="float32")))
-    parameters = [parameter.clone() for parameter in it.online.parameters()]
+def test_the_optimizers_state_is_that_of_torch_adam_on_each_parameter() -> None:
+    it = filled(learner(LearnerSettings(batch_size=8, precision="float32", grad_clip=math.inf)))
+    parameters = [parameter.detach().clone() for parameter in it.online.parameters()]
     adam = torch.optim.Adam(parameters, lr=0.25, fused=True)
     it.update()
-    for parameter, gradient in zip(parameters, it._gradient.masters.parameters(), strict=True):
-        parameter.grad = gradient.data.clone()
+    for parameter, own in zip(parameters, it.online.parameters(), strict=True):
+        parameter.grad = own.grad
     adam.step()
     state = it.state_dict()
-    own = state["optimizer"]
-    assert own["state"].keys() == adam.state_dict()["state"].keys()
+    own_state = state["optimizer"]["state"]
+    assert own_state.keys() == adam.state_dict()["state"].keys()
     for key, moments in adam.state_dict()["state"].items():
         for name in ("step", "exp_avg", "exp_avg_sq"):
-            assert torch.allclose(own["state"][key][name], moments[name])
+            assert torch.allclose(own_state[key][name], moments[name])
     other = learner(it.settings)
     other.load_state_dict(state | {"optimizer": copy.deepcopy(adam.state_dict())})
     other.replay.load_state_dict(it.replay.state_dict())

@@ -9,7 +9,8 @@ import torch
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY
-from cards.play import named_player, play
+from cards.play import play
+from cards.players import named_player
 from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.runs import settings, small

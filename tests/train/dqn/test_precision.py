@@ -13,7 +13,6 @@ from tests.chips import Chip, emulated_chip
 from tests.errors import error_about
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.learner.master_weights import MixedNetwork
 from train.dqn.network.build import acting_network, build_network
 from train.dqn.network.precision import described, learner_format, player_format
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
@@ -91,7 +90,9 @@ def test_values_that_differ_by_1_at_1000_are_told_apart(dueling: bool, dtype: to
     words = np.zeros((3, GAME.words), np.uint64)
     player = NetworkPlayer(near_1000(dueling).to_format(dtype))
     assert player.values(words).tolist() == [expected] * 3
-    learning = MixedNetwork(near_1000(dueling), dtype).working(torch.from_numpy(words.view(np.int64)))
+    network = near_1000(dueling)
+    network.format = dtype  # as it learns
+    learning = network(torch.from_numpy(words.view(np.int64)))
     assert learning.tolist() == [expected] * 3 and learning.dtype == torch.float32
 
 
@@ -117,8 +118,7 @@ def rounding_bound(network: QNetwork, words: np.ndarray) -> tuple[torch.Tensor, 
     return value @ head.weight.double().T + head.bias.double(), error @ head.weight.double().abs().T + 1e-5
 
 
-@pytest.mark.parametrize("gathers", [False, True])
-def test_bfloat16_is_off_by_no_more_than_its_rounding(gathers: bool, chip: Chip) -> None:
+def test_bfloat16_is_off_by_no_more_than_its_rounding(chip: Chip) -> None:
     torch.manual_seed(0)
     network = QNetwork(150, 5, [64, 64, 64], False)
     words = np.random.default_rng(1).integers(0, 2**64, (40, 3), dtype=np.uint64)
@@ -126,7 +126,7 @@ def test_bfloat16_is_off_by_no_more_than_its_rounding(gathers: bool, chip: Chip)
     exact, bound = rounding_bound(network, words)
     packed = torch.from_numpy(words.view(np.int64))
     off32 = (network(packed) - exact).abs().max()
-    network = network.to_format(torch.bfloat16, gathers)
+    network = network.to_format(torch.bfloat16)
     off = (network(packed) - exact).abs()
     assert (off <= bound).all()
     assert off.max() > 20 * off32  # it is bfloat16 that was measured

@@ -10,7 +10,7 @@ from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
 from cards.symmetry import Symmetry, layout
 from tests.chips import Chip
-from train.dqn.learner.master_weights import MixedNetwork
+from tests.train.dqn.test_network import check_gradients
 from train.dqn.network.packed_linear import PackedLinear
 from train.dqn.network.q_network import QNetwork
 from train.dqn.network.symmetric_network import SymmetricNetwork
@@ -48,28 +48,10 @@ def reference(
 
 @pytest.mark.parametrize("hidden", [[5], [8, 6, 7]])
 @pytest.mark.parametrize("dueling", [False, True])
-@pytest.mark.parametrize("gathers", [False, True])
-def test_backward_equals_autograd(hidden: list[int], dueling: bool, gathers: bool, chip: Chip) -> None:
+def test_values_and_gradients_equal_plain_pytorch(hidden: list[int], dueling: bool, chip: Chip) -> None:
     torch.manual_seed(0)
-    network = SymmetricNetwork(SYMMETRY, ACTIONS, hidden, dueling)
-    words, of_values = torch.randint(-(2**62), 2**62, (30, 2)), torch.randn(30, ACTIONS)
-    weights = {name: tensor.clone().requires_grad_() for name, tensor in network.state_dict().items()}
-    short = getattr(torch, chip.format)
-    expected = reference(network, weights, words, torch.float32 if gathers else short, short)
-    expected.backward(of_values)  # type: ignore[no-untyped-call]
-    mixed = MixedNetwork(network, short, gathers)
-    gradient = mixed.twin()
-    gradient.flat.fill_(9.0)  # all of it is overwritten
-    gradient.round()
-    trace = mixed.working.trace(words)
-    share = 0.1 if short == torch.bfloat16 else 1e-5  # sums are rounded in another order
-    assert torch.allclose(trace.values, expected, atol=share)
-    mixed.working.backward(trace, of_values, gradient.working)
-    gradient.collect()
-    for name, tensor in gradient.masters.state_dict().items():
-        wanted = weights[name].grad
-        assert wanted is not None
-        assert torch.allclose(tensor, wanted, atol=share * float(wanted.abs().max())), name
+    network, words = SymmetricNetwork(SYMMETRY, ACTIONS, hidden, dueling), torch.randint(-(2**62), 2**62, (30, 2))
+    check_gradients(network, reference, words, getattr(torch, chip.format), 0.1)  # sums are rounded in another order
 
 
 def test_by_hand() -> None:
@@ -107,35 +89,34 @@ def packed(bits: np.ndarray) -> Tensor:
     return torch.from_numpy(np.packbits(padded, axis=1, bitorder="little").view(np.int64))
 
 
-@pytest.mark.parametrize("gathers", [False, True])
-def test_fewer_inputs_than_bits(gathers: bool) -> None:
-    """A network that sees the first bits computes the same whatever the others are."""
+def test_fewer_inputs_than_bits() -> None:
+    """A network that sees the first bits computes the same whatever the others are, by gathering and multiplying."""
     words = torch.randint(-(2**62), 2**62, (20, 3))
     fewer = words.clone()
     fewer[:, 1] &= (1 << (BITS - 64)) - 1
     fewer[:, 2] = 0
     assert SYMMETRY.first(BITS).places == 2
     for network in (QNetwork(BITS, ACTIONS, [8, 8], False), SymmetricNetwork(SYMMETRY, ACTIONS, [8, 8], False)):
-        network.to_format(torch.float32, gathers)
-        layer = network.input
-        assert torch.equal(network(words), network(fewer))
-        gradients = [torch.empty_like(layer.weight) for _ in range(2)]
-        for each, into in zip((words, fewer), gradients, strict=True):
-            seen, out = layer.trace(each)
-            layer.gradient(seen, out, into)
-        assert torch.equal(*gradients) and gradients[0].any()
+        layer = network.input.requires_grad_()
+        for pass_ in (layer, layer.multiply):
+            gradients = []
+            for each in (words, fewer):
+                layer.zero_grad()
+                pass_(each, torch.float32).sum().backward()
+                gradients.append(layer.weight.grad)
+            assert gradients[0] is not None and gradients[0].any() and torch.equal(*gradients)
+            assert torch.equal(pass_(words, torch.float32), pass_(fewer, torch.float32))
 
 
-def test_both_kernels_of_the_first_layer_agree() -> None:
+def test_gathering_and_multiplying_agree() -> None:
     torch.manual_seed(0)
     layer, words = SymmetricNetwork(SYMMETRY, ACTIONS, [8], False).input, torch.randint(-(2**62), 2**62, (20, 2))
-    of_sum, results = torch.randn(20 * PARTS, 8), []
-    for gathers in (False, True):
-        layer.to_format(torch.float32, gathers)
-        seen, out = layer.trace(words)
-        of_weight = torch.full_like(layer.weight, 9.0)
-        layer.gradient(seen, of_sum, of_weight)
-        results.append((out, of_weight))
+    of_out, results = torch.randn(20 * PARTS, 8), []
+    for pass_ in (layer, layer.multiply):
+        layer.requires_grad_().zero_grad()
+        out = pass_(words, torch.float32)
+        out.backward(of_out)
+        results.append((out, layer.weight.grad, layer.bias.grad))
     for a, b in zip(*results, strict=True):
         assert torch.allclose(a, b, atol=1e-5)
 

@@ -28,8 +28,7 @@ REQUESTS = [RolloutRequest(32 * k, 32, 0.3, attempt=k % 2) for k in range(8)]
 
 
 def threads(tmp_path: Path, blocks: int, *overrides: str) -> TrainSettings:
-    kernel = "network.first_layer=gather"  # not by measurement: runs are compared
-    return settings(tmp_path, "rollout=threads", f"rollout.actor_threads={blocks}", kernel, *overrides)
+    return settings(tmp_path, "rollout=threads", f"rollout.actor_threads={blocks}", *overrides)
 
 
 def weights(chosen: TrainSettings) -> Weights:

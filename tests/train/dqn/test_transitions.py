@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cards.compiled.splitmix import stream
-from cards.play import PolicyPlayer, RandomPlayer, play
+from cards.play import play
+from cards.players import PolicyPlayer, RandomPlayer
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.replay.transitions import Recorder, Transitions, n_step_returns, next_decisions
 from tressette import GAME

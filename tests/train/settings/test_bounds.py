@@ -21,9 +21,7 @@ from command.game import game_defaults, load_configured_game
 from command.settings.checks import SettingsError
 from command.settings.compose import compose, settings_from_dict
 from docs.settings import SCHEMAS
-from evaluate.players.search_spike import SpikeSearchOptions
-from evaluate.players.search_tressette import SearchOptions
-from evaluate.review.endgame import CheatingOptions, ExactOptions
+from evaluate.review.endgame import ExactOptions
 from tests.errors import error_about
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
@@ -80,7 +78,7 @@ def _groups(schema: type[Any]) -> set[type[Any]]:
 
 def _options_of_players() -> set[type[Any]]:
     of_games = {kind.options for name in GAMES for kind in load_game(name).kinds.values()}
-    return of_games | {CheatingOptions, ExactOptions, SearchOptions, SpikeSearchOptions}
+    return of_games | {ExactOptions}
 
 
 COMMANDS = set(SCHEMAS.values())

@@ -12,7 +12,7 @@ from cards.game import load_game
 from cards.play import Player
 from command.game import game_defaults
 from command.settings.compose import compose
-from evaluate.players.load import load_player
+from evaluate.players import load_player
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.network.q_network import NetworkPlayer

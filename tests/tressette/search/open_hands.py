@@ -6,7 +6,8 @@ import numpy as np
 
 from cards.compiled.splitmix import stream
 from cards.game import States
-from cards.play import Decisions, RandomPlayer
+from cards.play import Decisions
+from cards.players import RandomPlayer
 from tests.tressette.reference import THIRDS, suit_of, taker
 from tests.tressette.table import GAME, names
 

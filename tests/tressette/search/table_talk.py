@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.game import Game, States
-from cards.play import named_player, play
+from cards.play import play
+from cards.players import named_player
 
 Hands = tuple[frozenset[int], ...]
 NAMES = "4567FCRA23"

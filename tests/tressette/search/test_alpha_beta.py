@@ -10,7 +10,8 @@ from cards.base.errors import InputError
 from cards.compiled.splitmix import GAMMA, stream
 from cards.game import Game, States, load_game
 from cards.matches.duplicate import duel
-from cards.play import Decisions, named_player
+from cards.play import Decisions
+from cards.players import named_player
 from tests.errors import error_about
 from tests.tressette.search.open_hands import Minimax, each, endings, position
 from tests.tressette.search.table_talk import moments
@@ -109,7 +110,7 @@ def choices_on_other_hands(options: dict[str, Any], spec: str) -> Iterator[tuple
 
 
 @pytest.mark.parametrize("options", [{}, ALL_RULES], ids=str)
-@pytest.mark.parametrize("name", sorted(set(GAME.kinds) - {"cheating"}))
+@pytest.mark.parametrize("name", sorted(set(GAME.kinds) - {"cheating", "search"}))
 def test_cards_that_a_seat_cannot_see_do_not_matter(name: str, options: dict[str, Any]) -> None:
     for true, other in choices_on_other_hands(options, f"{name}:samples=6"):
         assert true == other

@@ -9,14 +9,15 @@ from cards.base.errors import InputError
 from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.matches.duplicate import duel
-from cards.play import Decisions, named_player
+from cards.play import Decisions
+from cards.players import SampleOptions, named_player
 from tests.errors import error_about
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME, mask, table
 from tressette.cards import parse_card
 from tressette.players import greedy
 from tressette.rules import apply, over, points
-from tressette.search.monte_carlo import MonteCarlo
+from tressette.search import monte_carlo
 from tressette.search.sampler import sampled_states
 
 OPTIONS: list[dict[str, Any]] = [
@@ -27,7 +28,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def choices(game: Game, states: States, seeds: np.ndarray[Any, np.dtype[np.uint64]], samples: int) -> list[int]:
-    player = MonteCarlo(samples)
+    player = monte_carlo.make(game, SampleOptions(samples))
     player.begin(seeds)
     return player.act(Decisions(game, states, np.arange(states.size))).tolist()
 
@@ -73,7 +74,7 @@ def test_cards_that_it_cannot_see_do_not_matter(options: dict[str, Any]) -> None
 def test_a_choice_does_not_depend_on_the_other_games() -> None:
     states, _ = next(moments(GAME, stream(6, "batch", 0, 9), "greedy", [11]))
     seeds = stream(7, "generators", 0, 9)
-    player = MonteCarlo(5)
+    player = monte_carlo.make(GAME, SampleOptions(5))
     player.begin(seeds)
     some = np.array([7, 2])
     assert player.act(Decisions(GAME, states, some)).tolist() == [choices(GAME, states, seeds, 5)[k] for k in some]

@@ -22,7 +22,7 @@ def distributions(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[A
     """Actions that were played, their values, and what they brought until the bootstrap. Waits for the device."""
     batch = replay.spread(ROWS)
     with torch.inference_mode():
-        values = learner.values(batch.observation)
+        values = learner.online(batch.observation)
         played = values.gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
         found = {"values/played": played, "values/return": batch.n_step_return, "actions/played": batch.action}
     return {name: tensor.cpu().numpy() for name, tensor in found.items()}

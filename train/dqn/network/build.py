@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from cards.game import Game
-from train.dqn.network import first_layer
 from train.dqn.network.precision import player_format
 from train.dqn.network.q_network import QNetwork
 from train.dqn.network.symmetric_network import SymmetricNetwork
@@ -43,13 +42,6 @@ def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
         raise CheckpointError(path, problem)
 
 
-def acting_network(game: Game, settings: TrainSettings, device: torch.device, measured: bool = False) -> QNetwork:
-    """A network to play with, in the fastest number format of this device.
-
-    `measured`: where `network.first_layer` does not name a kernel, the one that is faster now, else always the same.
-    """
-    network, dtype = build_network(game, settings).to(device), player_format(device)
-    gathers = first_layer.named(settings.network.first_layer, device)
-    if gathers is None:
-        gathers = not measured or first_layer.for_playing(game, network, dtype).gathers
-    return network.to_format(dtype, gathers).eval()
+def acting_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:
+    """A network to play with, in the fastest number format of this device."""
+    return build_network(game, settings).to(device).to_format(player_format(device)).eval()

@@ -11,17 +11,7 @@ from cards.compiled.bits import WORD, lowest
 from cards.compiled.jit import njit
 from cards.symmetry import Symmetry
 from train.dqn.network.bits import unpack_tensor
-from train.dqn.network.matmul import linear, multiply_into
-from train.dqn.network.packed_linear import (
-    PackedLinear,
-    add_row,
-    as_numpy,
-    packed,
-    relu,
-    relu_in_bfloat16,
-    seen_word,
-    sum_row,
-)
+from train.dqn.network.packed_linear import PackedLinear, add_row, relu, seen_word, sum_row
 
 
 class PartLinear(PackedLinear):
@@ -50,25 +40,18 @@ class PartLinear(PackedLinear):
         found: NDArray[np.int64] = self._bit_of.cpu().numpy().reshape(self.parts, self.bits)  # type: ignore[operator]
         return found
 
-    def trace(self, words: Tensor) -> tuple[Tensor, Tensor]:
-        """See `PackedLinear`; where bits are unpacked, they are `[batch * parts, bits]`."""
-        rows = len(words) * self.parts
-        if self._gathers and words.device.type == "cpu":
-            out = torch.empty(rows, self.bias.numel(), dtype=self._format)
-            sums = _sums_in_bfloat16 if out.dtype == torch.bfloat16 else _sums
-            weight, bias = self.weight.numpy(), self.bias.numpy()
-            sums(packed(words), self._part, self._row, self.parts, weight, bias, as_numpy(out))
-            return words, out
-        unpacked = unpack_tensor(words, self._seen, self._format)
-        views = unpacked.index_select(1, self._bit_of).view(rows, self.bits)  # type: ignore[arg-type]
-        return views, linear(views, self.weight.t(), self.bias, relu=True)
+    def unpack(self, words: Tensor, dtype: torch.dtype) -> Tensor:
+        """See `PackedLinear`: `[batch * parts, bits]`."""
+        unpacked = unpack_tensor(words, self._seen, dtype)
+        return unpacked.index_select(1, self._bit_of).view(-1, self.bits)  # type: ignore[arg-type]
 
-    def gradient(self, seen: Tensor, of_sum: Tensor, of_weight: Tensor) -> None:
+    def gather(self, words: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
         """See `PackedLinear`."""
-        if seen.dtype == torch.int64:
-            _add(packed(seen), self._part, self._row, self.parts, of_sum.float().numpy(), of_weight.zero_().numpy())
-        else:
-            multiply_into(of_weight, seen.t(), of_sum)
+        _sums(words, self._part, self._row, self.parts, self.weight.numpy(), self.bias.numpy(), out)
+
+    def scatter(self, words: NDArray[np.uint64], of_sum: NDArray[np.float32], of_weight: NDArray[np.float32]) -> None:
+        """See `PackedLinear`."""
+        _add(words, self._part, self._row, self.parts, of_sum, of_weight)
 
 
 @njit
@@ -111,26 +94,6 @@ def _sums(
         for p in range(parts):
             sum_row(found[p], counts[p], weight, common, out[parts * k + p])
             relu(out[parts * k + p])
-
-
-@njit(nogil=True)
-def _sums_in_bfloat16(
-    words: NDArray[np.uint64],
-    part: NDArray[np.int64],
-    row: NDArray[np.int64],
-    parts: int,
-    weight: NDArray[np.float32],
-    bias: NDArray[np.float32],
-    out: NDArray[np.uint16],
-) -> None:
-    found, counts = np.empty((parts + 1, part.size), np.int64), np.empty(parts + 1, np.int64)
-    common, total = np.empty(bias.size, np.float32), np.empty(bias.size, np.float32)
-    for k in range(words.shape[0]):
-        _find(words[k], part, row, found, counts)
-        sum_row(found[parts], counts[parts], weight, bias, common)
-        for p in range(parts):
-            sum_row(found[p], counts[p], weight, common, total)
-            relu_in_bfloat16(total, out[parts * k + p])
 
 
 @njit

@@ -1,10 +1,9 @@
-"""The Q-network, its forward and its backward pass, and the player that asks it."""
+"""The Q-network and the player that asks it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,32 +14,12 @@ from cards.compiled.bits import lowest, unpack
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, mix, uniform
 from cards.game import Games
-from cards.play import Actions, Decisions, random_legal
-from train.dqn.network.matmul import linear, multiply, multiply_into
+from cards.play import Actions, Decisions
+from cards.players import random_legal
+from train.dqn.network.matmul import linear
 from train.dqn.network.packed_linear import PackedLinear
 
 FORWARD_ROWS = 1024  # rows of one forward pass on a CPU: activations of 1024 x 256 stay in the cache
-
-
-class Trace(NamedTuple):
-    """A forward pass: the values `[batch, actions]`, and what the backward pass wants to know of how they came."""
-
-    values: Tensor
-    seen: Tensor  # by the first layer
-    hidden: list[Tensor]  # outputs of the hidden layers, in their number format
-    features: Tensor  # the last of them in float32
-    means: list[Tensor]  # of the outputs over the parts of the game, where there are such
-
-    def first(self, rows: int) -> Trace:
-        """Of the first rows of the batch alone."""
-        batch = len(self.values)
-
-        def head(tensor: Tensor) -> Tensor:  # which may have a row for each part
-            return tensor[: rows * (len(tensor) // batch)]
-
-        lists = ([head(output) for output in outputs] for outputs in (self.hidden, self.means))
-        hidden, means = lists
-        return Trace(self.values[:rows], head(self.seen), hidden, head(self.features), means)
 
 
 class QNetwork(nn.Module):
@@ -48,15 +27,15 @@ class QNetwork(nn.Module):
 
     With `dueling`, value and advantages are separate outputs, `Q = V + A - mean A` (Wang et al., 2016, equation 9).
 
-    The hidden layers may multiply in a shorter number format (`to_format`), which their activations then stay in. The
-    output layer never does: values near 1000 have steps of 4 in bfloat16, more than actions differ by.
-
-    No autograd: `trace` is the forward pass for who learns, `backward` gives the gradient.
+    The hidden layers multiply, and keep their outputs, in the number format `format`. The output layer is always
+    float32: values near 1000 have steps of 4 in bfloat16, more than actions differ by. So are the weights of a network
+    that learns: sums of many small steps need float32 (Micikevicius et al., 2018, section 3.1).
     """
 
     def __init__(self, bits: int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
         super().__init__()
         self.actions = actions
+        self.format = torch.float32
         self.input = PackedLinear(bits, hidden[0])
         layers: list[nn.Module] = []
         for before, after in pairwise(hidden):
@@ -67,31 +46,20 @@ class QNetwork(nn.Module):
         self._hidden = [layer for layer in layers if isinstance(layer, nn.Linear)]
         self.requires_grad_(False)
 
-    def to_format(self, dtype: torch.dtype, gathers: bool = True) -> QNetwork:
-        """This network with hidden layers that are kept and multiply in `dtype`; the output layer stays float32.
-
-        `gathers`: on a CPU the first layer adds rows of a float32 weight, see `PackedLinear`.
-        """
-        self.input.to_format(dtype, gathers)
+    def to_format(self, dtype: torch.dtype) -> QNetwork:
+        """This network to play with, whose hidden layers are kept in the format in which they multiply."""
+        self.format = dtype
         self.body.to(dtype)
+        if self.input.weight.device.type != "cpu":
+            self.input.to(dtype)
         return self
-
-    def products(self) -> int:
-        """Multiplications of one row's forward pass, with all bits unpacked."""
-        return sum(weight.numel() for weight in self.parameters() if weight.dim() == 2)
 
     def forward(self, words: Tensor) -> Tensor:
         """Values of all actions, legal or not, in float32."""
-        return self.trace(words).values
-
-    def trace(self, words: Tensor) -> Trace:
-        """The same with all that `backward` needs."""
-        seen, output = self.input.trace(words)
-        hidden = [output]
+        x = self.input(words, self.format)
         for layer in self._hidden:
-            hidden.append(linear(hidden[-1], layer.weight, layer.bias, relu=True))
-        features = hidden[-1].float()
-        return Trace(self._output(features), seen, hidden, features, [])
+            x = linear(x, layer.weight, layer.bias, relu=True)
+        return self._output(x.float())
 
     def _output(self, features: Tensor) -> Tensor:
         advantage = linear(features, self.head.weight, self.head.bias)
@@ -99,51 +67,6 @@ class QNetwork(nn.Module):
             return advantage
         value = linear(features, self.value.weight, self.value.bias)
         return value + advantage - advantage.mean(dim=1, keepdim=True)
-
-    def backward(self, trace: Trace, of_values: Tensor, gradient: QNetwork) -> None:
-        """Write the gradient of all weights into those of `gradient`, given that of the values, `[batch, actions]`.
-
-        The chain rule layer by layer, from the last to the first: each gets the gradient of its output.
-        """
-        of_output = self._backward_output(trace.features, of_values, gradient).to(trace.hidden[-1].dtype)
-        layers, into = self._hidden, gradient._hidden
-        for k in reversed(range(len(layers))):
-            of_sum = before_relu(of_output, trace.hidden[k + 1])
-            write(into[k], trace.hidden[k], of_sum)
-            of_output = multiply(of_sum, layers[k].weight)
-        of_sum = before_relu(of_output, trace.hidden[0])
-        self.input.gradient(trace.seen, of_sum, gradient.input.weight)
-        write_sum(of_sum, gradient.input.bias)
-
-    def _backward_output(self, features: Tensor, of_values: Tensor, gradient: QNetwork) -> Tensor:
-        if self.value is None or gradient.value is None:
-            write(gradient.head, features, of_values)
-            return multiply(of_values, self.head.weight)
-        of_value = of_values.sum(dim=1, keepdim=True)
-        of_advantage = of_values - of_value / of_values.shape[1]
-        write(gradient.value, features, of_value)
-        write(gradient.head, features, of_advantage)
-        return torch.addmm(multiply(of_advantage, self.head.weight), of_value, self.value.weight)
-
-
-def before_relu(of_output: Tensor, output: Tensor) -> Tensor:
-    """The gradient where the ReLU let something through, 0 elsewhere."""
-    result: Tensor = torch.ops.aten.threshold_backward(of_output, output, 0)
-    return result
-
-
-def write(into: nn.Linear, x: Tensor, of_output: Tensor) -> None:
-    """Write the gradient of a layer's weight and bias, given its input and the gradient of its output."""
-    multiply_into(into.weight, of_output.t(), x)
-    write_sum(of_output, into.bias)
-
-
-def write_sum(of_output: Tensor, bias: Tensor) -> None:
-    """Write the gradient of a bias, given that of the output."""
-    if bias.dtype == of_output.dtype:
-        torch.sum(of_output, 0, out=bias)
-    else:
-        bias.copy_(of_output.sum(0))
 
 
 def legal_tensor(masks: Tensor, actions: int) -> Tensor:

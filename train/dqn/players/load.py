@@ -1,8 +1,4 @@
-"""Players whose networks learn no more, by what a person calls them: runs, checkpoints, champions, policies in tables.
-
-Training and evaluation name players in the same way. A run folder means its best network, else its newest, or the
-newest of its tables; `champion` the network that travels with the game.
-"""
+"""Players made of what they were resolved to: rules, searches, and what was trained, as networks and tables."""
 
 from __future__ import annotations
 
@@ -12,53 +8,48 @@ from typing import Any
 
 import torch
 
-from cards import champions
 from cards.base.errors import InputError
-from cards.champions import CHAMPION
 from cards.game import Game
-from cards.play import Player, named_player
+from cards.play import Player
+from cards.players import make_player
 from cards.tabular.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from command.settings.checks import SettingsError
 from train.dqn.network.build import acting_network, check_size
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players import champion_file as champion
 from train.dqn.players.mixture import MixturePlayer
-from train.dqn.players.named import TABLES, file_in, file_of, fingerprint, needs_file
+from train.dqn.players.resolve import TABLES, ResolvedPlayer, resolve
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.settings.dqn import TrainSettings
 from train.settings.run import RunSettings
 from train.settings.saved import settings_of_checkpoint
 
-FrozenNetwork = NetworkPlayer | MixturePlayer
+TrainedNetwork = NetworkPlayer | MixturePlayer
 OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # a player by a checkpoint of tabular learning
 
 
-def player_of(game: Game, text: str, device: torch.device, key: str) -> Player:
-    """The player of the game, or of a file, that is called so; `key` is the setting that names it.
-
-    Raises SettingsError for one that there is not, or of another game, CheckpointError for a file that is damaged.
-    """
-    if not needs_file(game, text):
-        try:
-            return named_player(game, text)
-        except ValueError as error:
-            raise SettingsError(key, error) from None
-    return load_frozen(game, text, device, key)
+def player_of(game: Game, text: str, device: torch.device, key: str = "players") -> Player:
+    """The player that is meant by a text; `key` is the setting that names it. Raises as `resolve` and `load_player`."""
+    return load_player(game, resolve(game, text, key), device, key)
 
 
-def load_frozen(
-    game: Game, text: str, device: torch.device, key: str = "players", of_table: OfTable | None = None
+def load_player(
+    game: Game, player: ResolvedPlayer, device: torch.device, key: str = "players", of_table: OfTable | None = None
 ) -> Player:
-    """The player of a file; `of_table` makes one of a checkpoint of tabular learning. Raises as `player_of`."""
-    path = file_of(game, text)
-    if path is None:
-        raise _missing(game, text, key)
-    if path.suffix in TABLES:
-        return _table_player(game, path, key)
-    if path.suffix == champion.SUFFIX:
-        return load_champion(game, path, device, key)[0]
-    path, state = checkpoint.load_named(path)
+    """A new player; networks play on the device. `of_table` makes one of a checkpoint of tabular learning.
+
+    Raises SettingsError naming `key` for a file of another game, CheckpointError for one that is damaged.
+    """
+    if player.path is None:
+        return make_player(game, player.name, player.kind, player.options)
+    if player.kind.of_network:
+        return _with_network(game, player, device, key)
+    if player.path.suffix in TABLES:
+        return _table_player(game, player.path, key)
+    if player.path.suffix == champion.SUFFIX:
+        return load_champion(game, player.path, device, key)[0]
+    path, state = checkpoint.load_named(player.path)
     if not holds_table(state):
         return load_network(game, path, state, device, key)[0]
     if of_table is None:
@@ -66,18 +57,23 @@ def load_frozen(
     return of_table(game, path, state)
 
 
-def load_learned(
-    game: Game, text: str, device: torch.device, key: str = "players"
-) -> tuple[Path, FrozenNetwork, TrainSettings]:
-    """The network, or mixture of them, of a run, a checkpoint or a champion, its file and its settings."""
-    path = file_of(game, text)
-    if path is None and text == CHAMPION:
-        raise _missing(game, text, key)
-    path = path or Path(text)
+def _with_network(game: Game, player: ResolvedPlayer, device: torch.device, key: str) -> Player:
+    assert player.path is not None and player.kind.make is not None
+    network, settings = load_trained(game, player.path, device, key)
+    try:
+        made: Player = player.kind.make(game, player.options, network, settings.reward_name(game), device.type != "cpu")
+    except InputError as error:
+        raise SettingsError(key, f"{player.path}: {error.problem}", error.hint) from None
+    return made
+
+
+def load_trained(
+    game: Game, path: Path, device: torch.device, key: str = "players"
+) -> tuple[TrainedNetwork, TrainSettings]:
+    """The network, or mixture of them, of a run, a checkpoint or a champion, and the settings it was trained under."""
     if path.suffix == champion.SUFFIX:
-        return path, *load_champion(game, path, device, key)
-    path, state = checkpoint.load_named(path)
-    return path, *load_network(game, path, state, device, key)
+        return load_champion(game, path, device, key)
+    return load_network(game, *checkpoint.load_named(path), device, key)
 
 
 def load_network(
@@ -109,7 +105,7 @@ def _inputs_of_older(game: Game, settings: TrainSettings, rows: int, path: Path)
 
 def load_champion(
     game: Game, path: Path, device: torch.device, key: str = "players"
-) -> tuple[FrozenNetwork, TrainSettings]:
+) -> tuple[TrainedNetwork, TrainSettings]:
     """The same of a file that travels; a mixture where it holds several networks."""
     found = champion.read(path)
     check_game(game, found.settings, path, key)
@@ -156,19 +152,11 @@ def _table_player(game: Game, path: Path, key: str) -> TablePlayer:
         raise SettingsError(key, InputError(path, error)) from None
 
 
-def _missing(game: Game, text: str, key: str) -> SettingsError:
-    if text == CHAMPION:
-        where = champions.champion_folder(game.name)
-        hint = f"python -m evaluate.champion run=RUN to={where} makes one of a run"
-        return SettingsError(key, f"{game.name} has no champion", hint)
-    hint = "train it first, or name a run folder or a checkpoint"
-    return SettingsError(key, f"{text or repr(text)} does not exist", hint)
-
-
 def files_of_training(settings: TrainSettings) -> dict[str, str]:
-    """The fingerprints of the players made of files that a network learns with, by what they are called."""
+    """The sha256 of the players made of files that a network learns with, by their names."""
     game = settings.load_game()
-    return {name: fingerprint(game, name) for name in settings.learns_with if needs_file(game, name)}
+    players = [resolve(game, name) for name in settings.learns_with]
+    return {player.name: player.sha256 for player in players if player.path is not None}
 
 
 def check_players(settings: TrainSettings) -> None:
@@ -181,12 +169,12 @@ def check_players(settings: TrainSettings) -> None:
     for key, names in settings.players.items():
         called: dict[Path, str] = {}
         for name in names:
-            if not needs_file(game, name):
+            player = resolve(game, name, key)
+            if player.path is None:
                 continue
-            load_frozen(game, name, cpu, key)
-            path = file_of(game, name)
-            assert path is not None
-            file = file_in(path).resolve()
+            load_player(game, player, cpu, key)
+            assert player.file is not None
+            file = player.file.resolve()
             if settings.folder.resolve() in file.parents:
                 raise SettingsError(key, f"{name} is the run itself", "a network learns against itself as `network`")
             if file in called:

@@ -79,8 +79,7 @@ class RolloutWorker:
         self._device = device
         self._game = settings.load_game()
         self._reward = self._game.rewards[settings.reward_name(self._game)]
-        measured = settings.rollout.kind != "local"
-        self.network = network or acting_network(self._game, settings, device, measured)
+        self.network = network or acting_network(self._game, settings, device)
         self._names = seated_players(settings)
         self._player = _player_of(self.network, stays)
         self._stop = stop

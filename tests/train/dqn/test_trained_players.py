@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from cards import champions
-from cards.play import PolicyPlayer
+from cards.players import PolicyPlayer
 from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
-from train.dqn.players.load import check_players, load_frozen, load_network, player_of
+from train.dqn.players.load import check_players, load_network, player_of
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.worker import RolloutWorker
 from train.run.checkpoint import checkpoint
@@ -29,7 +29,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def frozen(trained_run: TrainedRuns) -> Path:
+def trained(trained_run: TrainedRuns) -> Path:
     return trained_run()
 
 
@@ -38,19 +38,19 @@ def mix(**shares: Any) -> str:
     return f"opponents.phases=[{{until: null, mix: {{{shared}}}}}]"
 
 
-def test_a_network_of_a_file_plays_as_it_would_itself(frozen: Path, tmp_path: Path) -> None:
+def test_a_network_of_a_file_plays_as_it_would_itself(trained: Path, tmp_path: Path) -> None:
     """In all seats it makes the games that a learning network with its weights makes without exploration."""
     request = RolloutRequest(0, 20, 0.0)
-    alone = RolloutWorker(settings(tmp_path, mix(**{str(frozen): 1.0})), CPU).play(request)
+    alone = RolloutWorker(settings(tmp_path, mix(**{str(trained): 1.0})), CPU).play(request)
     learning = RolloutWorker(settings(tmp_path), CPU)
-    learning.load(1, checkpoint.load(frozen / "checkpoints" / "best.pt")["acting"])
+    learning.load(1, checkpoint.load(trained / "checkpoints" / "best.pt")["acting"])
     for a, b in zip(alone.transitions, learning.play(request).transitions, strict=True):
         assert np.array_equal(a, b)
 
 
-def test_a_network_of_an_older_version_sees_the_bits_that_it_knew(frozen: Path) -> None:
+def test_a_network_of_an_older_version_sees_the_bits_that_it_knew(trained: Path) -> None:
     """Its settings say nothing of inputs, and its first layer has as many rows as observations had bits."""
-    older, path = QNetwork(462, GAME.actions, [8], False), frozen / "checkpoints" / "best.pt"
+    older, path = QNetwork(462, GAME.actions, [8], False), trained / "checkpoints" / "best.pt"
     state = checkpoint.load(path)
     state["settings"]["network"] = {"hidden": [8], "dueling": False}
     player, _ = load_network(GAME, path, state | {"acting": older.state_dict()}, CPU)
@@ -62,9 +62,9 @@ def test_a_network_of_an_older_version_sees_the_bits_that_it_knew(frozen: Path) 
     assert np.allclose(player.values(words), expected, atol=0.02)  # a player's hidden layers may be in bfloat16
 
 
-def test_who_learned_without_accusi_sits_where_seats_declare(frozen: Path) -> None:
+def test_who_learned_without_accusi_sits_where_seats_declare(trained: Path) -> None:
     """It looks at the bits that it knows; who learned with accusi needs them, and older ones lay elsewhere."""
-    path = frozen / "checkpoints" / "best.pt"
+    path = trained / "checkpoints" / "best.pt"
     state = checkpoint.load(path)
     with_accusi = GAME.configure({"accusi": True})
     players = [load_network(game, path, state, CPU)[0] for game in (GAME, with_accusi)]
@@ -82,11 +82,11 @@ def test_who_learned_without_accusi_sits_where_seats_declare(frozen: Path) -> No
         load_network(with_accusi, path, declaring, CPU)
 
 
-def test_resumed_equals_uninterrupted_with_all_kinds_of_players(frozen: Path, tmp_path: Path) -> None:
-    players = mix(network=0.6, **{str(frozen): 0.2, "monte_carlo:samples=1": 0.1, "greedy": 0.1})
-    given = [players, f"evaluation.opponents=[{frozen},random]", "episodes=128"]
+def test_resumed_equals_uninterrupted_with_all_kinds_of_players(trained: Path, tmp_path: Path) -> None:
+    players = mix(network=0.6, **{str(trained): 0.2, "monte_carlo:samples=1": 0.1, "greedy": 0.1})
+    given = [players, f"evaluation.opponents=[{trained},random]", "episodes=128"]
     whole = run(tmp_path / "a", *given)
-    assert list(whole["players"]) == [str(frozen)] and len(whole["players"][str(frozen)]) == 64
+    assert list(whole["players"]) == [str(trained)] and len(whole["players"][str(trained)]) == 64
     run(tmp_path / "b", *given, stop_after=64)
     assert differences(whole, run(tmp_path / "b", *given)) == []
     with (tmp_path / "a" / "tressette" / "small" / "metrics.csv").open() as file:
@@ -95,11 +95,11 @@ def test_resumed_equals_uninterrupted_with_all_kinds_of_players(frozen: Path, tm
 
 
 def test_an_opponent_that_was_trained_on_is_another_one(
-    frozen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run goes on with those that it began with, or not at all."""
     copy = tmp_path / "copy"
-    shutil.copytree(frozen, copy)
+    shutil.copytree(trained, copy)
     players = mix(network=0.5, **{str(copy): 0.5})
     run(tmp_path, players, "name=b", "episodes=64")
     best = copy / "checkpoints" / "best.pt"
@@ -110,11 +110,11 @@ def test_an_opponent_that_was_trained_on_is_another_one(
 
 
 def test_who_cannot_play_is_one_line_before_anything_starts(
-    frozen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(champions, "champion_folder", lambda game: tmp_path / "shipped")
     own = small(tmp_path)
-    best = frozen / "checkpoints" / "best.pt"
+    best = trained / "checkpoints" / "best.pt"
     damaged = tmp_path / "damaged.pt"
     damaged.write_bytes(best.read_bytes()[:-1])
     opponents = "evaluation.opponents"
@@ -122,21 +122,21 @@ def test_who_cannot_play_is_one_line_before_anything_starts(
         (f"evaluation.opponents=[{tmp_path}/nothing]", SettingsError, opponents, "train it first"),
         (mix(network=0.5, **{f"{tmp_path}/x.pt": 0.5}), SettingsError, "opponents.phases.mix", "train it first"),
         (f"opponents.only={tmp_path}/x", SettingsError, "opponents.only", "train it first"),
-        (f"evaluation.opponents=[{frozen},{best}]", SettingsError, opponents, "each once"),
+        (f"evaluation.opponents=[{trained},{best}]", SettingsError, opponents, "each once"),
         (f"evaluation.opponents=[{damaged}]", CheckpointError, damaged, ""),
         ("evaluation.opponents=[champion]", SettingsError, opponents, "python -m evaluate.champion"),
     ):
         with error_about(error, key, hint=hint):
             check_players(settings(tmp_path, given))
     with error_about(SettingsError, opponents, hint="game=tressette"):
-        check_players(settings(tmp_path, "game=spike", f"evaluation.opponents=[{frozen}]"))
+        check_players(settings(tmp_path, "game=spike", f"evaluation.opponents=[{trained}]"))
     assert main([*own, f"evaluation.opponents=[{tmp_path}/nothing]"]) == 2
     assert not (tmp_path / "tressette").exists()
 
 
-def test_a_run_is_not_its_own_opponent(frozen: Path) -> None:
-    runs = frozen.parent.parent
-    for name in (str(frozen), f"{frozen}/checkpoints/best.pt"):
+def test_a_run_is_not_its_own_opponent(trained: Path) -> None:
+    runs = trained.parent.parent
+    for name in (str(trained), f"{trained}/checkpoints/best.pt"):
         own = {
             "evaluation.opponents": f"evaluation.opponents=[{name}]",
             "opponents.phases.mix": mix(network=0.5, **{name: 0.5}),
@@ -172,6 +172,6 @@ def test_games_on_a_gpu_know_policies_alone(tmp_path: Path) -> None:
         settings_of([*on_device, "opponents.only=greedy"])
 
 
-def test_names_come_first(frozen: Path) -> None:
+def test_names_come_first(trained: Path) -> None:
     assert isinstance(player_of(GAME, "greedy", CPU, "players"), PolicyPlayer)
-    assert isinstance(load_frozen(GAME, str(frozen), CPU), NetworkPlayer)
+    assert isinstance(player_of(GAME, str(trained), CPU), NetworkPlayer)

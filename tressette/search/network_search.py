@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded, check_bounds
+from cards.base.bounds import bounded
 from cards.base.errors import InputError
 from cards.compiled.bits import lowest
 from cards.game import Game, States
 from cards.play import Actions, Decisions
 from cards.player_specs import MOST_SAMPLES
-from evaluate.players.resampling import keep_better_half, resample
-from evaluate.players.worlds import Simulator
-from train.dqn.players.load import FrozenNetwork
+from cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
 from tressette.rules import POINTS, TRICKS
+from tressette.search.resampling import keep_better_half, resample
 from tressette.search.sampler import sampled_states
-from tressette.search.worlds import one_of_each_run
+from tressette.search.simulator import Simulator
+from tressette.search.worlds import one_of_each_run, runs_of
 
 AUTO = "auto"
 _SAMPLES, _SAMPLES_ON_GPU, _DRAWS = 256, 4096, 1.5  # what auto means
@@ -29,7 +28,7 @@ _BATCH, _BATCH_ON_GPU = 1 << 11, 1 << 18
 
 
 @dataclass(frozen=True)
-class SearchOptions:
+class SearchOptions(PlayerOptions):
     """How a search thinks.
 
     For each decision `draws` hands that agree with what the seat knows are drawn (auto: half as many again as samples).
@@ -52,45 +51,41 @@ class SearchOptions:
     tricks: int = bounded(0, 0, TRICKS)
 
     def __post_init__(self) -> None:
-        check_bounds("", self)
+        super().__post_init__()
         for name in ("samples", "draws"):
             text = getattr(self, name)
             if text != AUTO and not (text.isdecimal() and 1 <= int(text) <= MOST_SAMPLES):
                 raise InputError(name, f"a whole number from 1 to {MOST_SAMPLES}, or auto, not {text}")
 
-    def budget(self, device: torch.device) -> tuple[int, int]:
-        """The numbers of samples and draws that are meant on this device."""
-        usual = _SAMPLES if device.type == "cpu" else _SAMPLES_ON_GPU
+    def budget(self, on_gpu: bool) -> tuple[int, int]:
+        """The numbers of samples and draws that are meant where the network is."""
+        usual = _SAMPLES_ON_GPU if on_gpu else _SAMPLES
         samples = usual if self.samples == AUTO else int(self.samples)
         return samples, min(MOST_SAMPLES, int(_DRAWS * samples)) if self.draws == AUTO else int(self.draws)
 
 
-class SearchPlayer:
+class SearchPlayer(StochasticPlayer):
     """Plays the card of the best mean result over the hands picked; forced cards at once.
 
     The result is what `network` gives values of: the difference of points over 11, or, if it `counts_wins`, who wins.
+    `unit` is that of `action_values`.
     """
 
     def __init__(
         self,
         game: Game,
-        network: FrozenNetwork,
+        network: ValueNetwork,
         options: SearchOptions,
-        device: torch.device,
+        on_gpu: bool = False,
         counts_wins: bool = False,
     ) -> None:
-        on_cpu = device.type == "cpu"
+        super().__init__()
         self._game, self._network, self._options = game, network, options
-        self._samples, self._draws = options.budget(device)
-        self.counts_wins = counts_wins
-        self._drawn = _DRAWN if on_cpu else _DRAWN_ON_GPU
-        self.simulator = Simulator(game, network, _BATCH if on_cpu else _BATCH_ON_GPU, options.tricks)
+        self._samples, self._draws = options.budget(on_gpu)
+        self._counts_wins, self.unit = counts_wins, "wins" if counts_wins else "points"
+        self._drawn = _DRAWN_ON_GPU if on_gpu else _DRAWN
+        self.simulator = Simulator(game, network, _BATCH_ON_GPU if on_gpu else _BATCH, options.tricks)
         self._temperatures = np.array([options.partner_temperature, options.temperature])
-        self._generators = np.zeros(0, np.uint64)
-
-    def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `cards.play.Player`."""
-        self._generators = seeds.copy()
 
     def act(self, decisions: Decisions) -> Actions:
         """See `cards.play.Player`."""
@@ -102,6 +97,22 @@ class SearchPlayer:
             some = rows[first : first + at_a_time]
             actions[some] = self.card_values(decisions.of(some)).argmax(axis=1)
         return actions
+
+    def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
+        """What each card is worth in `unit`, `[decisions, cards]`; NaN for those not legal, or dropped.
+
+        Cards that come to the same as one that was tried have its value.
+        """
+        values, run = self.card_values(decisions), np.empty(self._game.actions, np.int64)
+        values[np.isneginf(values)] = np.nan
+        for found, mask, game in zip(values, decisions.legal, decisions.games, strict=True):
+            run[:] = -1
+            runs_of(decisions.states[game], mask, run)
+            for card in np.flatnonzero((run >= 0) & np.isnan(found)):
+                alike = found[run == run[card]]
+                if not np.isnan(alike).all():
+                    found[card] = np.nanmax(alike)
+        return values if self._counts_wins else (values + 1) / 2 * POINTS
 
     def card_values(self, decisions: Decisions) -> NDArray[np.float64]:
         """What each card is found to be worth, `[decisions, cards]`, -1 to 1; -inf for one illegal or dropped.
@@ -158,5 +169,14 @@ class SearchPlayer:
         decision, card, place = np.nonzero(alive[:, :, None] & (times > 0)[:, None, :])
         points = self.simulator.points(worlds, picked[decision, place], card.astype(np.uint8))
         worth = 2 * points / POINTS - 1
-        worth = np.sign(worth) if self.counts_wins else worth
+        worth = np.sign(worth) if self._counts_wins else worth
         np.add.at(total, (decision, card), worth * times[decision, place])
+
+
+def network_search(
+    game: Game, options: SearchOptions, network: ValueNetwork, reward: str, on_gpu: bool
+) -> SearchPlayer:
+    """The player with these options. Raises InputError for a reward whose sum is not what a search counts."""
+    if reward not in ("points", "win"):
+        raise InputError("network", f"it has learned the reward {reward}", "search needs a network of points or win")
+    return SearchPlayer(game, network, options, on_gpu, counts_wins=reward == "win")

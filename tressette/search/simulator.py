@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.game import Game, States
-from train.dqn.players.load import FrozenNetwork
+from cards.players import ValueNetwork
 from tressette.search.worlds import (
     past_choices,
     play_best,
@@ -26,7 +26,7 @@ _TABLE_BITS = 14  # 256 kB, which stays in a core's cache
 class Simulator:
     """Asks one network about many worlds at a time; `rows` counts the rows of its forward passes."""
 
-    def __init__(self, game: Game, network: FrozenNetwork, batch: int, tricks: int = 0) -> None:
+    def __init__(self, game: Game, network: ValueNetwork, batch: int, tricks: int = 0) -> None:
         self._game = game
         self._network = network
         self._batch = batch  # worlds that are replayed or played out side by side

@@ -11,42 +11,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded, check_bounds
+from cards.base.bounds import bounded
 from cards.compiled.jit import njit
 from cards.game import Game, States
 from cards.play import Actions, Decisions
 from cards.player_specs import MOST_SAMPLES
+from cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
 from spike.search import draw_unseen
 from spike.state import OVER
-from train.dqn.players.load import FrozenNetwork
 
 _AT_A_TIME = 1 << 15  # play-outs side by side
 
 
 @dataclass(frozen=True)
-class SpikeSearchOptions:
+class SearchOptions(PlayerOptions):
     """How often the cards and dice are drawn for a decision."""
 
     samples: int = bounded(512, 1, MOST_SAMPLES)
 
-    def __post_init__(self) -> None:
-        check_bounds("", self)
 
-
-class SpikeSearch:
+class SpikeSearch(StochasticPlayer):
     """Plays the action after which its seat has most credits at the end of the hand, in the mean over all samples.
 
     All actions are tried on the same samples. What others did is no sign of their cards here, but to the network that
     plays on for them. The choice follows from what the seat knows and the generator of the game alone.
     """
 
-    def __init__(self, game: Game, network: FrozenNetwork, options: SpikeSearchOptions) -> None:
-        self._game, self._network, self._samples = game, network, options.samples
-        self._generators = np.zeros(0, np.uint64)
-
-    def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `cards.play.Player`."""
-        self._generators = seeds.copy()
+    def __init__(self, game: Game, network: ValueNetwork, samples: int) -> None:
+        super().__init__()
+        self._game, self._network, self._samples = game, network, samples
 
     def act(self, decisions: Decisions) -> Actions:
         """See `cards.play.Player`."""
@@ -87,6 +80,11 @@ class SpikeSearch:
             if live.size:
                 values = self._network.values(self._game.observe(states, live))
                 actions = np.where(_bits(legal, self._game.actions), values, -np.inf).argmax(axis=1).astype(np.uint8)
+
+
+def network_search(game: Game, options: SearchOptions, network: ValueNetwork, reward: str, on_gpu: bool) -> SpikeSearch:
+    """The player with these options."""
+    return SpikeSearch(game, network, options.samples)
 
 
 def _bits(masks: NDArray[np.uint64], actions: int) -> NDArray[np.bool_]:

@@ -1,0 +1,129 @@
+"""Players that the games have by name, and the base of those that draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.base.bounds import bounded, check_bounds
+from cards.batch import next_bits, policy_loop
+from cards.compiled.bits import nth_bit, popcount
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import below
+from cards.game import Game, Games, PlayerKind
+from cards.play import Actions, Decisions, Player
+from cards.player_specs import MOST_SAMPLES, PlayerSpec, kind_and_options
+
+
+class ValueNetwork(Protocol):
+    """Says what actions are worth to a seat by what it sees."""
+
+    def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Values `[rows, actions]` of packed observations."""
+
+
+@dataclass(frozen=True)
+class PlayerOptions:
+    """Options of a kind of players. Raises InputError for one that is out of its bounds."""
+
+    def __post_init__(self) -> None:
+        check_bounds("", self)
+
+
+@dataclass(frozen=True)
+class SampleOptions(PlayerOptions):
+    """How many samples of what the seat cannot see are drawn for a decision."""
+
+    samples: int = bounded(100, 1, MOST_SAMPLES)
+
+
+class StochasticPlayer:
+    """A player that draws: each game of a batch has a generator of its own, on which alone its chance depends.
+
+    `choose(states, games, legal, generators, *arguments, actions)`, compiled, writes its actions.
+    """
+
+    def __init__(self, choose: Callable[..., None] | None = None, *arguments: Any) -> None:
+        self._choose, self._arguments = choose, arguments
+        self._generators = np.zeros(0, np.uint64)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `cards.play.Player`."""
+        self._generators = seeds.copy()
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `cards.play.Player`."""
+        actions = np.empty(decisions.games.size, np.uint8)
+        self._fill(self._choose, decisions, actions)
+        return actions
+
+    def _fill(self, loop: Callable[..., None] | None, decisions: Decisions, out: NDArray[Any]) -> None:
+        """Have a loop with the arguments of `choose` write into `out`."""
+        assert loop is not None
+        loop(decisions.states, decisions.games, decisions.legal, self._generators, *self._arguments, out)
+
+
+class MonteCarloPlayer(StochasticPlayer):
+    """One that also says what actions are worth: `value`, as `choose`, writes into `[decisions, actions]` of NaN."""
+
+    def __init__(self, actions: int, choose: Callable[..., None], value: Callable[..., None], *arguments: Any) -> None:
+        super().__init__(choose, *arguments)
+        self._actions, self._value = actions, value
+
+    def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
+        """What each action is worth in the unit of the game, `[decisions, actions]`; NaN for those not legal."""
+        values = np.full((decisions.games.size, self._actions), np.nan)
+        self._fill(self._value, decisions, values)
+        return values
+
+
+class PolicyPlayer(StochasticPlayer):
+    """Plays a game's scalar policy `(state, random_bits) -> action`."""
+
+    def __init__(self, policy: Callable[..., int]) -> None:
+        super().__init__(policy_loop(policy))
+
+    def _fill(self, loop: Any, decisions: Decisions, out: NDArray[Any]) -> None:
+        loop(decisions.states, decisions.games, self._generators, out)
+
+
+@njit
+def random_legal(mask: np.uint64, random_bits: np.uint64) -> int:
+    """One of the set bits of `mask`, uniformly."""
+    return nth_bit(mask, below(random_bits, popcount(mask)))
+
+
+class RandomPlayer(StochasticPlayer):
+    """Plays uniformly among the legal actions of any game."""
+
+    def __init__(self) -> None:
+        super().__init__(_draw)
+
+
+@njit(nogil=True)
+def _draw(
+    states: Any, games: Games, masks: NDArray[np.uint64], generators: NDArray[np.uint64], actions: Actions
+) -> None:
+    for k in range(games.size):
+        actions[k] = random_legal(masks[k], next_bits(generators, games[k]))
+
+
+def named_player(game: Game, text: str) -> Player:
+    """The game's player of that name, with its options: `random`, a policy, or a kind as in `monte_carlo:samples=100`.
+
+    Raises InputError, one line, for a player that the game does not have and options that it does not take.
+    """
+    spec = PlayerSpec.parse(text)
+    return make_player(game, spec.name, *kind_and_options(game, spec))
+
+
+def make_player(game: Game, name: str, kind: PlayerKind, options: Any) -> Player:
+    """A new player of a kind that needs no file."""
+    if kind.make is None:
+        return RandomPlayer() if name == "random" else PolicyPlayer(game.policies[name])
+    player: Player = kind.make(game, options)
+    return player

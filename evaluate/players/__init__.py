@@ -1,1 +1,0 @@
-"""Players by name, among them search with a network."""

@@ -1,0 +1,128 @@
+"""Which player is meant by a text: its kind, its options and its file, looked up once in a command.
+
+Without PyTorch, for which players that need no file do not wait.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cards import champions
+from cards.base.errors import InputError
+from cards.champions import CHAMPION
+from cards.game import Game, PlayerKind
+from cards.player_specs import PlayerSpec, kind_and_options, player_names, read_options
+from command.settings.checks import SettingsError, require
+
+TABLES = (".json", ".npz")
+TRAINED = PlayerKind(searches=False, values=True)  # a run, a checkpoint or a champion
+TABLE = PlayerKind(searches=False)  # a policy in a table
+
+
+@dataclass(frozen=True)
+class ResolvedPlayer:
+    """A player that there is: `name` in its one spelling, `path` the file or run folder that it is made of, if any."""
+
+    name: str
+    kind: PlayerKind
+    options: Any = None
+    path: Path | None = None
+
+    @cached_property
+    def file(self) -> Path | None:
+        """The file itself; of a run folder its best checkpoint, else its newest. CheckpointError if it has none."""
+        if self.path is None or not self.path.is_dir():
+            return self.path
+        from train.run.checkpoint import checkpoint  # with PyTorch, for which rule players do not wait
+
+        return checkpoint.load_named(self.path)[0]
+
+    @cached_property
+    def sha256(self) -> str:
+        """What tells it from another player of the same name: that of its file, as it was first; "" without one."""
+        return self.sha256_now()
+
+    def sha256_now(self) -> str:
+        """That of its file as it is now."""
+        return "" if self.file is None else hashlib.sha256(self.file.read_bytes()).hexdigest()
+
+
+def resolve(game: Game, player: str | PlayerSpec, key: str = "players", others: Sequence[str] = ()) -> ResolvedPlayer:
+    """The player that is meant, for this game; `others` are proposed, too, where there is no such player.
+
+    That is a player of the game by its name and options, `monte_carlo:samples=100`; `champion`, the network that comes
+    with the game; a run folder, which means its best network, else its newest, or the newest of its tables; a
+    checkpoint; a `.json` or `.npz` file, a policy in a table; or one of a network, `search(RUN):samples=100`.
+
+    Raises SettingsError naming `key` for a player or a file that there is not, and for options that it does not take.
+    """
+    try:
+        spec = player if isinstance(player, PlayerSpec) else PlayerSpec.parse(player)
+        kind, file = game.kinds.get(spec.name), spec.file
+        if kind is not None and kind.of_network:
+            if not spec.argument:
+                raise InputError("", f"{spec} needs a run", f"write {spec.name}(runs/{game.name}/default)")
+            return ResolvedPlayer(str(spec), kind, read_options(kind.options, spec), _found(game, spec.argument))
+        if file is None and spec.name not in player_names(game) and Path(str(spec)).exists():
+            file = str(spec)  # a folder named by one word
+        if file is None:
+            return ResolvedPlayer(str(spec), *kind_and_options(game, spec, _of_files(game, others)))
+        path = _found(game, file)
+        return ResolvedPlayer(str(spec), TABLE if path.suffix in TABLES else TRAINED, None, path)
+    except InputError as error:
+        raise SettingsError(key, error) from None
+
+
+def resolve_all(game: Game, players: Iterable[str], key: str = "players") -> dict[str, ResolvedPlayer]:
+    """These players by their names. Raises SettingsError as `resolve`, and for one that is named twice."""
+    found = [resolve(game, player, key) for player in players]
+    names = [player.name for player in found]
+    require(len(set(names)) == len(names), key, "each once", names)
+    return dict(zip(names, found, strict=True))
+
+
+def resolve_network(game: Game, text: str, key: str) -> Path:
+    """The file or run folder of a network, or of a table that a run has learned; raises SettingsError naming `key`."""
+    player = resolve(game, text, key)
+    if player.path is None or player.kind is not TRAINED:
+        raise SettingsError(key, f"{text} is no network", "name a run folder, a checkpoint or champion")
+    return player.path
+
+
+def file_of(game: Game, text: str) -> Path | None:
+    """The file or run folder that is called so: `champion` or a path; None for one that is not there.
+
+    Of a folder with policies in tables it is the newest of these, of one with a champion the champion.
+    """
+    if text == CHAMPION:
+        return champions.champion_file(game.name)
+    path = Path(text)
+    tables = sorted(path.glob("policies/*.npz"), key=lambda table: (len(table.name), table.name))
+    if tables:
+        return tables[-1]
+    if (path / champions.FILE).is_file():
+        return path / champions.FILE
+    return path if text and (path.exists() or path.suffix in TABLES) else None
+
+
+def _found(game: Game, text: str) -> Path:
+    path = file_of(game, text)
+    if path is not None:
+        return path
+    if text == CHAMPION:
+        where = champions.champion_folder(game.name)
+        hint = f"python -m evaluate.champion run=RUN to={where} makes one of a run"
+        raise InputError("", f"{game.name} has no champion", hint)
+    raise InputError("", f"{text or repr(text)} does not exist", "train it first, or name a run folder or a checkpoint")
+
+
+def _of_files(game: Game, others: Sequence[str]) -> str:
+    """What else may be named than players that the game has by name."""
+    champion = [CHAMPION] if champions.champion_file(game.name) is not None else []
+    searches = [f"{name}(RUN)" for name, kind in game.kinds.items() if kind.of_network]
+    return "".join(f", {each}" for each in (*champion, *searches, *others, "or give a run folder"))
