@@ -152,7 +152,7 @@ def test_autoplay_plays_what_was_learned_and_can_be_stopped() -> None:
         for record in table.table.hands[-1:]:
             policy = table.lessons["ql"].learned.policy
             for move in record.moves:
-                assert move.action == policy[table.lessons._subject.state_of(move.before[0])]
+                assert move.action == policy[int(table.lessons._subject.model.index(move.before[0]))]
 
     driven(blackjack(), script)
 
