@@ -1,7 +1,11 @@
-"""`python -m evaluate.compare RUN RUN ...`: a page with runs side by side: curves, results with intervals, settings.
+"""`python -m evaluate.compare RUN RUN ...`: compare runs: a table with intervals over seeds, curves, settings.
 
-Runs that differ in their seed alone count as one, with an interval over seeds. `report.html` needs no other file;
-`report.md` beside it says the same. Example: `python -m evaluate.compare runs/tressette/default runs/tressette/wide`.
+Runs that differ in their seed alone are one row, compared with the row `baseline` seed by seed. With `deals=16384` the
+best networks play so many duplicate deals now, against `opponents=[random,greedy,baseline]`, where `baseline` is the
+run of the baseline with the same seed; else the table has the results of the runs. After `--multirun` stands a grid as
+`python -m train --multirun` has it, in place of runs:
+
+    python -m evaluate.compare baseline=recipe --multirun row=recipe,double seed=1,2,3
 """
 
 from __future__ import annotations
@@ -9,17 +13,24 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
-from command.settings.checks import MAX_SEED, SettingsError, check_numbers
-from command.settings.line import run_command, settings_of
+from cards.player_specs import same_spelling
+from command.settings.as_hydra import with_values
+from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers, require
+from command.settings.line import parse, run_command, settings_of
 from evaluate.report.line import runs_of, with_runs
 
+if TYPE_CHECKING:
+    from evaluate.report.of_runs import Scores
+    from evaluate.report.runs import Kind
+
 EXAMPLE = "python -m evaluate.compare runs/tressette/default runs/tressette/wide"
-_MOST_SAMPLES = 100_000
+BASELINE = "baseline"  # among the opponents: the run of the baseline with the same seed
+_GRID = ("--multirun", "-m")
 
 
 @dataclass
@@ -28,11 +39,15 @@ class CompareSettings:
 
     run: Any = None
     folder: str | None = None
-    samples: int = bounded(2000, 100, _MOST_SAMPLES)
-    seed: int = bounded(11, 0, MAX_SEED)
+    baseline: str | None = None
+    deals: int | None = bounded(None, 2, MAX_DEALS)
+    opponents: list[str] = field(default_factory=list)
+    seed: int = bounded(7, 0, MAX_SEED)
 
     def __post_init__(self) -> None:
         check_numbers("", self)
+        self.opponents = [same_spelling(player) for player in self.opponents]
+        require(bool(self.opponents) == (self.deals is not None), "opponents", "given with deals=", self.opponents)
         runs = runs_of(self.run)
         if len(runs) < 2:
             raise SettingsError("run", "two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
@@ -54,16 +69,63 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    settings = settings_of(CompareSettings, "compare", with_runs(arguments), EXAMPLE, " RUN RUN")
+    own, missing = _with_grid(with_values(arguments))
+    settings = settings_of(CompareSettings, "compare", with_runs(own), EXAMPLE, " RUN RUN")
     if settings is None:
         return 0
+    from command.terminal.console import result_console
     from evaluate.report import page  # with PyTorch, for which --help and --cfg do not wait
-    from evaluate.report.of_runs import comparison_of
-    from evaluate.report.runs import load_run
+    from evaluate.report.of_runs import Comparison, scores_of, screen, write_csv
+    from evaluate.report.runs import kind_named, kinds_of
+    from train.run.read import load_run
 
     runs = [load_run(path) for path in runs_of(settings.run)]
-    print(page.write(comparison_of(runs, settings.samples, settings.seed), settings.target))
+    kinds = kinds_of(runs)
+    baseline = kind_named(kinds, settings.baseline)
+    scores = _played(settings, kinds, baseline) if settings.deals else {run.folder: scores_of(run) for run in runs}
+    comparison = Comparison(kinds, baseline, scores, settings.deals, missing)
+    written = page.write(comparison.report(), settings.target)
+    write_csv(comparison, settings.target / "results.csv")
+    result_console().print(screen(comparison))
+    print(written)
     return 0
+
+
+def _with_grid(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The arguments with the runs of the grid after --multirun by name, and the names of those that are not there."""
+    at = next((number for number, each in enumerate(arguments) if each in _GRID), None)
+    if at is None:
+        return arguments, []
+    from train.multirun import grid_of
+    from train.settings.algorithms import settings_of as settings_of_run
+
+    own, grid = arguments[:at], grid_of(parse("python -m train", "train", arguments[at:], multirun=True).overrides)
+    runs = [settings_of_run(run.overrides) for run in grid.runs]
+    there = [str(run.folder) for run in runs if (run.folder / "config.yaml").exists()]
+    if not any(each.startswith("folder=") for each in own):
+        name = ",".join([runs[0].game_name, *grid.runs[0].values])
+        own = [f"folder={Path(runs[0].runs) / 'compare' / name}", *own]
+    return [*there, *own], [run.name for run in runs if str(run.folder) not in there]
+
+
+def _played(settings: CompareSettings, kinds: Sequence[Kind], baseline: Kind) -> dict[Path, Scores]:
+    """What each run wins of each opponent, on the same deals; games go on where the same command was stopped."""
+    from evaluate.tournament.run import play_pairs
+    from evaluate.tournament.settings import Pair, TournamentSettings
+    from evaluate.tournament.units import Worker
+
+    pairs: dict[Path, dict[str, Pair]] = {}
+    for run in (run for kind in kinds for run in kind.runs):
+        twin = next((each for each in baseline.runs if each.settings.seed == run.settings.seed), run)
+        others = {name: str(twin.folder) if name == BASELINE else name for name in settings.opponents}
+        own = str(run.folder)
+        pairs[run.folder] = {name: (own, other) for name, other in others.items() if other != own}
+    every = list(dict.fromkeys(pair for found in pairs.values() for pair in found.values()))
+    players = list(dict.fromkeys(player for pair in every for player in pair))
+    given = TournamentSettings(kinds[0].runs[0].settings.game, players, deals=settings.deals, seed=settings.seed)
+    schedule = play_pairs(given, Worker(given), every, settings.target / "games")
+    won = {pair: state.duel.win_rate for pair, state in schedule.states.items()}
+    return {run: {name: won[pair] for name, pair in found.items()} for run, found in pairs.items()}
 
 
 if __name__ == "__main__":

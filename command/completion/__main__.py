@@ -25,17 +25,16 @@ FLAGS = ("--help", "--cfg", "--resolve", "--info", "--config-dir", *_WITH_VALUES
 _TRAINING = ("train", "batch_q", "tabular")
 # The files of conf/ whose settings a command takes, by the name of the command; others take one of their own name.
 _FILES: dict[str, tuple[str, ...]] = {
-    "train": _TRAINING,
+    "train": (*_TRAINING, "multirun"),
     "doctor": ("train",),
-    "sweep": _TRAINING,
-    "sweep-task": _TRAINING,
+    "compare": ("compare", "multirun", *_TRAINING),
     "tune": ("tune", *_TRAINING),
     "exploit": ("exploit", "train"),
 }
-_OTHER_FLAGS = {"train": ("--multirun",), "sweep": ("--sort=",), "tune": ("--multirun",)}
+_OTHER_FLAGS = dict.fromkeys(("train", "compare", "tune"), ("--multirun",))
 EXAMPLE = "python -m command.completion bash"
 _PYTHONS = ("python", "python3")
-_NO_KEYS = ("defaults", "behaviour", "space")  # lists and mappings, which nobody completes
+_NO_KEYS = ("defaults", "behaviour", "space", "common", "rows")  # lists and mappings, which nobody completes
 
 
 def main(arguments: Sequence[str]) -> int:

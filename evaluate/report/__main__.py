@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from cards.base.bounds import bounded
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
 from command.settings.line import run_command, settings_of
-from evaluate import studies
-from evaluate.report.line import runs_of, telling, with_runs
+from command.terminal.console import plain_console
+from evaluate.report import studies
+from evaluate.report.line import runs_of, with_runs
 
 if TYPE_CHECKING:
-    from evaluate.report.runs import Run
+    from train.run.read import Run
 
 _GAMES, _GAMES_OF_STUDY = 1024, 2000
 _MOST_TRICKS = 7
@@ -89,14 +91,15 @@ def _of_run(settings: ReportSettings) -> Path:
     run, seeds = _runs(settings)
     torch.set_num_threads(1)  # small forward passes: more threads would wait for each other
     wanted = Wanted(settings.games or _GAMES, settings.tricks, settings.seed, settings.measure)
-    with telling("report") as say:
+    with _telling("report") as say:
         report = report_of(run, seeds, wanted, say)
     return page.write(report, settings.target)
 
 
 def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
     """The run, and those that differ from it in their seed alone. Raises SettingsError where others are named."""
-    from evaluate.report.runs import load_run, same_but_for_the_seed, seeds_beside
+    from evaluate.report.runs import same_but_for_the_seed, seeds_beside
+    from train.run.read import load_run
 
     run, *others = (load_run(path) for path in runs_of(settings.run))
     for number, other in enumerate(others):
@@ -111,6 +114,17 @@ def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
             seed = other.settings.seed
             raise SettingsError("run", f"{other.folder} has the seed of {twin.folder}, {seed}", "leave one out")
     return run, others or (seeds_beside(run) if settings.seeds else [])
+
+
+@contextmanager
+def _telling(what: str) -> Iterator[Callable[[str], None]]:
+    """Somewhere to say what is being done: one line that changes on a terminal, a line each elsewhere."""
+    console = plain_console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: print(f"{what}: {text}", file=sys.stderr, flush=True)
+        return
+    with console.status(what) as status:
+        yield lambda text: status.update(f"{what}: {text}")
 
 
 def _of_study(settings: ReportSettings) -> Path:

@@ -10,7 +10,6 @@ from cards.game import Game
 from command.errors import UserError
 from evaluate.markdown import code
 from evaluate.report.content import Report, Section, Text
-from evaluate.report.runs import Run
 from evaluate.report.sections import calibration, choices, endgame, exact, played, tressette_play
 from evaluate.report.sections.observing import Watched, load_agent, watch_games
 from evaluate.report.sections.solver import Solver
@@ -22,6 +21,7 @@ from evaluate.report.sections.training import (
     settings_section,
     throughput_section,
 )
+from train.run.read import Run
 from tressette.rules import POINTS
 
 Say = Callable[[str], None]

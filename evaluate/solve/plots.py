@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from cards.base.errors import InputError
 from cards.tabular.mdp import NOWHERE, Layout
 from command.settings.checks import SettingsError
-from evaluate.curves import read_curves
 from evaluate.solve.solution import Solved
+from train.run.metrics.curves import read as read_curves
 
 _LIGHT = 0.55  # cells brighter than this get dark letters
 _ACTION_COLORS = ("#c8553d", "#588b8b", "#ffd5c2", "#2d3047")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,7 @@ from evaluate.tournament.crews import Alone, Crew, Growing, OnRay, Processes
 from evaluate.tournament.journal import Journal, about_of
 from evaluate.tournament.report import Pairing
 from evaluate.tournament.schedule import Plan, Schedule
-from evaluate.tournament.settings import AUTO, RAY, TournamentSettings, pairs_of
+from evaluate.tournament.settings import AUTO, RAY, Pair, TournamentSettings, pairs_of
 from evaluate.tournament.units import Worker
 from train.dqn.players.named import file_of, fingerprint
 from train.run.device import choose_device
@@ -36,9 +36,26 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     folder = Path(settings.folder) if settings.folder else Path("tournaments") / game.name / now
     if settings.batch_deals is None:  # a search player that joins others does not change how many they played at a time
         settings = replace(settings, batch_deals=about_of(folder).get("batch_deals"))
-    plan = Plan(settings.most_deals, settings.batch_for(game), settings.half_width, settings.records)
+    schedule = play_pairs(settings, worker, pairs, folder, partial(_write, folder, settings, game))
+    results = _write(folder, settings, game, schedule)
+    screen = result_console()
+    for table in report.tables(results):
+        screen.print(table)
+    _say(f"written to {folder}")
+    return results.pairings
+
+
+def play_pairs(
+    settings: TournamentSettings,
+    worker: Worker,
+    pairs: Sequence[Pair],
+    folder: Path,
+    settled: Callable[[Schedule], object] = lambda _: None,
+) -> Schedule:
+    """Play what is not yet in the folder, and keep it there as it comes; `settled` is called after each pair."""
+    plan = Plan(settings.most_deals, settings.batch_for(worker.game), settings.half_width, settings.records)
     schedule = Schedule(pairs, plan)
-    decides = about(settings, game)
+    decides = about(settings, worker.game)
     journal = Journal(folder, decides)
     try:
         for played in journal.played:
@@ -46,7 +63,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
                 schedule.add(played)
         crew = crew_for(settings, worker, decides["players"], schedule, folder)
         try:
-            play(schedule, crew, journal, partial(_write, folder, settings, game, schedule))
+            play(schedule, crew, journal, partial(settled, schedule))
         finally:
             crew.close()
     except KeyboardInterrupt:
@@ -54,12 +71,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
         raise
     finally:
         journal.close()
-    results = _write(folder, settings, game, schedule)
-    screen = result_console()
-    for table in report.tables(results):
-        screen.print(table)
-    _say(f"written to {folder}")
-    return results.pairings
+    return schedule
 
 
 def _say(line: str) -> None:

@@ -15,8 +15,8 @@ from cards.matches.duplicate import seatings
 from cards.play import Actions, Decisions, Player, named_player, play
 from evaluate.players.load import load_player
 from evaluate.report.drawing import Numbers
-from evaluate.report.runs import Run
 from train.dqn.players.load import load_learned, player_of
+from train.run.read import Run
 from train.settings.dqn import TrainSettings
 
 _CPU = torch.device("cpu")
