@@ -20,10 +20,10 @@ from cards.player_specs import options_of_player, same_spelling
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range, require
 
 if TYPE_CHECKING:
-    from busso.runs import Run
     from evaluate.solve.solution import Solved
     from evaluate.tournament.ratings import Ratings
     from evaluate.tournament.report import Pairing
+    from train.run.read import Run
 
 
 def load_player(game: Game, player: str | Path | Run) -> Player:

@@ -75,7 +75,8 @@ def _main(arguments: Sequence[str]) -> int:
         return 0
     from command.terminal.console import result_console
     from evaluate.report import page  # with PyTorch, for which --help and --cfg do not wait
-    from evaluate.report.of_runs import Comparison, scores_of, screen, write_csv
+    from evaluate.report.content import write_csv
+    from evaluate.report.of_runs import Comparison, csv_rows, scores_of, screen
     from evaluate.report.runs import kind_named, kinds_of
     from train.run.read import load_run
 
@@ -85,7 +86,7 @@ def _main(arguments: Sequence[str]) -> int:
     scores = _played(settings, kinds, baseline) if settings.deals else {run.folder: scores_of(run) for run in runs}
     comparison = Comparison(kinds, baseline, scores, settings.deals, missing)
     written = page.write(comparison.report(), settings.target)
-    write_csv(comparison, settings.target / "results.csv")
+    write_csv(settings.target / "results.csv", csv_rows(comparison))
     result_console().print(screen(comparison))
     print(written)
     return 0

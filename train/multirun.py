@@ -159,8 +159,8 @@ def _helpers(given: Sequence[str], count: int) -> Iterator[Callable[[], bool]]:
     """
     command = child_command("train", ["--multirun", *given, "jobs=1"])
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    processes = [subprocess.Popen(command, env=environment, **silent) for _ in range(count)]
+    nowhere = subprocess.DEVNULL
+    processes = [subprocess.Popen(command, env=environment, stdout=nowhere, stderr=nowhere) for _ in range(count)]
     try:
         yield lambda: bool([process.wait() for process in processes])
     finally:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cards.base.bounds import bounded
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
 from command.settings.line import run_command, settings_of
-from command.terminal.console import plain_console
+from command.terminal.progress import Progress
 from evaluate.report import studies
 from evaluate.report.line import runs_of, with_runs
 
@@ -91,8 +90,8 @@ def _of_run(settings: ReportSettings) -> Path:
     run, seeds = _runs(settings)
     torch.set_num_threads(1)  # small forward passes: more threads would wait for each other
     wanted = Wanted(settings.games or _GAMES, settings.tricks, settings.seed, settings.measure)
-    with _telling("report") as say:
-        report = report_of(run, seeds, wanted, say)
+    with Progress("report", None) as progress:
+        report = report_of(run, seeds, wanted, progress.say)
     return page.write(report, settings.target)
 
 
@@ -114,17 +113,6 @@ def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
             seed = other.settings.seed
             raise SettingsError("run", f"{other.folder} has the seed of {twin.folder}, {seed}", "leave one out")
     return run, others or (seeds_beside(run) if settings.seeds else [])
-
-
-@contextmanager
-def _telling(what: str) -> Iterator[Callable[[str], None]]:
-    """Somewhere to say what is being done: one line that changes on a terminal, a line each elsewhere."""
-    console = plain_console(stderr=True)
-    if not console.is_terminal:
-        yield lambda text: print(f"{what}: {text}", file=sys.stderr, flush=True)
-        return
-    with console.status(what) as status:
-        yield lambda text: status.update(f"{what}: {text}")
 
 
 def _of_study(settings: ReportSettings) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,6 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
-from cards.base.files import replacing
 from cards.matches.duplicate import NORMAL_95, Estimate, share_text
 from evaluate.report.content import Figure, Report, Section, Table, Text
 from evaluate.report.drawing import Line, Panel, draw_panels
@@ -175,18 +173,15 @@ def screen(comparison: Comparison) -> ScreenTable:
     return table
 
 
-def write_csv(comparison: Comparison, path: Path) -> None:
+def csv_rows(comparison: Comparison) -> list[dict[str, object]]:
     """A row for each run: its scores with both ends of their intervals."""
-    ends = [f"{column}{end}" for column in comparison.columns for end in ("", " low", " high")]
-    with replacing(path) as temporary, temporary.open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["run", "row", "seed", *ends], restval="")
-        writer.writeheader()
-        for kind in comparison.rows:
-            for run in kind.runs:
-                row = {"run": run.folder, "row": kind.name, "seed": run.settings.seed}
-                for column, found in comparison.scores[run.folder].items():
-                    row |= {column: found.mean, f"{column} low": found.low, f"{column} high": found.high}
-                writer.writerow(row)
+    rows: list[dict[str, object]] = []
+    for kind in comparison.rows:
+        for run in kind.runs:
+            rows.append({"run": run.folder, "row": kind.name, "seed": run.settings.seed})
+            for name, found in comparison.scores[run.folder].items():
+                rows[-1] |= {name: found.mean, f"{name} low": found.low, f"{name} high": found.high}
+    return rows
 
 
 # ---------------------------------------------------------------------- curves and time

@@ -64,6 +64,13 @@ class Run:
         """
         return read_results(self.folder) or {}
 
+    def required_results(self) -> dict[str, Any]:
+        """The same of a run that is known to be complete. Raises SettingsError where it has none."""
+        if not self.results:
+            hint = "the command that trained it makes them"
+            raise SettingsError(self.folder, "holds no results of its newest checkpoint", hint)
+        return self.results
+
     @cached_property
     def _metrics(self) -> dict[str, metrics.Curve]:
         try:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import busso
 from tests.train.run.events import curves
 from tests.train.runs import settings
 from train.run.metrics import metrics
 from train.run.metrics.curves import read
 from train.run.metrics.matrix import drawn
 from train.run.metrics.metrics import SCALARS, Metrics
+from train.run.read import Run
 
 WEEK = 300_000  # rows, one every two seconds, as a version wrote them that thinned nothing
 SOME = 10_000
@@ -75,7 +75,7 @@ def test_readers_hold_numbers_alone(tmp_path: Path) -> None:
     """A row of text takes more than 1,500 bytes."""
     run, numbers = written(tmp_path, SOME), 16 * SOME * len(SCALARS)
     found: list[Any] = []
-    library = busso.Run(run, settings(tmp_path))
+    library = Run(run, settings(tmp_path))
     assert peak(lambda: found.append(library.curves()["train/loss"])) < 2.5 * numbers
     assert peak(lambda: read(run)) < 1.5 * numbers
     assert peak(lambda: drawn(run, {"random": 0.5})) < 5e6
