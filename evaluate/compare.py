@@ -22,6 +22,7 @@ from cards.player_specs import same_spelling
 from command.settings.as_hydra import with_values
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers, require
 from command.settings.line import parse, run_command, settings_of
+from command.settings.quoting import in_quotes
 from evaluate.report.line import runs_of, with_runs
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _with_grid(arguments: list[str]) -> tuple[list[str], list[str]]:
     there = [str(run.folder) for run in runs if (run.folder / "config.yaml").exists()]
     if not any(each.startswith("folder=") for each in own):
         name = ",".join([runs[0].game_name, *grid.runs[0].values])
-        own = [f"folder={Path(runs[0].runs) / 'compare' / name}", *own]
+        own = [f"folder={in_quotes(str(Path(runs[0].runs) / 'compare' / name))}", *own]
     return [*there, *own], [run.name for run in runs if str(run.folder) not in there]
 
 
