@@ -32,7 +32,7 @@ HOLDS = """
 import fcntl, sys
 from pathlib import Path
 {mount}
-from command import lock
+from command.lock import lock
 lock.BEAT = 0.05
 held = lock.Lock(Path(sys.argv[1]))
 try:

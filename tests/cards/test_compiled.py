@@ -26,7 +26,7 @@ from cards.compiled.jit import njit
 ROOT = Path(__file__).parents[2]
 LAST = """
 import json
-from cards import compiled
+from cards.compiled import jit as compiled
 print(json.dumps({"answer": answer, "taken": sum(compiled.taken.values()), "made": sum(compiled.made.values())}))
 """
 

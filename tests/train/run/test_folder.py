@@ -31,7 +31,7 @@ from train.run.runner import Runner
 TRAINS = f"""
 import fcntl, sys
 {PRETEND}
-from command import lock
+from command.lock import lock
 lock.BEAT = 0.1
 from train.__main__ import main
 sys.exit(main(sys.argv[1:]))

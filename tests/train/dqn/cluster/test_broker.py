@@ -162,7 +162,7 @@ def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: p
 _KEEPER = """
 import os, pathlib, subprocess, sys, time, types
 from multiprocessing.connection import Connection
-from train.dqn.rollout.ray import keeper
+from train.dqn.rollout.ray import supervisor as keeper
 
 def serve(channel, slots):
     link = Connection(channel)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ray
 # The keeper as it is, with a Ray that does not come up.
 _KEEPER = """
 import os, pathlib, sys, ray
-from train.dqn.rollout.ray import keeper
+from train.dqn.rollout.ray import supervisor as keeper
 
 def init(**given):
     logs = pathlib.Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"

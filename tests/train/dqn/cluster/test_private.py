@@ -228,7 +228,8 @@ def test_only_folders_of_dead_processes_are_swept(temporary: Path, monkeypatch: 
     mine = private.make()
     ended = temporary / f"{private.PREFIX}ended"
     ended.mkdir()
-    script = "import sys, pathlib; from train.dqn.rollout.ray import private; private.claim(pathlib.Path(sys.argv[1]))"
+    script = "from train.dqn.rollout.ray.cluster import private; "
+    script += "import sys, pathlib; private.claim(pathlib.Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", script, str(ended)], check=True)
     (ended / "session").mkdir()
     unclaimed, of_a_job = temporary / f"{private.PREFIX}new", temporary / "another"
