@@ -15,7 +15,7 @@ from command.foreign import read_yaml
 from command.settings.checks import SettingsError
 from train.settings.algorithms import AnyRunSettings, settings_of
 from train.settings.dqn import CPU_GAMES, MOST_DECISIONS, RolloutSettings, TrainSettings
-from train.settings.saved import changes
+from train.settings.saved import changes, value_at
 
 GPU_RECIPE = "gpu"  # conf/experiment/gpu.yaml
 BEST_RESPONSE = "best_response"  # another
@@ -124,14 +124,8 @@ def settings_of_run(folder: Path) -> dict[str, Any]:
 def _is_nearer(stored: dict[str, Any], one: TrainSettings, other: TrainSettings) -> bool:
     """Whether `one` has more of the stored values than `other`."""
     differing = changes(asdict(one), asdict(other))
-    agree = [sum(_value(stored, key) == values[side] for key, values in differing.items()) for side in (0, 1)]
+    agree = [sum(value_at(stored, key) == values[side] for key, values in differing.items()) for side in (0, 1)]
     return agree[0] > agree[1]
-
-
-def _value(values: Any, key: str) -> Any:
-    for name in key.split("."):
-        values = values.get(name) if isinstance(values, dict) else None
-    return values
 
 
 def _rollout(settings: TrainSettings, machine: Machine) -> tuple[RolloutSettings, tuple[str, ...]]:

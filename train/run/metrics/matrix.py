@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from train.run.metrics.curves import FILE
+from train.run.metrics.curves import read
 from train.run.metrics.metrics import evaluation_scalar
 
 ROWS = 12  # evaluations at most, evenly over the run
@@ -19,7 +18,7 @@ ROWS = 12  # evaluations at most, evenly over the run
 
 def drawn(run: Path, final: Mapping[str, float]) -> NDArray[np.uint8]:
     """Pixels `[height, width, 3]` of the games won in evaluations of metrics.csv, and at the end on fresh deals."""
-    rows = [*_evaluations(run / FILE, list(final)), ("best, fresh deals", list(final.values()))]
+    rows = [*_evaluations(run, list(final)), ("best, fresh deals", list(final.values()))]
     figure = Figure(figsize=(2.4 + 1.3 * len(final), 1.3 + 0.36 * len(rows)), dpi=100, layout="constrained")
     canvas, axes = FigureCanvasAgg(figure), figure.add_subplot()
     values = np.array([row[1] for row in rows], np.float64)
@@ -34,22 +33,17 @@ def drawn(run: Path, final: Mapping[str, float]) -> NDArray[np.uint8]:
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()  # type: ignore[no-untyped-call]
 
 
-def _evaluations(path: Path, opponents: list[str]) -> list[tuple[str, list[float]]]:
+def _evaluations(run: Path, opponents: list[str]) -> list[tuple[str, list[float]]]:
     """The decisions before each evaluation, as text, and the games won against each opponent; NaN where unknown."""
     names = [evaluation_scalar("win_rate", opponent) for opponent in opponents]
     try:
-        with path.open(newline="") as file:
-            found = {
-                int(row["env_steps"]): [float(row.get(name) or "nan") for name in names]
-                for row in csv.DictReader(file)
-                if _has(row, names)
-            }
-    except (OSError, csv.Error, UnicodeDecodeError):
+        curves = read(run, names)
+    except (OSError, ValueError):
         return []
-    steps = sorted(found)
-    chosen = [steps[k] for k in np.unique(np.linspace(0, len(steps) - 1, ROWS).round().astype(int))] if steps else []
+    found: dict[int, list[float]] = {}
+    for name, (steps, values) in curves.items():
+        for step, value in zip(steps, values, strict=True):
+            found.setdefault(int(step), [np.nan] * len(names))[names.index(name)] = value
+    at = sorted(found)
+    chosen = [at[k] for k in np.unique(np.linspace(0, len(at) - 1, ROWS).round().astype(int))] if at else []
     return [(f"{step:,} decisions", found[step]) for step in chosen]
-
-
-def _has(row: Mapping[str, str], names: list[str]) -> bool:
-    return any(row.get(name) for name in names)
