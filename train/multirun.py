@@ -220,7 +220,7 @@ def _refuse_launcher(overrides: Sequence[str]) -> None:
     if not others:
         return
     rest = [each for each in overrides if each not in others]
-    count = len(combinations(rest))
+    count = len(grid_of(rest).runs)
     script = f"sbatch --array=0-{count - 1} slurm/sweep.sh {shlex.join(rest)}"
     here = f"on this machine python -m train --multirun {shlex.join(rest)}"
     raise SettingsError(others[0].partition("=")[0], f"as jobs of Slurm the same is {script}", here)

@@ -84,11 +84,11 @@ def files(trained_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 READERS = {
-    "report": ("evaluate.report", ["{}"], "run"),
+    "report": ("evaluate.report.__main__", ["{}"], "run"),
     "compare": ("evaluate.compare", ["{}", "runs/tressette"], "run"),
     "export": ("evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "best"),
     "export, champion": ("evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "champion"),
-    "champion": ("evaluate.champion", ["run={}", "to=made"], "best"),
+    "champion": ("evaluate.champion.__main__", ["run={}", "to=made"], "best"),
     "tournament": ("evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
     "train": ("train.__main__", ["rollout=local", "episodes=9", "name=new", "network.start={}"], "champion"),
 }
