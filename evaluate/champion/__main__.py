@@ -137,7 +137,7 @@ def put(settings: ChampionSettings) -> None:
         _, trained = load_network(game, path, state, _CPU, "run")
         kept.append((trained, state["acting"]))
         decisions.append(decisions_of(state))
-        seconds += seconds_of(path)
+        seconds += seconds_of(path, trained)
     first = kept[0][0]
     for run, (trained, _) in zip(settings.runs, kept, strict=True):
         if (differing := changes(champion.shaping(first), champion.shaping(trained))) and len(kept) > 1:
