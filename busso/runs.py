@@ -55,11 +55,11 @@ def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     >>> steps, won = run.curves()["eval/win_rate_vs_random"]  # after so many decisions
     >>> player = busso.load_player(busso.load_game(run.game), run)
     """
-    from train.__main__ import train as start
+    from train.api import train as start
     from train.run.device import this_machine
-    from train.settings.resolve import at_the_door
+    from train.settings.resolve import resolve
 
-    chosen = at_the_door([*overrides, *_overrides(settings)], this_machine())
+    chosen = resolve([*overrides, *_overrides(settings)], this_machine())
     with ExitStack() as stack:
         if quiet:
             nowhere = stack.enter_context(Path(os.devnull).open("w"))

@@ -22,7 +22,7 @@ from cards.compiled import jit as compiled
 from cards.game import Game, load_game
 from command.conf_folder import CONF
 from command.errors import UserError
-from command.settings.line import asks_for_help, run_command
+from command.main import word_command
 
 EXAMPLE = "python -m busso.warm tressette"
 _MOST = 4  # processes side by side, each of half a gigabyte
@@ -33,7 +33,7 @@ _TRAINING = (
     "rollout.games=32",
     "episodes=256",
     "network.hidden=[32]",
-    "network.start=null",
+    "network.init_from=null",
     "learner.learning_starts=1000",
     "learner.batch_size=64",
     "evaluation.deals=8",
@@ -53,14 +53,9 @@ class Filled:
     failed: tuple[str, ...]
 
 
+@word_command(__doc__, EXAMPLE)
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    if asks_for_help(arguments, __doc__, EXAMPLE):
-        return 0
     known = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
     if unknown := [name for name in arguments if name not in known]:
         raise UserError(unknown[0], "no such game", f"there are {', '.join(known)}")

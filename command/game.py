@@ -9,6 +9,7 @@ from typing import Any
 from cards.game import Game, load_game
 from command.foreign import check_game, name_game
 from command.settings.checks import SettingsError, check_one_of
+from command.settings.overrides import given, key_of
 
 
 class NamesGame:
@@ -50,7 +51,7 @@ def with_game_options(overrides: Sequence[str], default: str, schema: type[Any])
     first; the game is not loaded where all is of that kind, or says itself where it belongs.
     """
     own = {field.name for field in fields(schema)}
-    short = {key for o in overrides if "." not in (key := o.partition("=")[0])} - own
+    short = {key for key, each in given(overrides).items() if "." not in key and not each.sign} - own
     if not short:
         return list(overrides)
     name = next((o.removeprefix("game=") for o in overrides if o.startswith("game=")), default)
@@ -58,4 +59,4 @@ def with_game_options(overrides: Sequence[str], default: str, schema: type[Any])
         known = {field.name for field in fields(load_game(name).options)} | {"reward"}
     except ValueError:
         return list(overrides)  # composing the settings says what is wrong with the game
-    return [f"game.{o}" if o.partition("=")[0] in short & known else o for o in overrides]
+    return [f"game.{o}" if key_of(o) in short & known else o for o in overrides]

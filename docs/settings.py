@@ -34,13 +34,13 @@ CONF = ROOT / "conf"
 PAGE = ROOT / "docs" / "settings.md"
 
 _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?: +(?P<value>[^#\s](?:[^#]|#(?! ))*?)?)?(?: +# (?P<says>.*))?")
-_SKIPPED = ("defaults", "behaviour", "algo", "kind")  # `behaviour` has a paragraph, the others are chosen by a group
+_SKIPPED = ("defaults", "opponents.phases", "algo", "kind")  # the phases have a paragraph, others are chosen by a group
 
 # What the files hold, by their names in conf/.
 SCHEMAS: dict[str, type[Any]] = {
     "train": TrainSettings,
-    "tabular": TabularSettings,
-    "batch_q": BatchQSettings,
+    "q_learning": TabularSettings,
+    "batch_q_learning": BatchQSettings,
     "tournament": TournamentSettings,
     "record": RecordSettings,
     "review": ReviewSettings,
@@ -68,13 +68,16 @@ COMMANDS = (
     ("export", "python -m evaluate.export"),
     ("tune", "python -m train.tune"),
 )
-TABLES = (("tabular", "tables of the small games"), ("batch_q", "tables of Corellian Spike, by batches of self-play"))
+TABLES = (
+    ("q_learning", "tables of the small games"),
+    ("batch_q_learning", "tables of Corellian Spike, by batches of self-play"),
+)
 
 
-BEHAVIOUR = (
-    "`behaviour` says who sits in the seats while learning: phases of `{until: EPISODE, mix: {player: probability}}`, "
-    "the last with `until: null`; `network` is the network that learns, `league` a past self of it (`league.*`), "
-    "others are named as in `evaluation.opponents`."
+PHASES = (
+    "`opponents.phases` says who sits in the seats while learning: a list of "
+    "`{until: EPISODE, mix: {player: probability}}`, the last with `until: null`; `network` is the one that learns, "
+    "`league` a past self of it (`league.*`), others are named as in `evaluation.opponents`."
 )
 
 
@@ -100,7 +103,7 @@ def keys_of(path: Path, prefix: str = "") -> list[Key]:
         name = ".".join([*(group for _, group in above), match["key"]])
         if match["value"] is None:
             above.append((indent, match["key"]))
-        if name.partition(".")[0] in _SKIPPED:
+        if name.startswith(_SKIPPED):
             continue
         if match["value"] is not None or match["says"]:
             found.append(Key(prefix + name, match["value"] or "", match["says"] or ""))
@@ -146,7 +149,7 @@ def choices(group: str) -> Iterator[str]:
 
 def recipes() -> Iterator[str]:
     """What the recipe of each game sets, one column for each."""
-    paths = sorted((CONF / "recipe").glob("*.yaml"))
+    paths = sorted((CONF / "recipe" / "dqn").glob("*.yaml"))
     values = {path.stem: _flat(yaml.safe_load(path.read_text()) or {}) for path in paths}
     names = list(dict.fromkeys(key for found in values.values() for key in found))
     rows = [(f"`{name}`", *(_as_written(found.get(name)) for found in values.values())) for name in names]
@@ -185,7 +188,7 @@ def page() -> Iterator[str]:
     yield from settings_table(keys_of(CONF / "algo" / "dqn.yaml"), TrainSettings)
     yield from (
         "",
-        BEHAVIOUR,
+        PHASES,
         "",
         "### Recipes",
         "",
@@ -206,8 +209,8 @@ def page() -> Iterator[str]:
     yield from choices("experiment")
     yield from ("", "## Learning in tables", "")
     for name, title in TABLES:
-        yield from (f"### {title[0].upper()}{title[1:]}", "", heading(CONF / f"{name}.yaml"), "")
-        yield from settings_table(keys_of(CONF / f"{name}.yaml"), SCHEMAS[name])
+        yield from (f"### {title[0].upper()}{title[1:]}", "", heading(CONF / "algo" / f"{name}.yaml"), "")
+        yield from settings_table(keys_of(CONF / "algo" / f"{name}.yaml"), SCHEMAS[name])
         yield ""
     yield from choices("algo")
     for name, command in COMMANDS:

@@ -10,7 +10,6 @@ run of the baseline with the same seed; else the table has the results of the ru
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
 from cards.player_specs import same_spelling
+from command.main import command
 from command.settings.as_hydra import with_values
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers, require
-from command.settings.line import parse, run_command, settings_of
+from command.settings.line import parse
 from command.settings.quoting import in_quotes
 from evaluate.report.line import runs_of, with_runs
 
@@ -63,15 +63,11 @@ class CompareSettings:
         return Path(runs_of(self.run)[0]).resolve().parent / "compare" if self.folder is None else Path(self.folder)
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
     own, missing = _with_grid(with_values(arguments))
-    settings = settings_of(CompareSettings, "compare", with_runs(own), EXAMPLE, " RUN RUN")
+    settings = parse("python -m evaluate.compare RUN RUN", "compare", with_runs(own), EXAMPLE).compose(CompareSettings)
     if settings is None:
         return 0
     from command.terminal.console import result_console
@@ -99,10 +95,10 @@ def _with_grid(arguments: list[str]) -> tuple[list[str], list[str]]:
     if at is None:
         return arguments, []
     from train.multirun import grid_of
-    from train.settings.algorithms import settings_of as settings_of_run
+    from train.settings.resolve import settings_of
 
     own, grid = arguments[:at], grid_of(parse("python -m train", "train", arguments[at:], multirun=True).overrides)
-    runs = [settings_of_run(run.overrides) for run in grid.runs]
+    runs = [settings_of(run.overrides) for run in grid.runs]
     there = [str(run.folder) for run in runs if (run.folder / "config.yaml").exists()]
     if not any(each.startswith("folder=") for each in own):
         name = ",".join([runs[0].game_name, *grid.runs[0].values])

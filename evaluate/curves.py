@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cards.base.errors import InputError
+from command.main import command
 from command.settings.checks import SettingsError
-from command.settings.line import example_text, run_command
+from command.settings.line import example_text
 from train.run.metrics.curves import FILE, Curve, read
 
 EXAMPLE = "python -m evaluate.curves runs/tressette/default --out=curves.png"
@@ -44,12 +45,9 @@ def draw(curves: Mapping[Path, Mapping[str, Curve]], out: Path) -> None:
     figure.savefig(out, dpi=110)
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         "python -m evaluate.curves",
         epilog=example_text(EXAMPLE),

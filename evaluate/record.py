@@ -6,7 +6,6 @@ watch=FILE`. What is played is written at once, so that Ctrl-C leaves it.
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
+from command.main import settings_command
 from command.settings.checks import MAX_DEALS, MAX_SEED, MAX_TARGET, SettingsError, check_numbers
-from command.settings.line import run_command, settings_of
 from command.terminal.progress import Progress
 from evaluate.tournament.settings import TournamentSettings, pairs_of
 
@@ -59,16 +58,9 @@ class RecordSettings:
         )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    settings = settings_of(RecordSettings, "record", arguments, EXAMPLE)
-    if settings is None:
-        return 0
+@settings_command(RecordSettings, "record", EXAMPLE)
+def main(settings: RecordSettings) -> None:
+    """Run the command."""
     path, tournament = Path(settings.to), settings.tournament
     if path.exists() and not settings.overwrite:
         raise SettingsError("to", f"{path} is there", "name another file, or say overwrite=true")
@@ -80,7 +72,6 @@ def _main(arguments: Sequence[str]) -> int:
         worker.load(player)  # what cannot play is said before a file is made
     written = write(path, worker, units)
     print(f"{written} records written to {path}", file=sys.stderr)
-    return 0
 
 
 def _units(settings: RecordSettings, tournament: TournamentSettings, worker: Worker) -> Iterator[Unit]:

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from command.game import with_game_options
+from command.main import command
 from command.settings.checks import SettingsError
-from command.settings.compose import as_yaml, compose
-from command.settings.line import parse, run_command
+from command.settings.line import parse
+from command.settings.overrides import given as given_keys
 from play.language import Language
 from play.table.settings import APP, AUTO, PLAIN, PlaySettings
 
@@ -29,19 +29,14 @@ _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE end
 _NO_SCREEN = "dumb"  # what TERM says of a terminal that has lines alone
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m play", "play", arguments, EXAMPLE)
-    overrides = with_game_options(options.overrides, "tressette", PlaySettings)
-    settings = compose(PlaySettings, "play", overrides)
-    if options.print_config:
-        print(as_yaml(settings), end="")
+    settings = options.compose(PlaySettings, "tressette")
+    if settings is None:
         return 0
-    given = {override.lstrip("+~").partition("=")[0] for override in options.overrides}
+    given = set(given_keys(options.overrides))
     if settings.serve:
         from play.app.serve import serve
 

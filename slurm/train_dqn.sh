@@ -14,8 +14,7 @@
 #
 # What you may want to change: the lines below, and slurm/site.env (modules, scratch folder; see site.env.example).
 # Every CPU but the learner's plays games: more CPUs, more games; on one node with a GPU by threads of the trainer, else by
-# Ray's workers (rollout=auto). On such a node Tressette takes the recipe experiment=gpu, unless an experiment (null: none) or
-# a rollout is named. The GPU of the first node is the learner's; those of other nodes are used with
+# Ray's workers (rollout=auto). The GPU of the first node is the learner's; those of other nodes are used with
 # rollout.gpus_per_worker=0.1 and the like. Change a GPU with --gres, not with --gpus: they add up.
 #
 #SBATCH --job-name=train_dqn

@@ -33,7 +33,7 @@ def test_settings_are_printed_and_nothing_starts(flags: list[str], capsys: pytes
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--info", "defaults-tree"], "recipe: spike"),
+        (["--info", "defaults-tree"], "recipe: dqn/spike"),
         (["-i", "defaults"], "experiment/spike_n"),
         (["--info=searchpath"], "main"),
         (["--info", "config"], "batch_size"),

@@ -35,7 +35,7 @@ def test_train_command(
     study.mkdir(parents=True)
     (study / "lr.yaml").write_text("# @package _global_\nlearner:\n  lr: 1e-4\n")
     monkeypatch.chdir(tmp_path)
-    arguments = arguments.replace("network.start=runs/tressette/default", "network.start=champion")
+    arguments = arguments.replace("network.init_from=runs/tressette/default", "network.init_from=champion")
     assert train([*shlex.split(arguments), "--cfg"]) == 0
     assert "game:" in capsys.readouterr().out
 

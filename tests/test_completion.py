@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from command.busso import COMMANDS
-from command.completion.__main__ import SHELLS, main, script_for, words_of
+from command.completion.__main__ import main
+from command.completion.scripts import SHELLS, script_for, words_of
 from tests.limits import seconds
-from train.settings.resolve import Machine, at_the_door
+from train.settings.resolve import Machine, resolve
 
 ASK = """
 source "$1"
@@ -158,7 +159,7 @@ def test_every_word_of_train_is_a_setting() -> None:
     for word in choices:
         if word.startswith(("rollout.", "learner.", "replay.", "network.")):
             group = ["rollout=ray"] if word.startswith("rollout.") else []
-            at_the_door([*group, word], Machine(gpu=False, cpus=2))
+            resolve([*group, word], Machine(gpu=False, cpus=2))
 
 
 def test_the_command_prints_it_without_torch(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from command.terminal.console import output_may_fail, result_console
 
 OPENS = """
 import os, sys
-from command.settings.line import run_command
+from command.main import command as as_command
 def command(arguments):
     file = open(arguments[0], "wb", buffering=0)
     print("for a person")
@@ -20,7 +20,7 @@ def command(arguments):
     os.write(1, b"without Python")
     os.write(2, b"without Python")
     return 3
-sys.exit(run_command(command, sys.argv[1:]))
+sys.exit(as_command(command)(sys.argv[1:]))
 """
 
 
@@ -62,14 +62,14 @@ def test_a_table_may_fail_where_it_is_said_so(monkeypatch: pytest.MonkeyPatch) -
 FAILS = """
 import sys
 from command.terminal.console import plain_console
-from command.settings.line import run_command
+from command.main import command as as_command
 def command(arguments):
     print("for a person", file=sys.stderr)
     plain_console(stderr=True).print("a bar")
     print("and another line", file=sys.stderr)
     print("results")
     return 3
-sys.exit(run_command(command, []))
+sys.exit(as_command(command)([]))
 """
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from cards.base.errors import InputError
 from command.errors import UserError
+from command.main import command as as_command
 from command.settings.checks import SettingsError, require
-from command.settings.line import run_command
 from play.__main__ import main as play
 from train.__main__ import main as train
 from train.dqn.rollout.backend import BackendLostError
@@ -58,7 +58,7 @@ def test_a_command_ends_with_its_line_and_exit_code(capsys: pytest.CaptureFixtur
         raised(3)
         return 0
 
-    assert run_command(command, []) == 3
+    assert as_command(command)([]) == 3
     assert capsys.readouterr() == ("", "error: learner.lr: too great; say 3\n")
 
 

@@ -41,7 +41,7 @@ UNTOUCHED = [
     "seed=range(3)",
     "seed=1,2,3",
     "learner.lr=choice(1e-3,1e-4)",
-    "behaviour=[{until:null,mix:{network:1.0}}]",
+    "opponents.phases=[{until:null,mix:{network:1.0}}]",
     "network.hidden=[512,512]",
     "players=[${game.name},b]",
     "players=['a:b=1',\"c(d)\"]",
@@ -59,8 +59,8 @@ def test_what_hydra_understands_is_left_to_it(override: str) -> None:
 
 
 def test_players_with_options_in_a_mapping() -> None:
-    typed = "behaviour=[{until: null, mix: {network: 0.7, alpha_beta:samples=20:ms=5: 0.2, runs/a: 0.1}}]"
-    (phase,) = compose(TrainSettings, "train", [typed, "rollout=local"]).behaviour
+    typed = "opponents.phases=[{until: null, mix: {network: 0.7, alpha_beta:samples=20:ms=5: 0.2, runs/a: 0.1}}]"
+    (phase,) = compose(TrainSettings, "train", [typed, "rollout=local"]).opponents.phases
     assert phase.mix == {"network": 0.7, "alpha_beta:samples=20:ms=5": 0.2, "runs/a": 0.1}
     assert quoted(quoted(typed)) == quoted(typed)
 

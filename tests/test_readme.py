@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
 TEXT = "\n".join(page.read_text() for page in PAGES)
-CHOSEN = ("game", "algo", "behaviour", "rollout.kind")  # by a group, or explained in a paragraph
+CHOSEN = ("game", "algo", "opponents.phases", "rollout.kind")  # by a group, or explained in a paragraph
 
 
 def keys(schema: type, prefix: str = "") -> list[str]:

@@ -16,14 +16,15 @@ from cards.base.bounds import bounded
 from command.child import child_command
 from command.errors import UserError
 from command.lock.owner import restarts
+from command.main import failure_of
 from command.settings.as_hydra import PLAIN_LAUNCHER
 from command.settings.checks import MAX_THREADS, SettingsError, check_numbers, check_one_of
 from command.settings.compose import combinations, compose
-from command.settings.line import failure_of
+from command.settings.overrides import key_of, parsed
 from train.run.device import this_machine
 from train.run.folder import RunInUseError
 from train.run.signals import EXIT_REQUEUE, StopRequest
-from train.settings.resolve import Chosen, at_the_door
+from train.settings.resolve import Chosen, resolve
 
 Train = Callable[[Chosen], int]
 ROW, ALL = "row", "all"
@@ -80,13 +81,14 @@ def grid_of(overrides: Sequence[str]) -> Grid:
 
     A value of `row` stands for the settings of that row. Raises SettingsError if two runs would have the same name.
     """
-    own = [each for each in overrides if _key(each).partition(".")[0] in _OWN]
+    own = [each for each in overrides if parsed(each).group in _OWN]
     settings = compose(MultirunSettings, "multirun", own)
     given = [each for each in overrides if each not in own]
     given = [f"{ROW}={','.join(settings.rows)}" if each == f"{ROW}={ALL}" else each for each in given]
     swept = combinations(given)
-    fixed = [each for each in given if each.partition("=")[0] not in swept[0] and _key(each) != ROW]
-    row = next((each.partition("=")[2] for each in given if _key(each) == ROW and ROW not in swept[0]), None)
+    keys = {ROW, *map(key_of, swept[0])}
+    fixed = [each for each in given if key_of(each) not in keys]
+    row = next((parsed(each).value for each in given if key_of(each) == ROW and ROW not in swept[0]), None)
     runs = [_run(settings, fixed, {ROW: row, **values} if row else values) for values in swept]
     if len({tuple(run.values.values()) for run in runs}) < len(runs):
         raise SettingsError("--multirun", f"two of the {len(runs)} combinations have the same values")
@@ -100,22 +102,18 @@ def _run(settings: MultirunSettings, fixed: list[str], values: dict[str, str]) -
     overrides = [*fixed, *(f"{key}={value}" for key, value in values.items() if key != ROW)]
     if ROW in values:
         check_one_of(ROW, values[ROW], *settings.rows)
-        given = {_key(each) for each in overrides}
-        common = [each for each in settings.common if _key(each) not in given]
+        given = {key_of(each) for each in overrides}
+        common = [each for each in settings.common if key_of(each) not in given]
         overrides = [*common, *fixed, *settings.rows[values[ROW]], *overrides[len(fixed) :]]
     if values and "name" not in values:
-        prefix = next((each.partition("=")[2] for each in reversed(fixed) if _key(each) == "name"), None)
+        prefix = next((parsed(each).value for each in reversed(fixed) if key_of(each) == "name"), None)
         overrides.append(f"name='{_name(values, prefix)}'")
     return GridRun(values, overrides)
 
 
-def _key(override: str) -> str:
-    return override.lstrip("+~").partition("=")[0]
-
-
 def _name(values: dict[str, str], prefix: str | None) -> str:
     """A folder that says what is special about the run: learner.lr=0.001,seed=2."""
-    parts = [value if key == ROW else f"{key.lstrip('+~')}={_plain(value)}" for key, value in values.items()]
+    parts = [value if key == ROW else f"{key_of(key)}={_plain(value)}" for key, value in values.items()]
     return ",".join([_plain(prefix), *parts] if prefix else parts)
 
 
@@ -137,8 +135,8 @@ def multirun(overrides: Sequence[str], train: Train) -> int:
     _refuse_launcher(given)
     grid = grid_of(given)
     if (task := grid.task()) is not None:
-        return train(at_the_door(task.overrides, this_machine()))
-    runs = [(_said(run), at_the_door(run.overrides, this_machine())) for run in grid.runs]
+        return train(resolve(task.overrides, this_machine()))
+    runs = [(_said(run), resolve(run.overrides, this_machine())) for run in grid.runs]
     with StopRequest() as stop, _helpers(given, grid.settings.jobs - 1) as wait:  # a signal counts between two runs too
         rounds = _Rounds(train, stop)
         code = rounds.run(runs)
@@ -223,4 +221,4 @@ def _refuse_launcher(overrides: Sequence[str]) -> None:
     count = len(grid_of(rest).runs)
     script = f"sbatch --array=0-{count - 1} slurm/sweep.sh {shlex.join(rest)}"
     here = f"on this machine python -m train --multirun {shlex.join(rest)}"
-    raise SettingsError(others[0].partition("=")[0], f"as jobs of Slurm the same is {script}", here)
+    raise SettingsError(key_of(others[0]), f"as jobs of Slurm the same is {script}", here)

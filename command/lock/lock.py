@@ -35,6 +35,7 @@ OWNER = ".owner"  # behind the name of the lock
 # Answers of file systems that have no byte-range locks; 524 is ENOTSUPP, which the kernel should keep to itself.
 NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, 524}
 _BUSY = {errno.EACCES, errno.EAGAIN}
+_UNKNOWN = "unknown"  # an owner that cannot be read
 _REQUEUE = 75  # a temporary failure: a job script puts its job back into the queue
 
 log = logging.getLogger(__name__)
@@ -72,7 +73,6 @@ class Lock:
         self._key = (0, 0, "")
         self._bytes: int | None = None  # the descriptor of the file of the lock
         self._name = -1  # the descriptor of the file with this process's name, wherever others move it
-        self._missing: str | None = None  # why there are no byte-range locks
         self._sure = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -96,11 +96,12 @@ class Lock:
                 raise self._in_use(watch)
             if hopes and not said:
                 rule = f"taken over after {STALE:.0f} s without a sign of life"
-                said = _say(f"{self.path.parent}: in use ({_text(owner)}); {rule}")
+                said = True
+                print(f"{self.path.parent}: in use ({owner or _UNKNOWN}); {rule}", file=sys.stderr)
             pause = min(pause * 1.5, POLL)
             time.sleep(pause)
         if said:
-            _say(f"{self.path.parent}: taken over")
+            print(f"{self.path.parent}: taken over", file=sys.stderr)
 
     def release(self) -> None:
         """Let others have it. Deletes nothing of another process that has taken over."""
@@ -123,9 +124,12 @@ class Lock:
     def require_own(self) -> None:
         """Raises LostError when another process has taken it over."""
         if not self.still_own():
+            owner = None
+            with suppress(OSError):
+                owner = self.owner()
             raise LostError(
                 self.path.parent,
-                f"another process took over while this one gave no sign of life ({self._owner_now()})",
+                f"another process took over while this one gave no sign of life ({owner or _UNKNOWN})",
                 "nothing more was written here",
             )
 
@@ -185,7 +189,6 @@ class Lock:
         me = this_process()
         if not self._create(me, 0):
             return False
-        self._say_what_is_missing()
         self._me, self._pid, self._beats, self._lost = me, os.getpid(), 0, False
         self._sure = time.monotonic()
         self._stop = threading.Event()
@@ -196,7 +199,6 @@ class Lock:
     def _lock_bytes(self) -> bool:
         """Whether no other process has the byte-range lock: then this one has it, where there are any."""
         self._bytes = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
-        self._missing = None
         try:
             fcntl.lockf(self._bytes, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -204,17 +206,10 @@ class Lock:
                 return False
             if error.errno not in NO_LOCKS:
                 raise
-            self._missing = error.strerror
+            if self._key not in _warned:
+                _warned.add(self._key)
+                log.warning("%s: no byte-range locks here (%s); %s alone holds", self.path, error.strerror, OWNER)
         return True
-
-    def _say_what_is_missing(self) -> None:
-        if self._missing is not None and self._key not in _warned:
-            _warned.add(self._key)
-            log.warning("%s: no byte-range locks here (%s); %s alone holds", self.path, self._missing, OWNER)
-
-    def _descriptor(self) -> int:
-        assert self._bytes is not None
-        return self._bytes
 
     def _create(self, me: Owner, beat: int) -> bool:
         """Name this process as the owner; False where another was quicker."""
@@ -225,7 +220,8 @@ class Lock:
         try:
             os.pwrite(descriptor, me.as_bytes(beat), 0)
             os.fsync(descriptor)
-            os.pwrite(self._descriptor(), me.token.encode(), 0)
+            assert self._bytes is not None
+            os.pwrite(self._bytes, me.token.encode(), 0)
         except BaseException:
             os.close(descriptor)
             self.owner_file.unlink(missing_ok=True)
@@ -245,13 +241,13 @@ class Lock:
 
     def _is_named(self) -> bool:
         """Raises OSError when that cannot be read. A file that is missing is made again, unless another was there."""
-        assert self._me is not None
+        assert self._me is not None and self._bytes is not None
         token = self._me.token.encode()
         for _ in range(5):
             content = self._read()
             if content is not None:
                 return identity(content) == token
-            if os.pread(self._descriptor(), len(token), 0) != token:
+            if os.pread(self._bytes, len(token), 0) != token:
                 return False  # another had the lock, and has ended
             time.sleep(0.02)  # one that took it for a dead owner's puts it back
             before = self._name
@@ -274,13 +270,8 @@ class Lock:
         except FileNotFoundError:
             return None
 
-    def _owner_now(self) -> str:
-        with suppress(OSError):
-            return _text(self.owner())
-        return _text(None)
-
     def _in_use(self, watch: Watch) -> InUseError:
-        who = "this process" if watch.in_this_process else _text(watch.owner)
+        who = "this process" if watch.in_this_process else str(watch.owner or _UNKNOWN)
         file = self.path if watch.empty else self.owner_file  # a server may keep the byte-range lock of a dead machine
         error = InUseError(self.path.parent, f"in use ({who})", f"if that process is gone, delete {file}")
         error.who = who
@@ -304,12 +295,3 @@ def in_job(owner: Owner | None) -> bool:
 def earlier_start(owner: Owner | None) -> bool:
     """Whether the owner is an earlier start of the job of this process, and not another process of this start."""
     return owner is not None and owner.is_earlier_start
-
-
-def _text(owner: Owner | None) -> str:
-    return "unknown" if owner is None else str(owner)
-
-
-def _say(line: str) -> bool:
-    print(line, file=sys.stderr)
-    return True

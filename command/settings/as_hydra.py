@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from command.settings.checks import SettingsError
+from command.settings.overrides import given, key_of
 from command.settings.quoting import in_quotes
 
 CFG = ("job", "hydra", "all")
@@ -93,7 +94,7 @@ def search_path(folder: str | None, overrides: Sequence[str]) -> list[str]:
     path = Path(folder).expanduser()
     if not path.is_dir():
         raise SettingsError("--config-dir", f"there is no folder {folder}")
-    if any(override.lstrip("+~").startswith(_SEARCH_PATH) for override in overrides):
+    if _SEARCH_PATH in given(overrides):
         raise SettingsError("--config-dir", f"is given, and so is {_SEARCH_PATH}", "name all folders in the latter")
     return [f"{_SEARCH_PATH}=[{in_quotes('file://' + str(path.resolve()))}]"]
 
@@ -101,7 +102,7 @@ def search_path(folder: str | None, overrides: Sequence[str]) -> list[str]:
 def refuse_what_has_no_effect(overrides: Sequence[str]) -> None:
     """Raise SettingsError for settings of Hydra itself, but for `hydra.searchpath`; it names what to say instead."""
     for override in overrides:
-        key = override.lstrip("+~").partition("=")[0].partition("@")[0]
+        key = key_of(override)
         if not key.startswith(("hydra.", "hydra/")) or key == _SEARCH_PATH or override == PLAIN_LAUNCHER:
             continue
         group = key if "/" in key else ".".join(key.split(".")[:2])

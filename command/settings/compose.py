@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from itertools import product
@@ -16,51 +16,48 @@ import yaml
 from command.conf_folder import CONF
 from command.foreign import check_values, name_game
 from command.settings.as_hydra import refuse_what_has_no_effect
-from command.settings.checks import SettingsError, require
+from command.settings.checks import SettingsError, check_one_of, require
+from command.settings.old_keys import CHOICES, KEYS
+from command.settings.overrides import key_of
 from command.settings.quoting import quoted
-from command.settings.renamed import refuse_old_spellings
 from command.space import Choice, Dimension, Interval
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-_GAME = "game="
 _ELSEWHERE = "'hydra.searchpath=[FOLDER/conf]', where FOLDER/conf/game/NAME.yaml is"
 T = TypeVar("T")
 
 
-def compose(schema: type[T], config_name: str, overrides: list[str]) -> T:
-    """The settings of conf/<config_name>.yaml with command-line overrides.
+def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides: Sequence[str]) -> T:
+    """The settings of conf/<config_name>.yaml with command-line overrides. A mapping has the schema of each `algo`.
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
-    _refuse(overrides)
-    own = {field.name for field in fields(schema)}  # type: ignore[arg-type]
-    named = [each for each in overrides if "game" not in own and each.startswith(_GAME)]
-    for each in named:  # by a command that has no settings of a game: files that it reads may be of this one
-        from command.game import load_configured_game  # with NumPy, for which --help does not wait
-
-        name_game(each.removeprefix(_GAME))
-        load_configured_game({"name": each.removeprefix(_GAME)})
-    overrides = [each for each in overrides if each not in named]
+    has_game = not isinstance(schema, type) or "game" in {field.name for field in fields(schema)}  # type: ignore[arg-type]
+    if not has_game:  # files that the command reads may be of the game that is named
+        overrides = [each for each in overrides if not _names_game(each)]
     with _refused_by_name(overrides):
         composed = _composed(config_name, overrides)
-        if "game" in own:
+        if has_game:
             name_game(str((composed.get("game") or {}).get("name")))
+        if not isinstance(schema, type):
+            check_one_of("algo", str(composed.algo), *schema)
+            schema = schema[str(composed.algo)]
         return _settings(schema, composed)
 
 
-def chosen_algo(overrides: list[str]) -> str:
-    """`algo` of a command line of `python -m train`, which decides what settings there are. Raises SettingsError."""
-    _refuse(overrides)
-    chosen_by = ("hydra.searchpath", *(path.name for path in CONF.iterdir() if path.is_dir()))
-    groups = [override for override in overrides if override.partition("=")[0] in chosen_by]
-    with _refused_by_name(groups):
-        chosen = _composed("train", groups)
-    return str(chosen.algo)
+def _names_game(override: str) -> bool:
+    name = override.removeprefix("game=")
+    if name != override:
+        from command.game import load_configured_game  # with NumPy, for which --help does not wait
+
+        name_game(name)
+        load_configured_game({"name": name})
+    return name != override
 
 
-def combinations(overrides: list[str]) -> list[dict[str, str]]:
+def combinations(overrides: Sequence[str]) -> list[dict[str, str]]:
     """The grid that overrides such as `seed=0,1,2` or `seed=range(3)` span: {swept key: value} of each combination.
 
     The last key varies fastest; one empty combination if none sweeps. Raises SettingsError.
@@ -78,12 +75,7 @@ def combinations(overrides: list[str]) -> list[dict[str, str]]:
     return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
 
-def _refuse(overrides: list[str]) -> None:
-    refuse_old_spellings(overrides)
-    refuse_what_has_no_effect(overrides)
-
-
-def search_space(overrides: list[str]) -> dict[str, Dimension]:
+def search_space(overrides: Sequence[str]) -> dict[str, Dimension]:
     """What overrides such as `seed=0,1` or `learner.lr=tag(log,interval(1e-4,1e-2))` let a search choose from, by key.
 
     Raises SettingsError.
@@ -112,14 +104,14 @@ def _interval(key: str, sweep: Any) -> Interval:
     return Interval(low, high, log, isinstance(low, int) and isinstance(high, int))
 
 
-def show(info: str, config_name: str, overrides: list[str]) -> None:
+def show(info: str, config_name: str, overrides: Sequence[str]) -> None:
     """Print what Hydra knows of how these settings are composed: `defaults-tree` and the like. Raises SettingsError."""
     import logging
 
     from hydra.core.global_hydra import GlobalHydra
     from hydra.types import RunMode
 
-    _refuse(overrides)
+    refuse_what_has_no_effect(overrides)
     with _refused_by_name(overrides), _initialised():
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
@@ -132,9 +124,10 @@ def show(info: str, config_name: str, overrides: list[str]) -> None:
             root.handlers[:] = before[1]
 
 
-def _composed(config_name: str, overrides: list[str]) -> DictConfig:
+def _composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
     from hydra import compose as hydra_compose
 
+    refuse_what_has_no_effect(overrides)
     with _initialised():
         return hydra_compose(config_name, [quoted(override) for override in overrides])
 
@@ -150,7 +143,7 @@ def _initialised() -> Iterator[None]:
 
 
 @contextmanager
-def _refused_by_name(overrides: list[str]) -> Iterator[None]:
+def _refused_by_name(overrides: Sequence[str]) -> Iterator[None]:
     """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
@@ -159,7 +152,7 @@ def _refused_by_name(overrides: list[str]) -> Iterator[None]:
         yield
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
         found = error if isinstance(error, SettingsError) else _one_line(error)
-        keys = [override.lstrip("+~").partition("=")[0] for override in overrides]
+        keys = [key_of(override) for override in overrides]
         if not found.key and len(keys) == 1:  # Hydra may quote no more than the value
             raise SettingsError(keys[0], found.problem, found.hint) from None
         named = any(key.partition(".")[0] in str(found) for key in keys)
@@ -172,24 +165,35 @@ def _one_line(error: Exception) -> SettingsError:
     cause = error.__cause__ if error.__cause__ is not None and "override" in str(error).lower() else error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
-    typed = str(getattr(error, "override", None) or "").lstrip("+~")  # what cannot be parsed
-    key = getattr(cause, "full_key", None) or typed.partition("=")[0]
+    key = getattr(cause, "full_key", None) or key_of(str(getattr(error, "override", None) or ""))
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
-        there = [line for line in lines[2:20] if "search path" not in line and "provider=" not in line]
-        elsewhere = f"; one of your own: {_ELSEWHERE}" if choice[1] == "game" else ""
-        return SettingsError(choice[1], f"there is no {choice[2]!r}", f"there are {', '.join(there)}{elsewhere}")
+        return _no_such_choice(choice[1], choice[2], lines[2:20])
     if "is not a ListConfig" in text or "to list" in text.lower():
         return SettingsError(key, "a list is wanted, such as [a,b]")
     if text.startswith("Ambiguous value for argument"):
         given = text.partition("'")[2].rstrip("'")
         return SettingsError(given, "several values are for --multirun, which runs them all")
     if "is not in struct" in text or re.match("Key '.*' not in '", text):
-        hint = "--cfg prints those that there are"
-        return SettingsError(key, "there is no such setting with these choices", hint)
+        return _no_such_key(key)
     if text.startswith("provider=hydra.searchpath"):
         missing = text.partition("path=")[2].removesuffix(" is not available.")
         return SettingsError("hydra.searchpath", f"there is no folder {missing}")
     return SettingsError(key, text)
+
+
+def _no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsError:
+    """The error for a choice that a group does not have; the lines of Hydra's message name those that there are."""
+    if new := CHOICES.get(f"{group}={choice}"):
+        return SettingsError(group, f"{choice} is {new.partition('=')[2]} now")
+    there = [line for line in lines if "search path" not in line and "provider=" not in line]
+    elsewhere = f"; one of your own: {_ELSEWHERE}" if group == "game" else ""
+    return SettingsError(group, f"there is no {choice!r}", f"there are {', '.join(there)}{elsewhere}")
+
+
+def _no_such_key(key: str) -> SettingsError:
+    if new := KEYS.get(key):
+        return SettingsError(key, f"it is {new} now")
+    return SettingsError(key, "there is no such setting with these choices", "--cfg prints those that there are")
 
 
 def settings_from_dict(schema: type[T], values: Any) -> T:

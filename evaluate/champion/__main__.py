@@ -6,7 +6,6 @@ and what it cannot do. Without run= the file that is there is measured again, an
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ from cards.compiled.splitmix import stream
 from cards.game import Game
 from cards.matches.duplicate import Duel, duel, meaning_of_won
 from cards.player_specs import same_spelling
+from command.main import settings_command
 from command.settings.checks import MAX_DEALS, MAX_MINUTES, MAX_SEED, SettingsError, check_numbers, check_one_of
-from command.settings.line import run_command, settings_of
 from command.terminal.console import result_console
 from command.terminal.progress import Progress
 from evaluate.champion.card import card
@@ -80,16 +79,9 @@ class ChampionSettings:
         return Path(self.to) / champions.FILE
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    settings = settings_of(ChampionSettings, "champion", arguments, EXAMPLE)
-    if settings is None:
-        return 0
+@settings_command(ChampionSettings, "champion", EXAMPLE)
+def main(settings: ChampionSettings) -> None:
+    """Run the command."""
     if settings.runs:
         put(settings)
     found = champion.read(settings.file)
@@ -107,7 +99,6 @@ def _main(arguments: Sequence[str]) -> int:
         command += f" 'players=[{','.join(settings.players)}]'"
     (settings.file.parent / "CARD.md").write_text(card(found, settings.file, game, found_results, command))
     result_console().print(results_table(str(settings.file), game.unit, duels, meaning_of_won(game)))
-    return 0
 
 
 def measure(game: Game, file: Path, players: Sequence[str], deals: int, seed: int) -> dict[str, Duel]:

@@ -17,8 +17,8 @@ from command.settings.checks import SettingsError
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
 from train.run.read import Run
-from train.settings.algorithms import settings_of
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import settings_of
 from train.settings.saved import changes
 
 _END, _QUOTE = "...\n", '"'  # of YAML after a scalar, of JSON around one

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from cards.base.files import replacing, write_atomic
 from cards.champions import FILE
 from command.game import load_configured_game
+from command.main import command
 from command.settings.checks import SettingsError, check_one_of
-from command.settings.compose import as_yaml, compose
-from command.settings.line import parse, run_command
+from command.settings.line import parse
+from command.settings.overrides import given
 from evaluate.export import hub_card
 from evaluate.export.agreement import GAMES, RANDOM, ROWS, Agreement, Values, Words, agreement, observations
 from evaluate.export.source import BITS, ONNX, PACKED, SAFETENSORS, Source, in_float32, open_source
@@ -63,19 +64,15 @@ class Exported:
     checked: Agreement
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     logging.basicConfig(format="%(levelname)s: %(message)s")
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.export", "export", arguments, EXAMPLE)
-    settings = compose(ExportSettings, "export", options.overrides)
-    if options.print_config:
-        print(as_yaml(settings), end="")
+    line = parse("python -m evaluate.export", "export", arguments, EXAMPLE)
+    settings = line.compose(ExportSettings)
+    if settings is None:
         return 0
-    keys = [override.partition("=")[0] for override in options.overrides]
+    keys = given(line.overrides)
     if option := next((key for key in keys if key.startswith("game.")), None):
         raise SettingsError(option, "a network is exported with the options that it was trained with", "leave it out")
     done = export(settings, "game" in keys)

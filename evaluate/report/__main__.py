@@ -7,16 +7,14 @@ page is on that study and our runs of it. Example: `python -m evaluate.report ru
 from __future__ import annotations
 
 import importlib
-import logging
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
+from command.main import settings_command
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
-from command.settings.line import run_command, settings_of
 from command.terminal.progress import Progress
 from evaluate.report import studies
 from evaluate.report.line import runs_of, with_runs
@@ -66,19 +64,11 @@ def known_studies() -> list[str]:
     return sorted(path.stem for path in Path(studies.__path__[0]).glob("[!_]*.py"))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    settings = settings_of(ReportSettings, "report", with_runs(arguments), EXAMPLE, " RUN")
-    if settings is None:
-        return 0
+@settings_command(ReportSettings, "report", EXAMPLE, words=" RUN", given=with_runs)
+def main(settings: ReportSettings) -> None:
+    """Run the command."""
     written = _of_study(settings) if settings.study else _of_run(settings)
     print(written)
-    return 0
 
 
 def _of_run(settings: ReportSettings) -> Path:

@@ -15,7 +15,7 @@ from evaluate.report.drawing import Line, Numbers
 from train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
 from train.run.read import Run, load_run
 from train.run.results import read_results
-from train.settings.algorithms import AnyRunSettings, settings_of
+from train.settings.resolve import AnyRunSettings, settings_of
 from train.settings.saved import changes
 
 POINTS = 240  # of a drawn curve, at most

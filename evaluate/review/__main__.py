@@ -7,7 +7,6 @@ there was nothing to grade or nobody who could, 130 after Ctrl-C, which leaves w
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -15,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cards.base.files import write_atomic
+from command.main import settings_command
 from command.settings.as_hydra import with_values
 from command.settings.checks import SettingsError
-from command.settings.line import run_command, settings_of
 from command.settings.quoting import in_quotes
 from command.terminal.progress import Progress
 from evaluate.review.settings import HTML, JSON, ReviewSettings
@@ -32,27 +31,18 @@ _MOST_ERRORS = 10  # that are said one by one; all of them are in the review
 EXAMPLE = "python -m evaluate.review games.jsonl format=html to=review.html"
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    given = [_as_setting(each) for each in with_values(arguments)]
-    settings = settings_of(ReviewSettings, "review", given, EXAMPLE)
-    if settings is None:
-        return 0
-    return run(settings)
+def _with_file(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `games.jsonl` as `file=games.jsonl`."""
+    return [_as_setting(each) for each in with_values(arguments)]
 
 
 def _as_setting(argument: str) -> str:
-    """`games.jsonl` as `file=games.jsonl`."""
     is_file = not argument.startswith("-") and ("=" not in argument or Path(argument).is_file())
     return f"file={in_quotes(argument)}" if is_file else argument
 
 
-def run(settings: ReviewSettings) -> int:
+@settings_command(ReviewSettings, "review", EXAMPLE, given=_with_file)
+def main(settings: ReviewSettings) -> int:
     """Grade what is in the file, write the review, and return the exit code."""
     import torch  # for which --help and --cfg do not wait
 

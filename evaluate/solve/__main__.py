@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cards.tabular.mdp import HandEndedError, Model
-from command.game import with_game_options
+from command.main import settings_command
 from command.settings.checks import SettingsError
-from command.settings.compose import as_yaml, compose
-from command.settings.line import parse, run_command
 from command.terminal.progress import Progress
 from evaluate.solve.solution import Solved, advice, game_text, hands_text, solve, write_states
 
@@ -43,23 +40,8 @@ class SolveSettings:
         return [str(card) for card in self.player] if isinstance(self.player, list) else [str(self.player)]
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    options = parse("python -m evaluate.solve", "solve", arguments, EXAMPLE)
-    settings = compose(SolveSettings, "solve", with_game_options(options.overrides, _DEFAULT_GAME, SolveSettings))
-    if options.print_config:
-        print(as_yaml(settings), end="")
-    else:
-        run(settings)
-    return 0
-
-
-def run(settings: SolveSettings) -> None:
+@settings_command(SolveSettings, "solve", EXAMPLE, default_game=_DEFAULT_GAME)
+def main(settings: SolveSettings) -> None:
     """Answer what the settings ask: talk, compare a table, list the hands of a start, or solve the whole game."""
     with Progress("solving", None, "rounds") as progress:
         solved = solve(settings.game, progress.update)

@@ -7,30 +7,20 @@ played, and has a row, both ways round.
 
 from __future__ import annotations
 
-import logging
 import sys
-from collections.abc import Sequence
 
-from command.settings.line import run_command, settings_of
+from command.main import settings_command
 from evaluate.tournament.settings import TournamentSettings
 
 EXAMPLE = "python -m evaluate.tournament 'players=[champion,greedy,random]' deals=1024 seed=7"
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
-    settings = settings_of(TournamentSettings, "tournament", arguments, EXAMPLE)
-    if settings is None:
-        return 0
+@settings_command(TournamentSettings, "tournament", EXAMPLE)
+def main(settings: TournamentSettings) -> None:
+    """Run the command."""
     from evaluate.tournament.run import run  # with Numba, for which --help and --cfg do not wait
 
     run(settings)
-    return 0
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from textual_serve import server as textual_server
 from textual_serve.app_service import AppService
 
 from command.errors import UserError
+from command.settings.overrides import key_of
 from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH
 from play.app.web_driver import DRIVER
 from play.language import Language
@@ -70,7 +71,7 @@ def serve(settings: PlaySettings, overrides: Sequence[str]) -> int:
 
 def table_command(overrides: Sequence[str]) -> str:
     """The shell's command for one table: this command line, in the application, under a lifeline."""
-    kept = [each for each in overrides if each.lstrip("+~").partition("=")[0] not in _OWN_KEYS]
+    kept = [each for each in overrides if key_of(each) not in _OWN_KEYS]
     table = [sys.executable, "-m", "play", *kept, f"ui={APP}"]
     return "exec " + shlex.join([sys.executable, "-I", "-S", str(_LIFELINE), str(_SECONDS_TO_SAVE), *table])
 

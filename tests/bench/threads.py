@@ -12,7 +12,7 @@ import torch
 from command.settings.compose import compose
 from tests.bench.backends import decisions_per_second
 from tests.bench.timing import report
-from train.__main__ import make_backend
+from train.api import make_backend
 from train.dqn.network.build import acting_network
 from train.dqn.trainer import Trainer
 from train.run.folder import RunFolder

@@ -32,8 +32,7 @@ from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.replay.transitions import Recorder, Transitions
 from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
-from train.settings.dqn import TrainSettings
-from train.settings.learning import LearnerSettings
+from train.settings.dqn import LearnerSettings, TrainSettings
 from tressette import GAME
 
 CPU = torch.device("cpu")

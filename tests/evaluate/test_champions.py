@@ -143,8 +143,8 @@ def test_it_is_a_player_wherever_players_are_named(
     assert offered[0] == CHAMPION and "search(champion)" in offered
     results = [f"folder={tmp_path / 'cup'}", "deals=4", "processes=1"]
     assert tournament(["players=[champion,random]", *results]) == 0
-    check_players(settings(tmp_path, "opponent=champion", "evaluation.opponents=[champion]"))
-    mixed = ["behaviour=[{until: null, mix: {network: 0.7, champion: 0.3}}]", "evaluation.opponents=[champion]"]
+    check_players(settings(tmp_path, "opponents.only=champion", "evaluation.opponents=[champion]"))
+    mixed = ["opponents.phases=[{until: null, mix: {network: 0.7, champion: 0.3}}]", "evaluation.opponents=[champion]"]
     assert train(small(tmp_path, *mixed, "episodes=64")) == 0
     assert (tmp_path / "tressette" / "small" / "results.json").read_text().count("champion") == 1
     with error_about(SettingsError, "players", hint="same game options"):

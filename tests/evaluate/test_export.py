@@ -53,7 +53,7 @@ SHAPES = {
     "plain": ["network.symmetric=false", "network.hidden=[24,16]"],
     "plain and dueling": ["network.symmetric=false", "network.dueling=true"],
     "plain, the first bits": ["network.symmetric=false", "network.inputs=100", "network.hidden=[24,16,8]"],
-    "blackjack": ["game=blackjack", "behaviour=[{until: null, mix: {network: 1.0}}]"],
+    "blackjack": ["game=blackjack", "opponents.phases=[{until: null, mix: {network: 1.0}}]"],
 }
 
 
@@ -318,5 +318,5 @@ def test_the_command_of_a_card_can_be_typed() -> None:
     """A shell reads it as it was given: parentheses, quotes and letters that are not ASCII."""
     shape = run_settings(Path("runs"))
     for value in ("search(runs/è)", "it's (mine).pt", "greedy"):
-        shape.opponent = value
-        assert f"opponent={value}" in shlex.split(command_of(shape) or "")
+        shape.opponents.only = value
+        assert f"opponents.only={value}" in shlex.split(command_of(shape) or "")

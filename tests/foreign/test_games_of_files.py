@@ -82,10 +82,10 @@ READERS = {
     "champion": ("evaluate.champion.__main__", ["run={}", "to=made"], "best"),
     "report": ("evaluate.report.__main__", ["{}"], "run"),
     "review": ("evaluate.review.__main__", ["{}", "by=random"], "records"),
-    "train from": ("train.__main__", [*TRAIN, "network.start={}"], "best"),
-    "train from, champion": ("train.__main__", [*TRAIN, "network.start={}"], "champion"),
-    "train among": ("train.__main__", [*TRAIN, "behaviour=[{{mix:{{network:0.5,{}:0.5}}}}]"], "best"),
-    "train against": ("train.__main__", [*TRAIN, "opponent={}"], "champion"),
+    "train from": ("train.__main__", [*TRAIN, "network.init_from={}"], "best"),
+    "train from, champion": ("train.__main__", [*TRAIN, "network.init_from={}"], "champion"),
+    "train among": ("train.__main__", [*TRAIN, "opponents.phases=[{{mix:{{network:0.5,{}:0.5}}}}]"], "best"),
+    "train against": ("train.__main__", [*TRAIN, "opponents.only={}"], "champion"),
     "search": ("evaluate.tournament.__main__", ["players=['search({})',random]", "deals=2", "processes=1"], "best"),
 }
 
@@ -177,7 +177,7 @@ def test_settings_that_were_sent_name_their_game(tmp_path: Path) -> None:
     from command.settings.compose import compose
     from evaluate.tournament.settings import TournamentSettings
     from tests.train.runs import small
-    from train.settings.algorithms import settings_of
+    from train.settings.resolve import settings_of
 
     given = [f"hydra.searchpath=[{HERE / 'conf'}]", "game=kuhn_poker"]
     code = "import pickle, sys; s = pickle.load(sys.stdin.buffer); from command.game import load_configured_game as l"

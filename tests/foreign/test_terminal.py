@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from command.errors import UserError
-from command.settings.line import run_command
+from command.main import command as as_command
 from command.terminal.console import plain_console, result_console
 from command.terminal.visible import VisibleStream, one_line, visible, visible_output
 
@@ -39,7 +39,7 @@ def test_what_a_command_prints_is_visible(capsys: pytest.CaptureFixture[str]) ->
         raise UserError("names", f"{ESCAPES}\nerror: two")
 
     before = sys.stdout, sys.stderr
-    assert run_command(command, []) == 2 and (sys.stdout, sys.stderr) == before
+    assert as_command(command)([]) == 2 and (sys.stdout, sys.stderr) == before
     output = capsys.readouterr()
     assert output.out == f"{SHOWN}\n" * 2
     assert is_harmless(output.err) and output.err.splitlines()[-1] == rf"error: names: {SHOWN}\nerror: two"

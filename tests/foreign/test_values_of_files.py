@@ -54,7 +54,7 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("device", lambda text: {"device": text}),
         ("evaluation.opponents.0", lambda text: {"evaluation": {"opponents": [text]}}),
-        ("behaviour.0.mix", lambda text: {"behaviour": [{"mix": {text: 1.0}}]}),
+        ("opponents.phases.0.mix", lambda text: {"opponents": {"phases": [{"mix": {text: 1.0}}]}}),
         ("game.reward", lambda text: {"game": {"name": "tressette", "reward": text}}),
     ],
     ids=["value", "in a list", "key", "of the game"],
@@ -67,12 +67,12 @@ def test_a_value_of_a_file_is_no_interpolation(text: str, key: str, values: Call
 
 
 def set_runs(settings: dict[str, Any]) -> None:
-    settings["opponent"] = None
+    settings["opponents"]["only"] = None
     settings["runs"] = SPELLINGS[0]
 
 
 def set_first_layer(settings: dict[str, Any]) -> None:
-    settings["network"]["start"] = SPELLINGS[1]
+    settings["network"]["init_from"] = SPELLINGS[1]
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ READERS = {
     "export, champion": ("evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "champion"),
     "champion": ("evaluate.champion.__main__", ["run={}", "to=made"], "best"),
     "tournament": ("evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
-    "train": ("train.__main__", ["rollout=local", "episodes=9", "name=new", "network.start={}"], "champion"),
+    "train": ("train.__main__", ["rollout=local", "episodes=9", "name=new", "network.init_from={}"], "champion"),
 }
 
 
@@ -124,7 +124,7 @@ def test_what_a_champion_says_of_itself_stays_as_it_is(trained_run: Any, tmp_pat
 
 
 def test_the_command_line_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    from train.settings.algorithms import settings_of
+    from train.settings.resolve import settings_of
 
     assert settings_of([f"runs=${{oc.env:{NAME}}}"]).runs == SECRET
 

@@ -23,7 +23,7 @@ from tests.train.runs import settings, small
 from train.__main__ import main as train_command
 from train.run.results import read_results
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import Machine, at_the_door
+from train.settings.resolve import Machine, resolve
 
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = [name for name in busso.__all__ if inspect.isfunction(getattr(busso, name))]
@@ -161,20 +161,22 @@ def test_settings_are_those_of_the_command_line() -> None:
             "network": {"hidden": (16, 8), "dueling": True},
             "learner": {"lr": 1e-4},
             "evaluation": {"opponents": ["random", "monte_carlo:samples=20"]},
-            "behaviour": [
-                {"until": 9, "mix": {"random": 0.5, "network": 0.5}},
-                {"until": None, "mix": {"network": 1}},
-            ],
+            "opponents": {
+                "phases": [
+                    {"until": 9, "mix": {"random": 0.5, "network": 0.5}},
+                    {"until": None, "mix": {"network": 1}},
+                ]
+            },
             "rollout": "local",
         }
     )
-    settings = at_the_door(list(mixed), Machine(gpu=False, cpus=2)).settings
+    settings = resolve(list(mixed), Machine(gpu=False, cpus=2)).settings
     assert isinstance(settings, TrainSettings)
     assert (settings.runs, settings.episodes, settings.minutes) == ("a b/it's", 1000, None)
     assert settings.network.hidden == [16, 8] and settings.network.dueling and settings.game["signals"] is True
     assert settings.learner.lr == 1e-4 and settings.rollout.kind == "local"
     assert settings.evaluation.opponents == ["random", "monte_carlo:samples=20"]
-    assert typing.cast(Any, settings.behaviour)[0].mix == {"random": 0.5, "network": 0.5}
+    assert typing.cast(Any, settings.opponents.phases)[0].mix == {"random": 0.5, "network": 0.5}
 
 
 def test_a_run_is_that_of_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

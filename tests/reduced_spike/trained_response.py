@@ -18,8 +18,8 @@ from train.dqn.network.build import acting_network, build_network
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.replay.transitions import Recorder
 from train.dqn.rollout.worker import build_replay
-from train.settings.dqn import TrainSettings
-from train.settings.learning import LearnerSettings, NetworkSettings, PhaseSettings, ReplaySettings
+from train.settings.dqn import LearnerSettings, TrainSettings
+from train.settings.learning import NetworkSettings, OpponentSettings, PhaseSettings, ReplaySettings
 
 CPU = torch.device("cpu")
 BATCH = 512  # games between two times of learning
@@ -33,7 +33,7 @@ def small_settings(game: Game, seed: int = 1) -> TrainSettings:
         network=NetworkSettings(hidden=[128, 128]),
         learner=LearnerSettings(batch_size=256, n_step=2, samples_per_insert=8.0, learning_starts=2000),
         replay=ReplaySettings(capacity=100_000),
-        behaviour=[PhaseSettings(None, {"network": 1.0})],
+        opponents=OpponentSettings(phases=[PhaseSettings(None, {"network": 1.0})]),
     )
 
 

@@ -19,7 +19,7 @@ OF_HONEST = 0.5
 @pytest.mark.timeout(240)
 def test_it_wins_what_can_be_won(tmp_path: Path) -> None:
     elsewhere = f"hydra.searchpath=[{HERE / 'conf'}]"
-    given = ["experiment=best_response", "opponent=honest", *SHORT, f"runs={tmp_path}", "name=b"]
+    given = ["experiment=best_response", "opponents.only=honest", *SHORT, f"runs={tmp_path}", "name=b"]
     assert main([elsewhere, "game=kuhn_poker", *given]) == 0
     results = read_results(tmp_path / "kuhn_poker" / "b") or {}
     mean, half_width = results["honest"]["chips"]

@@ -68,7 +68,7 @@ def test_rows_of_a_recipe() -> None:
     assert str(recipe.folder) == "runs/ablation/tressette/recipe,seed=1"
     assert recipe.rollout.kind == "local" and recipe.evaluation.every_episodes > recipe.episodes == 640
     for run, row in list(zip(runs, settings, strict=True))[2:]:
-        parts = [(each.network, each.learner, each.replay, each.game, each.behaviour) for each in (row, recipe)]
+        parts = [(each.network, each.learner, each.replay, each.game, each.opponents.phases) for each in (row, recipe)]
         assert parts[0] != parts[1], run.values
     (wide,) = grid_of(["+rows.wider=['network.hidden=[512]']", "row=wider"]).runs
     assert compose(TrainSettings, "train", wide.overrides).network.hidden == [512]

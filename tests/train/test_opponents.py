@@ -17,7 +17,7 @@ def test_search_players_are_opponents(tmp_path: Path) -> None:
     """By their names with options, which stand in the curves with letters that TensorBoard takes."""
     player = "monte_carlo:samples=2"
     opponents = f"evaluation.opponents=[{player},random]"
-    assert main(small(tmp_path, opponents, f"evaluation.best_by=result:{player}", "evaluation.deals=4")) == 0
+    assert main(small(tmp_path, opponents, f"evaluation.best_metric=result:{player}", "evaluation.deals=4")) == 0
     run = tmp_path / "tressette" / "small"
     with (run / "metrics.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["eval/win_rate_vs_random"]]

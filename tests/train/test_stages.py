@@ -90,7 +90,7 @@ def test_more_workers_lie_on_as_many_nodes_as_they_need() -> None:
 def as_threads(tmp_path: Path, *overrides: str) -> TrainSettings:
     plain = [each for each in SMALL if not each.startswith("rollout")]
     return compose(
-        TrainSettings, "train", ["rollout=threads", "rollout.blocks=2", f"runs={tmp_path}", *plain, *overrides]
+        TrainSettings, "train", ["rollout=threads", "rollout.actor_threads=2", f"runs={tmp_path}", *plain, *overrides]
     )
 
 

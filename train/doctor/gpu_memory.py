@@ -23,7 +23,7 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     """
     game = settings.load_game()
     rollout, capacity = settings.rollout, settings.replay.capacity
-    blocks = (rollout.blocks or 1) * block_bytes(game, settings) if rollout.kind in ("threads", "device") else 0
+    blocks = (rollout.actor_threads or 1) * block_bytes(game, settings) if rollout.kind in ("threads", "device") else 0
     rest = blocks + learner_bytes(game, settings) + _LIBRARIES
     each = buffer_bytes(game, settings)
     if capacity * each + rest <= free:
@@ -32,7 +32,7 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     taken = f"about {rest / GB:.1f} GB ({blocks / GB:.1f} GB of them for blocks of games)"
     room = int((free - rest) / each)
     if room < settings.learner.batch_size:
-        lower = "rollout.games or rollout.blocks" if blocks > rest / 2 else "learner.batch_size"
+        lower = "rollout.games or rollout.actor_threads" if blocks > rest / 2 else "learner.batch_size"
         raise SettingsError(lower, f"learning and playing take {taken}, but {has}", "lower it, or say device=cpu")
     problem = f"{capacity:,} transitions take {capacity * each / GB:.1f} GB, all else {taken}, but {has}"
     raise SettingsError("replay.capacity", problem, f"say replay.capacity={two_digits(room)}")

@@ -53,7 +53,7 @@ def _games(settings: TrainSettings) -> int:
     """Games that are played at a time on this node, at least."""
     rollout = settings.rollout
     elsewhere = rollout.kind == "ray" and (rollout.nodes > 1 or "RAY_ADDRESS" in os.environ)
-    return 0 if elsewhere else rollout.games_on(gpu=False) * (rollout.blocks or 1)
+    return 0 if elsewhere else rollout.games_on(gpu=False) * (rollout.actor_threads or 1)
 
 
 def _game_bytes(game: Game) -> int:

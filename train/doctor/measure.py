@@ -68,7 +68,7 @@ class Measured:
 def measure(settings: TrainSettings, seconds: float | None = None) -> Measured:
     """Measure each stage by itself for a second or two, or for so many, in this process."""
     kind, device, game = settings.rollout.kind, choose_device(settings.device), settings.load_game()
-    torch.set_num_threads(settings.rollout.threads)
+    torch.set_num_threads(settings.rollout.torch_threads)
     on_cpu = kind == "ray" and settings.rollout.gpus_per_worker == 0
     worker = RolloutWorker(settings, torch.device("cpu") if on_cpu else device)
     request = RolloutRequest(0, settings.rollout.games_on(device.type == "cuda"), settings.exploration.end)
@@ -132,7 +132,7 @@ def _load(settings: TrainSettings, learner: Learner, transitions: Transitions) -
         samples_per_insert=settings.learner.samples_per_insert,
         publish_seconds=max(0.001, settings.rollout.publish_ms / 1000),
         weight_bytes=sum(tensor.nbytes for tensor in learner.acting_weights().values()),
-        threads=settings.rollout.blocks or 1,
+        threads=settings.rollout.actor_threads or 1,
     )
 
 

@@ -178,7 +178,7 @@ def _stages_of_threads(load: Load, speeds: Speeds) -> list[Stage]:
         learner = Stage("learner", sum(stage.seconds for stage in learning), 0.0, _FEWER_UPDATES)
         cpus = (speeds.playing + learner.seconds) / load.cpus
         return [
-            Stage("games", speeds.playing / threads, 0.0, "more rollout.blocks"),
+            Stage("games", speeds.playing / threads, 0.0, "more rollout.actor_threads"),
             learner,
             Stage("CPUs", cpus, 0.0, "more CPUs for the job, or a GPU"),
         ]
@@ -186,7 +186,7 @@ def _stages_of_threads(load: Load, speeds: Speeds) -> list[Stage]:
     longest = max(device, key=lambda stage: stage.seconds)
     says = f"{longest.name} takes most of it: {longest.change}"
     return [
-        Stage("games", speeds.games / threads, 0.0, "more rollout.blocks, as far as there are CPUs"),
+        Stage("games", speeds.games / threads, 0.0, "more rollout.actor_threads, as far as there are CPUs"),
         Stage("upload", (load.bytes + _DRAW_BYTES) / speeds.upload, 0.0, "nothing: the link is full"),
         Stage("device", sum(stage.seconds for stage in device), 0.0, says),
     ]

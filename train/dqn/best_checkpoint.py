@@ -95,8 +95,8 @@ def report_best(
     game = settings.load_game()
     title = f"{settings.folder}, best network, duplicate deals"
     means = meaning_of_won(game, evaluation_seating(settings))
-    if settings.opponent in duels:
-        means += f"\na lower bound of how exploitable {settings.opponent} is: this learned what wins of it"
+    if settings.opponents.only in duels:
+        means += f"\na lower bound of how exploitable {settings.opponents.only} is: this learned what wins of it"
     folder.write_results(results.of_duels(duels, game.unit), at.done, at.env_steps)
     with output_may_fail():
         result_console().print(results_table(title, game.unit, duels, means))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from train.dqn.counters import Counters
-from train.settings.learning import LearnerSettings
+from train.settings.dqn import LearnerSettings
 
 _FLIGHTS = 4  # rollouts may be as old as the updates that so many times what is in flight pays for
 

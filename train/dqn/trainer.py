@@ -106,7 +106,7 @@ class Trainer:
             self._first_layer.settle()
             if self._league is not None:
                 self.rollouts.enrol(self._league.weights)
-            if runner.resumed_from is None and self.settings.network.start is not None:
+            if runner.resumed_from is None and self.settings.network.init_from is not None:
                 self.learner.start_with(weights_to_begin_with(self.settings))
             if not self.learner.updates:
                 self._request_rollouts()
@@ -200,7 +200,7 @@ class Trainer:
 
     def _epsilon(self) -> float:
         explore = self.settings.exploration
-        return epsilon(self.spent_budget(), explore.start, explore.end, explore.share)
+        return epsilon(self.spent_budget(), explore.start, explore.end, explore.fraction)
 
     def _insert(self, rollout: Rollout) -> None:
         self.budget.start_clock()
@@ -281,7 +281,7 @@ class Trainer:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state_dict`. Requests that were out are played again, as the same episodes."""
-        if self.settings.opponent is not None and "opponent" not in state["settings"]:
+        if self.settings.opponents.only is not None and "only" not in state["settings"].get("opponents", {}):
             raise ValueError("of an older version, in which nobody learned against one player")
         for name, file in state.get("players", {}).items():
             if self._files.get(name, file) != file:

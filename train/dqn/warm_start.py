@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 import torch
 
 from command.settings.checks import SettingsError
+from command.settings.overrides import given
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import holds_table, load_champion, load_network
 from train.dqn.players.named import file_of
@@ -17,7 +18,7 @@ from train.settings.learning import NetworkSettings
 from train.settings.resolve import Chosen, settings_of_run
 from train.settings.saved import settings_of_checkpoint
 
-KEY = "network.start"
+KEY = "network.init_from"
 _SHAPE = ("hidden", "symmetric", "inputs", "dueling")
 
 
@@ -27,41 +28,43 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     Raises SettingsError where there is none, it is of another game, or the command line names another shape.
     """
     settings = chosen.settings
-    if not isinstance(settings, TrainSettings) or settings.network.start is None:
+    if not isinstance(settings, TrainSettings) or settings.network.init_from is None:
         return chosen
     shape = _shape_of_begun(settings) or _read(settings)[1]
-    given = {each.lstrip("+~").partition("=")[0] for each in chosen.given}
+    given_keys = given(chosen.given)
     for name in _SHAPE:
         own, theirs = getattr(settings.network, name), getattr(shape, name)
-        if f"network.{name}" in given and own != theirs:
+        if f"network.{name}" in given_keys and own != theirs:
             raise SettingsError(
-                KEY, f"the network of {settings.network.start} has network.{name}={theirs}, not {own}", "leave that out"
+                KEY,
+                f"the network of {settings.network.init_from} has network.{name}={theirs}, not {own}",
+                "leave that out",
             )
     network = replace(settings.network, **{name: getattr(shape, name) for name in _SHAPE})
     explore = settings.exploration
-    if "exploration.start" not in given:  # it need not play at random first
+    if "exploration.start" not in given_keys:  # it need not play at random first
         explore = replace(explore, start=explore.end)
-    line = f"{KEY}: begins with the weights of {settings.network.start}, and its shape, hidden={network.hidden}"
+    line = f"{KEY}: begins with the weights of {settings.network.init_from}, and its shape, hidden={network.hidden}"
     return replace(
         chosen, settings=replace(settings, network=network, exploration=explore), notes=(*chosen.notes, line)
     )
 
 
 def weights_to_begin_with(settings: TrainSettings) -> Weights:
-    """Of the network that `network.start` names. Raises SettingsError or CheckpointError."""
+    """Of the network that `network.init_from` names. Raises SettingsError or CheckpointError."""
     return _read(settings)[0]
 
 
 def _shape_of_begun(settings: TrainSettings) -> NetworkSettings | None:
     """Of a run that has learned something, its own: the network that it began with may be gone, or another, since."""
     begun = settings_of_run(settings.folder).get("network")
-    if not isinstance(begun, dict) or begun.get("start") != settings.network.start:
+    if not isinstance(begun, dict) or begun.get("init_from") != settings.network.init_from:
         return None
     return settings_of_checkpoint(NetworkSettings, begun)
 
 
 def _read(settings: TrainSettings) -> tuple[Weights, NetworkSettings]:
-    game, text, cpu = settings.load_game(), settings.network.start or "", torch.device("cpu")
+    game, text, cpu = settings.load_game(), settings.network.init_from or "", torch.device("cpu")
     path = file_of(game, text)
     if path is None:
         raise SettingsError(KEY, f"{text} does not exist", "name a run folder, a checkpoint or champion, or say null")

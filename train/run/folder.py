@@ -18,7 +18,7 @@ from train.run.checkpoint import checkpoint, ids, pruning
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.signals import StopRequest
 from train.settings.run import RunSettings
-from train.settings.saved import changes, other_keys
+from train.settings.saved import changes
 
 log = logging.getLogger("train")
 
@@ -109,8 +109,6 @@ class RunFolder:
         if found is None:
             return None
         self._compare(found)
-        if keys := other_keys(type(self._settings), found.state["settings"]):
-            log.warning("%s: %s", found.path, keys)
         self.require_own()  # to read it may have taken minutes
         for path, problem in found.problems.items():
             checkpoint.set_aside(path)

@@ -17,11 +17,11 @@ from command.foreign import read_yaml
 from command.settings.checks import SettingsError
 from train.run.metrics import curves as metrics
 from train.run.results import INTERVAL, read_results
-from train.settings.algorithms import AnyRunSettings
-from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
+from train.settings.batch_q import BATCH_Q_LEARNING
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import SCHEMAS, AnyRunSettings
 from train.settings.saved import settings_of_checkpoint
-from train.settings.tabular import ALGORITHMS, TabularSettings
+from train.settings.tabular import TabularSettings
 
 Numbers = NDArray[np.float64]
 SPEED, UPDATE_SPEED = "time/env_steps_per_second", "time/updates_per_second"
@@ -159,7 +159,7 @@ def load_run(path: str | Path) -> Run:
         values = read_yaml(file.read_text())
         if not isinstance(values, dict):
             raise SettingsError("settings", "none of a run")
-        return Run(folder, settings_of_checkpoint(_schema(values.get("algo")), values))
+        return Run(folder, settings_of_checkpoint(SCHEMAS.get(str(values.get("algo")), TrainSettings), values))
     except OSError:
         what = "has no config.yaml" if folder.is_dir() else "is no folder"
         raise SettingsError(
@@ -167,9 +167,3 @@ def load_run(path: str | Path) -> Run:
         ) from None
     except ValueError as error:
         raise SettingsError("run", InputError(file, error)) from None
-
-
-def _schema(algo: object) -> type[AnyRunSettings]:
-    if algo == BATCH_Q_LEARNING:
-        return BatchQSettings
-    return TabularSettings if algo in ALGORITHMS else TrainSettings

@@ -25,7 +25,7 @@ class FinalEvaluationSettings:
 
 @dataclass
 class BatchQSettings(RunSettings):
-    """The settings of `python -m train algo=batch_q_learning`; conf/batch_q.yaml explains them."""
+    """The settings of `python -m train algo=batch_q_learning`; conf/algo/batch_q_learning.yaml explains them."""
 
     algo: str = BATCH_Q_LEARNING
     iterations: int = bounded(50, 1, MAX_DEALS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from cards.base.bounds import bounded
@@ -9,6 +10,7 @@ from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_COUNT,
     MAX_DEALS,
+    MAX_FLOAT,
     MAX_MINUTES,
     MAX_SECONDS,
     MAX_THREADS,
@@ -21,9 +23,8 @@ from train.settings.learning import (
     SIDE,
     ExplorationSettings,
     LeagueSettings,
-    LearnerSettings,
     NetworkSettings,
-    PhaseSettings,
+    OpponentSettings,
     ReplaySettings,
 )
 from train.settings.players import check_phases, check_player, check_policies, check_sides
@@ -35,26 +36,55 @@ ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
 MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, see `train.doctor.throughput_model`
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
-GPU_BLOCKS = 8  # of threads, at most, where rollout.blocks is null: more make weights older and take memory
-NETWORK, LEAGUE = "network", "league"  # in `behaviour.mix`: the one that learns, and its past selves
+GPU_ACTORS = 8  # of threads, at most, where rollout.actor_threads is null: more make weights older and take memory
+NETWORK, LEAGUE = "network", "league"  # in `opponents.phases.mix`: the one that learns, and its past selves
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
+
+
+@dataclass
+class LearnerSettings:
+    """The update; see `train.dqn.learner.learner`."""
+
+    lr: float = bounded(1e-3, 0.0, MAX_FLOAT, above=True)
+    lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
+    batch_size: int = bounded(1024, 1, 100_000_000)
+    gamma: float = bounded(1.0, 0.0, 1.0)
+    n_step: int = bounded(2, 1, 1_000_000)
+    watkins_cut: bool = False
+    double: bool = False
+    loss: str = "mse"
+    grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
+    target_update_interval: int = bounded(2000, 1, MAX_COUNT)
+    target_tau: float = bounded(0.01, 0.0, 1.0)
+    ema_decay: float = bounded(0.99, 0.0, 1.0, below=True)
+    precision: str = "auto"
+    cuda_graphs: bool = True
+    threads: int = bounded(1, 1, MAX_THREADS)
+    samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
+    learning_starts: int = bounded(10_000, 1, MAX_COUNT)
+
+    def __post_init__(self) -> None:
+        check_numbers("learner", self)
+        require(self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
+        check_one_of("learner.loss", self.loss, "huber", "mse")
+        check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
 
 
 @dataclass
 class RolloutSettings:
     """Who plays the games. `games` are played in one rollout.
 
-    No `workers` or `blocks`: one for every CPU but the learner's. `auto` is resolved by `train.settings.resolve`.
+    Without `workers` or `actor_threads` there is one for every CPU but the learner's.
     """
 
     kind: str = "local"
     games: int | None = bounded(512, 1, 100_000_000, words=(None,))
-    blocks: int | None = bounded(None, 1, MAX_THREADS)
+    actor_threads: int | None = bounded(None, 1, MAX_THREADS)
     workers: int | None = bounded(None, 1, 1_000_000)
     in_flight: int = bounded(2, 1, 1_000_000)
     gpus_per_worker: float = bounded(0.0, 0.0, 1024.0)
-    threads: int = bounded(1, 1, MAX_THREADS)
+    torch_threads: int = bounded(1, 1, MAX_THREADS)
     publish_ms: float = bounded(500.0, 0.0, 60_000.0)
     max_weights_age: int = bounded(10_000, 1, MAX_COUNT)
     heartbeat_seconds: float = bounded(60.0, 0.0, MAX_WAIT, above=True)
@@ -88,9 +118,9 @@ class RolloutSettings:
         """Games of one rollout that is played on a GPU itself."""
         return self.games or DEVICE_GAMES
 
-    def blocks_on(self, gpu: bool, cpus: int) -> int:
+    def actor_threads_on(self, gpu: bool, cpus: int) -> int:
         """Rollouts that threads play at a time on so many CPUs; at least two where a GPU computes for one meanwhile."""
-        return self.blocks or (min(max(2, cpus), GPU_BLOCKS) if gpu else max(1, cpus))
+        return self.actor_threads or (min(max(2, cpus), GPU_ACTORS) if gpu else max(1, cpus))
 
 
 @dataclass
@@ -102,32 +132,32 @@ class EvaluationSettings:
     deals: int = bounded(1024, 2, MAX_DEALS)
     opponents: list[str] = field(default_factory=lambda: ["random"])
     final_deals: int = bounded(4096, 2, MAX_DEALS)
-    best_by: str = "win_rate"
+    best_metric: str = "win_rate"
 
     def __post_init__(self) -> None:
         check_numbers("evaluation", self)
         self.opponents = [same_spelling(opponent) for opponent in self.opponents]
         once = len(set(self.opponents)) == len(self.opponents)
         require(once, "evaluation.opponents", "each player once", self.opponents)
-        measure, against, named = self.best_by.partition(":")
-        check_one_of("evaluation.best_by", measure, "win_rate", "result")
+        measure, against, named = self.best_metric.partition(":")
+        check_one_of("evaluation.best_metric", measure, "win_rate", "result")
         opponent = same_spelling(named)
-        self.best_by = measure + against + opponent
+        self.best_metric = measure + against + opponent
         if against and opponent not in self.opponents:
             known = ", ".join(self.opponents) or "none"
             raise SettingsError(
-                "evaluation.best_by", f"{opponent!r} is not one of evaluation.opponents ({known})", "add it there"
+                "evaluation.best_metric", f"{opponent!r} is not one of evaluation.opponents ({known})", "add it there"
             )
 
     @property
     def best_measure(self) -> str:
         """What makes a network the best: `win_rate`, or `result`, its mean result less that of the opponents."""
-        return self.best_by.partition(":")[0]
+        return self.best_metric.partition(":")[0]
 
     @property
     def best_against(self) -> list[str]:
-        """The opponents over whom that is averaged: the one named in `best_by`, else all."""
-        _, against, opponent = self.best_by.partition(":")
+        """The opponents over whom that is averaged: the one named in `best_metric`, else all."""
+        _, against, opponent = self.best_metric.partition(":")
         return [opponent] if against else list(self.opponents)
 
 
@@ -145,8 +175,7 @@ class TrainSettings(RunSettings):
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
-    behaviour: list[PhaseSettings] = field(default_factory=list)
-    opponent: str | None = None
+    opponents: OpponentSettings = field(default_factory=OpponentSettings)
     league: LeagueSettings = field(default_factory=LeagueSettings)
     rollout: RolloutSettings = field(default_factory=RolloutSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
@@ -157,38 +186,37 @@ class TrainSettings(RunSettings):
         check_one_of("algo", self.algo, "dqn")
         game = self.load_game()
         self.network.check(game)
-        check_phases(self.behaviour, self.episodes)
-        self.opponent = None if self.opponent is None else same_spelling(self.opponent)
+        check_phases(self.opponents.phases, self.episodes)
         for key, names in self.players.items():
             for player in names:
                 check_player(game, key, player)
-        if self.opponent is not None or any(phase.each == SIDE for phase in self.behaviour):
-            check_sides(game, "opponent" if self.opponent is not None else "behaviour.each", self.rollout.kind)
+        if self.opponents.only is not None or any(phase.each == SIDE for phase in self.opponents.phases):
+            key = "opponents.phases.each" if self.opponents.only is None else "opponents.only"
+            check_sides(game, key, self.rollout.kind)
         if self.rollout.kind == "device":
             self._check_no_league()
             check_policies(game, self.learns_with)
 
     def _check_no_league(self) -> None:
-        if self.opponent is None and any(LEAGUE in phase.mix for phase in self.behaviour):
-            raise SettingsError(
-                "behaviour.mix", "rollout=device has no league, one network alone plays there", "say rollout=threads"
-            )
+        if self.opponents.only is None and any(LEAGUE in phase.mix for phase in self.opponents.phases):
+            problem = "rollout=device has no league, one network alone plays there"
+            raise SettingsError("opponents.phases.mix", problem, "say rollout=threads")
 
     @property
     def players(self) -> dict[str, list[str]]:
         """Whom the network meets, by the setting that names them."""
-        mixed = dict.fromkeys(player for phase in self.behaviour for player in phase.mix)
+        mixed = dict.fromkeys(player for phase in self.opponents.phases for player in phase.mix)
         named = [player for player in mixed if player not in (NETWORK, LEAGUE)]
         return {
-            "behaviour.mix": [] if self.opponent is not None else named,
-            "opponent": [] if self.opponent is None else [self.opponent],
+            "opponents.phases.mix": [] if self.opponents.only is not None else named,
+            "opponents.only": [] if self.opponents.only is None else [self.opponents.only],
             "evaluation.opponents": list(self.evaluation.opponents),
         }
 
     @property
     def learns_with(self) -> list[str]:
         """Whom it meets in the games that it learns from."""
-        return [*self.players["behaviour.mix"], *self.players["opponent"]]
+        return [*self.players["opponents.phases.mix"], *self.players["opponents.only"]]
 
     @property
     def names_no_budget(self) -> bool:

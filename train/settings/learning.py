@@ -1,24 +1,21 @@
-"""Groups of settings of a DQN run: what learns, from what, and with whom. Each is checked by itself."""
+"""Groups of settings of a DQN run: its network, replay buffer, exploration and opponents. Each is checked by itself."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cards.base.bounds import bounded
 from cards.game import Game
 from cards.player_specs import same_spelling
 from command.settings.checks import (
     MAX_COUNT,
-    MAX_FLOAT,
-    MAX_THREADS,
     SettingsError,
     check_numbers,
     check_one_of,
     require,
 )
 
-SEAT, SIDE = "seat", "side"  # what a draw of `behaviour.mix` is for
+SEAT, SIDE = "seat", "side"  # what a draw of `opponents.phases.mix` is for
 MAX_BITS = 2**20  # of an observation that a network sees
 MAX_LAYERS = 100
 MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory and in every checkpoint
@@ -33,7 +30,7 @@ class NetworkSettings:
     inputs: int | None = bounded(None, 1, MAX_BITS)
     dueling: bool = False
     first_layer: str = "auto"
-    start: str | None = None
+    init_from: str | None = None
 
     def __post_init__(self) -> None:
         check_numbers("network", self)
@@ -52,35 +49,6 @@ class NetworkSettings:
             game.symmetry.first(inputs)
         except ValueError as error:
             raise SettingsError("network.inputs", error, "say null, or network.symmetric=false") from None
-
-
-@dataclass
-class LearnerSettings:
-    """The update; see `train.dqn.learner.learner`."""
-
-    lr: float = bounded(1e-3, 0.0, MAX_FLOAT, above=True)
-    lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
-    batch_size: int = bounded(1024, 1, 100_000_000)
-    gamma: float = bounded(1.0, 0.0, 1.0)
-    n_step: int = bounded(2, 1, 1_000_000)
-    n_step_cut: bool = False
-    double: bool = False
-    loss: str = "mse"
-    grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
-    target_update_interval: int = bounded(2000, 1, MAX_COUNT)
-    target_tau: float = bounded(0.01, 0.0, 1.0)
-    ema_decay: float = bounded(0.99, 0.0, 1.0, below=True)
-    precision: str = "auto"
-    cuda_graphs: bool = True
-    threads: int = bounded(1, 1, MAX_THREADS)
-    samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
-    learning_starts: int = bounded(10_000, 1, MAX_COUNT)
-
-    def __post_init__(self) -> None:
-        check_numbers("learner", self)
-        require(self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
-        check_one_of("learner.loss", self.loss, "huber", "mse")
-        check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
 
 
 @dataclass
@@ -106,11 +74,11 @@ class ReplaySettings:
 
 @dataclass
 class ExplorationSettings:
-    """Epsilon falls linearly from `start` to `end` over the first `share` of the run's budget."""
+    """Epsilon falls linearly from `start` to `end` over the first `fraction` of the run's budget."""
 
     start: float = bounded(1.0, 0.0, 1.0)
     end: float = bounded(0.05, 0.0, 1.0)
-    share: float = bounded(0.03, 0.0, 1.0)
+    fraction: float = bounded(0.03, 0.0, 1.0)
 
     def __post_init__(self) -> None:
         check_numbers("exploration", self)
@@ -129,11 +97,22 @@ class PhaseSettings:
     each: str = SEAT
 
     def __post_init__(self) -> None:
-        check_numbers("behaviour", self)
-        check_one_of("behaviour.each", self.each, SEAT, SIDE)
+        check_numbers("opponents.phases", self)
+        check_one_of("opponents.phases.each", self.each, SEAT, SIDE)
         spelled = {same_spelling(player): share for player, share in self.mix.items()}
-        require(len(spelled) == len(self.mix), "behaviour.mix", "each player once", list(self.mix))
+        require(len(spelled) == len(self.mix), "opponents.phases.mix", "each player once", list(self.mix))
         self.mix = spelled
+
+
+@dataclass
+class OpponentSettings:
+    """Who sits in the seats while learning: by `phases`, or `only` one player, against which one side learns."""
+
+    only: str | None = None
+    phases: list[PhaseSettings] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.only = None if self.only is None else same_spelling(self.only)
 
 
 @dataclass

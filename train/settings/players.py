@@ -38,17 +38,17 @@ def is_known(game: Game, text: str) -> bool:
 
 
 def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
-    """Raise SettingsError for phases of `behaviour` that are no plan of a whole run of so many episodes."""
-    require(bool(phases), "behaviour", "at least one phase", phases)
+    """Raise SettingsError for phases that are no plan of a whole run of so many episodes."""
+    require(bool(phases), "opponents.phases", "at least one phase", phases)
     ends = [math.inf if phase.until is None else phase.until for phase in phases]
     rising = all(a < b for a, b in pairwise(ends)) and ends[-1] == math.inf
-    require(rising, "behaviour", "phases by rising `until`, the last with until: null", ends)
+    require(rising, "opponents.phases", "phases by rising `until`, the last with until: null", ends)
     last = max((phase.until for phase in phases if phase.until is not None), default=0)
     fits = last == 0 or (episodes is not None and last < episodes)
-    require(fits, "behaviour", f"phases within the budget: say episodes=N, more than {last}", episodes)
+    require(fits, "opponents.phases", f"phases within the budget: say episodes=N, more than {last}", episodes)
     for phase in phases:
         fits = math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
-        require(fits, "behaviour.mix", "probabilities that add up to 1", dict(phase.mix))
+        require(fits, "opponents.phases.mix", "probabilities that add up to 1", dict(phase.mix))
 
 
 def check_sides(game: Game, key: str, rollout: str) -> None:
@@ -65,4 +65,4 @@ def check_policies(game: Game, players: Sequence[str]) -> None:
     for player in players:
         if player not in policies:
             problem = f"rollout=device plays {', '.join(policies)} beside the network, and not {player}"
-            raise SettingsError("behaviour.mix", problem, "say rollout=threads")
+            raise SettingsError("opponents.phases.mix", problem, "say rollout=threads")

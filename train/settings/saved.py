@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from command.foreign import check_values
 from command.game import game_defaults
 from command.settings.checks import SettingsError
 from command.settings.compose import settings_from_dict
+from command.settings.old_keys import upgraded
 
 T = TypeVar("T")
 
@@ -35,67 +36,41 @@ def value_at(values: Any, key: str) -> Any:
 def settings_of_checkpoint(schema: type[T], values: Any) -> T:
     """The settings that a checkpoint holds: keys that it lacks take their default, keys that are gone are left out.
 
+    A default may differ from what the program did before it had the key: a run that begins today has the same default.
     Raises SettingsError as `settings_from_dict` does.
     """
     check_values(values)
-    return settings_from_dict(schema, _known(schema, values)[0])
+    return settings_from_dict(schema, _known(schema, upgraded(values)))
 
 
 def counters_of_checkpoint(schema: type[T], values: dict[str, Any]) -> T:
     """The dataclass of counters that a checkpoint holds, by the same rule. Raises TypeError for no dictionary."""
-    return schema(**_known(schema, values)[0])
+    return schema(**_known(schema, values))
 
 
-def other_keys(schema: Any, values: Any) -> str:
-    """A line on the keys that only the schema or only the settings of a checkpoint have; empty when there are none."""
-    _, absent, unknown = _known(schema, values)
-    lacks = [f"lack {', '.join(absent)} (today's values hold)"] if absent else []
-    has = [f"have {', '.join(unknown)} (settings no longer, ignored)"] if unknown else []
-    return f"its settings {' and '.join(lacks + has)}" if lacks or has else ""
-
-
-def _known(schema: Any, values: Any, prefix: str = "") -> tuple[Any, list[str], list[str]]:
-    """What `schema` has of the values; the dotted keys that only it has, and those that only the values have.
-
-    A default may differ from what the program did before it had the key. That is no harm: a run that begins today gets
-    the same default, whatever shapes a network or a game has always been a key, and weights that do not fit are refused
-    when they are loaded.
-    """
+def _known(schema: Any, values: Any) -> Any:
+    """What `schema` has of the values; what are none is refused where settings are made of it."""
     if not isinstance(values, dict):
-        return values, [], []  # refused by whoever makes settings of it
+        return values
     types = get_type_hints(schema)
-    known = {key: value for key, value in values.items() if key in types}
-    absent = [prefix + each.name for each in fields(schema) if each.name not in values]
-    unknown = [f"{prefix}{key}" for key in values if key not in types]
-    for key, value in known.items():
-        if key == "game" and isinstance(value, dict):
-            inner = _known_of_game(value)
-        elif is_dataclass(types[key]):
-            inner = _known(types[key], value, f"{prefix}{key}.")
-        else:
-            inner = _known_of_list(types[key], value, f"{prefix}{key}.")
-        known[key] = inner[0]
-        absent += inner[1]
-        unknown += inner[2]
-    return known, absent, unknown
+    return {key: _part(types[key], key, value) for key, value in values.items() if key in types}
 
 
-def _known_of_list(kind: Any, values: Any, prefix: str) -> tuple[Any, list[str], list[str]]:
-    """The same for a list of dataclasses, such as `behaviour`; whatever else it is stays as it is."""
-    (item, *_) = get_args(kind) or (None,)
-    if not (isinstance(values, list) and is_dataclass(item)):
-        return values, [], []
-    each = [_known(item, value, prefix) for value in values]
-    absent, unknown = ({key for found in each for key in found[side]} for side in (1, 2))
-    return [value for value, *_ in each], sorted(absent), sorted(unknown)
+def _part(kind: Any, key: str, value: Any) -> Any:
+    if key == "game" and isinstance(value, dict):
+        return _known_of_game(value)
+    if is_dataclass(kind):
+        return _known(kind, value)
+    item = next(iter(get_args(kind)), None)
+    if isinstance(value, list) and is_dataclass(item):
+        return [_known(item, each) for each in value]
+    return value
 
 
-def _known_of_game(values: dict[str, Any]) -> tuple[Any, list[str], list[str]]:
+def _known_of_game(values: dict[str, Any]) -> dict[str, Any]:
     """The same for the group `game`, whose keys are those of the game."""
     try:
         defaults = game_defaults(str(values.get("name")))
     except SettingsError:
-        return values, [], []  # refused by whoever makes settings of it
-    known = {key: value for key, value in values.items() if key in defaults}
-    absent, unknown = defaults.keys() - values.keys(), values.keys() - defaults.keys()
-    return known, sorted(f"game.{key}" for key in absent), sorted(f"game.{key}" for key in unknown)
+        return values
+    return {key: value for key, value in values.items() if key in defaults}

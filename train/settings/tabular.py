@@ -14,7 +14,7 @@ ALGORITHMS = ("monte_carlo", "td", "q_learning")
 
 @dataclass
 class TabularSettings(RunSettings):
-    """The settings of `python -m train algo=q_learning` and its like; conf/tabular.yaml and conf/algo/ explain them."""
+    """The settings of `python -m train algo=q_learning` and its like; conf/algo/ explains them."""
 
     algo: str = "q_learning"
     episodes: int = bounded(100_000_000, 1, MAX_COUNT)

@@ -26,7 +26,7 @@ from train.run.folder import RunFolder
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.rates import Rates
 from train.run.runner import Progress, Runner
-from train.settings.saved import counters_of_checkpoint, other_keys, settings_of_checkpoint
+from train.settings.saved import counters_of_checkpoint, settings_of_checkpoint
 from train.settings.tabular import TabularSettings
 from train.tabular.algorithms import Method, Values, learn
 from train.tabular.errors import Errors, Exact
@@ -96,8 +96,6 @@ def table_of(path: Path, state: dict[str, Any]) -> Table:
         table = Table(settings, state["values"].numpy(), state["visits"].numpy())
     except Exception as error:  # whatever settings and tables of something else make OmegaConf and torch raise
         raise CheckpointError(path, f"holds no learned table ({str(error).splitlines()[0]})") from None
-    if keys := other_keys(TabularSettings, state["settings"]):
-        log.info("%s: %s", path, keys)
     model = load_model(settings)
     width = 1 if settings.policy else model.mdp.probability.shape[1]
     for name, array in (("values", table.values), ("visits", table.visits)):

@@ -22,9 +22,10 @@ if __name__ == "__main__":
 
 from command.errors import UserError
 from command.lock.owner import restarts
+from command.main import command
 from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml
-from command.settings.line import parse, run_command
+from command.settings.line import parse
 from train.settings.dqn import TrainSettings
 from train.tune.settings import Search, search_of
 
@@ -37,12 +38,9 @@ EXAMPLE = "python -m train.tune game=tressette trials=20 episodes=50000"
 FAILURES = 3  # of trials in a row; then something is wrong with all of them
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    return run_command(_main, arguments)
-
-
-def _main(arguments: Sequence[str]) -> int:
     options = parse("python -m train.tune", "tune", arguments, EXAMPLE, multirun=True, explanation=__doc__)
     if find_spec("optuna") is None:
         raise SettingsError("tune", "needs Optuna, which is not installed", "pip install 'busso[tune]'")

@@ -16,9 +16,10 @@ from rich.table import Table
 from cards.base.files import replacing, write_atomic
 from cards.matches.duplicate import decimals
 from command.conf_folder import CONF
+from command.settings.overrides import key_of
 from command.terminal.console import output_may_fail, result_console
 from train.run.device import this_machine
-from train.settings.resolve import NO_EXPERIMENT, at_the_door
+from train.settings.resolve import resolve
 from train.settings.saved import changes, value_at
 from train.tune.study import WHY, Study, values_of
 from train.tune.trial import meaning
@@ -78,15 +79,14 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     """<study>/experiment/<study's name>.yaml with the settings of a trial that differ from the defaults of its game."""
     chosen = study.search.trial(best.number, values_of(best)).settings
     found = asdict(chosen)
-    # Who names an experiment gets no recipe for a GPU besides, so what the trials have of it stands in the file.
     folders = [each for each in study.search.fixed if each.startswith("hydra.searchpath=")]  # of a game from elsewhere
-    given = [*folders, f"game={chosen.game_name}", f"algo={chosen.algo}", NO_EXPERIMENT]
-    plain = at_the_door(given, this_machine()).settings
+    given = [*folders, f"game={chosen.game_name}", f"algo={chosen.algo}"]
+    plain = resolve(given, this_machine()).settings
     values: dict[str, Any] = {}
     for key, (_, value) in changes(asdict(plain), found).items():
         if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):
             _put(values, key, value)
-    for key in (each.lstrip("+~") for each in values_of(best)):
+    for key in map(key_of, values_of(best)):
         if key.partition(".")[0] in found:  # also where it is what the default says: that is what was found
             _put(values, key, value_at(found, key))
     name = study.search.settings.study.rpartition("/")[2]

@@ -10,11 +10,11 @@ from cards.base.bounds import bounded
 from command.foreign import check_values
 from command.settings.checks import SettingsError, check_numbers, check_one_of, require
 from command.settings.compose import compose, search_space
+from command.settings.overrides import key_of
 from command.space import Dimension
 from train.run.device import this_machine
-from train.settings.algorithms import AnyRunSettings
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import Chosen, at_the_door
+from train.settings.resolve import AnyRunSettings, Chosen, resolve
 from train.settings.run import is_run_name
 
 MINUTES = 3.0  # of a trial where no budget is named
@@ -23,7 +23,7 @@ DEALS = 256  # of each
 
 _TAKEN = ("name",)  # settings of training that follow from the study
 # Trials that differ in these have results that cannot be compared.
-_NOT_SEARCHED = ("algo", "game", "runs", "opponent", "opponents")
+_NOT_SEARCHED = ("algo", "game", "runs", "opponents.only")
 _NOT_SEARCHED_GROUPS = ("game.", "evaluation.")
 _SEARCHED_ALL_THE_SAME = "game.reward"  # which learning alone knows of
 MAX_TRIALS = 100_000
@@ -78,42 +78,43 @@ class Search:
         for key in values:
             require(key in self.dimensions, key, "one of what is searched", key)
         given = [*self.fixed, *(f"{key}={value}" for key, value in values.items())]
-        return at_the_door([*given, f"name='{self.settings.study}/trial-{number:03d}'"], this_machine())
+        return resolve([*given, f"name='{self.settings.study}/trial-{number:03d}'"], this_machine())
 
 
 def search_of(overrides: Sequence[str]) -> Search:
     """What a command line of `python -m train.tune` means. Raises SettingsError."""
-    own = [each for each in overrides if _key(each) in OWN]
-    rest = [each for each in overrides if _key(each) not in OWN]
+    own = [each for each in overrides if key_of(each) in OWN]
+    rest = [each for each in overrides if key_of(each) not in OWN]
     for override in rest:
-        if _key(override) in _TAKEN:
-            raise SettingsError(_key(override), "follows from study=", "leave it out")
+        if key_of(override) in _TAKEN:
+            raise SettingsError(key_of(override), "follows from study=", "leave it out")
     settings = compose(TuneSettings, "tune", own)
     dimensions = search_space(rest)
-    given = [each for each in rest if each.partition("=")[0] not in dimensions]
-    named = f"name='{settings.study}'"  # else the door would look at what the run `default` began with
-    chosen = at_the_door([*given, named], this_machine())
+    searched = {key_of(each) for each in dimensions}
+    given = [each for each in rest if key_of(each) not in searched]
+    named = f"name='{settings.study}'"
+    chosen = resolve([*given, named], this_machine())
     if not dimensions:
         if not isinstance(chosen.settings, TrainSettings):
             key = "step_size" if hasattr(chosen.settings, "step_size") else "seed"
             hint = f"say what to search of {chosen.settings.algo}, for example {key}=0.1,0.3"
             raise SettingsError("space", "is for algo=dqn", hint)
         # What the command line fixes is not searched.
-        fixed = {_key(each) for each in given}
+        fixed = {key_of(each) for each in given}
         dimensions = search_space([f"{key}={text}" for key, text in settings.space.items() if key not in fixed])
-    for key in (each.lstrip("+~") for each in dimensions):
+    for key in map(key_of, dimensions):
         if key in _NOT_SEARCHED or (key.startswith(_NOT_SEARCHED_GROUPS) and key != _SEARCHED_ALL_THE_SAME):
             raise SettingsError(key, "decides how trials are measured, so all have the same", "a study=... for each")
     require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)
     given = [*_pace(given, chosen.settings), *given]
-    return Search(settings, dimensions, given, at_the_door([*given, named], this_machine()))
+    return Search(settings, dimensions, given, resolve([*given, named], this_machine()))
 
 
 def _pace(given: Sequence[str], settings: AnyRunSettings) -> list[str]:
     """A budget where none is named, and evaluations in step with it where the command line does not say when."""
     if not isinstance(settings, TrainSettings):
         return []
-    keys = {_key(each) for each in given}
+    keys = {key_of(each) for each in given}
     minutes = settings.minutes or (MINUTES if settings.episodes is None else None)
     pace = [f"minutes={minutes}"] if settings.names_no_budget else []
     by_games = settings.episodes is not None
@@ -121,7 +122,3 @@ def _pace(given: Sequence[str], settings: AnyRunSettings) -> list[str]:
     seconds = 0.0 if by_games or minutes is None else 60 * minutes / EVALUATIONS
     wanted = {"every_episodes": every, "min_seconds": seconds, "deals": DEALS}
     return pace + [f"evaluation.{key}={value}" for key, value in wanted.items() if f"evaluation.{key}" not in keys]
-
-
-def _key(override: str) -> str:
-    return override.lstrip("+~").partition("=")[0]

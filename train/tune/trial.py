@@ -9,14 +9,13 @@ from pathlib import Path
 import optuna
 
 from command.lock.lock import InUseError, Lock
-from train.__main__ import train
+from train.api import train
 from train.run.checkpoint import checkpoint, pruning
 from train.run.folder import LOCK
 from train.run.metrics.metrics import evaluation_scalar
 from train.run.read import Run
-from train.settings.algorithms import AnyRunSettings
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import Chosen
+from train.settings.resolve import AnyRunSettings, Chosen
 from train.settings.tabular import TabularSettings
 from train.tune.study import reported
 
@@ -90,7 +89,7 @@ def meaning(settings: AnyRunSettings) -> str:
 def result(settings: AnyRunSettings) -> tuple[float, float | None]:
     """The objective of a complete run and the half-width of its 95% interval, from results.json.
 
-    The best network on fresh deals, by `evaluation.best_by`; of a table of a small game its loss, which is exact.
+    The best network on fresh deals, by `evaluation.best_metric`; of a table of a small game its loss, which is exact.
     """
     run = Run(settings.folder, settings)
     found = run.required_results()

@@ -52,8 +52,10 @@ def load_agent(run: Run) -> Agent:
     if not isinstance(settings, TrainSettings):
         return Agent(game, load_player(game, str(run.folder), _CPU), None, reward, 1.0)
     _, network, _ = load_learned(game, str(run.folder), _CPU, "run")
-    opponent = None if settings.opponent is None else player_of(game, settings.opponent, _CPU, "opponent")
-    return Agent(game, network, network, reward, settings.learner.gamma, opponent, settings.opponent or "")
+    opponent = (
+        None if settings.opponents.only is None else player_of(game, settings.opponents.only, _CPU, "opponents.only")
+    )
+    return Agent(game, network, network, reward, settings.learner.gamma, opponent, settings.opponents.only or "")
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,15 @@ from train.dqn.rollout.device.backend import DeviceEvaluator, DeviceWorker
 from train.dqn.rollout.evaluator import Evaluator
 from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
 
-MIXTURE = "behaviour=[{until: null, mix: {network: 0.6, OTHER: 0.2, random: 0.2}}]"
+MIXTURE = "opponents.phases=[{until: null, mix: {network: 0.6, OTHER: 0.2, random: 0.2}}]"
 VARIANTS = {
     "tressette": [
-        ["learner.n_step=3", "learner.n_step_cut=true", "game.reward=study", MIXTURE.replace("OTHER", "greedy")],
+        ["learner.n_step=3", "learner.watkins_cut=true", "game.reward=study", MIXTURE.replace("OTHER", "greedy")],
         ["learner.n_step=1"],
     ],
     "spike": [
         ["game.seats=4", "game.min_seats=2", "game.hands=2", "learner.n_step=2", MIXTURE.replace("OTHER", "cautious")],
-        ["game.hands=1", "learner.n_step=3", "learner.n_step_cut=true", "network.dueling=true"],
+        ["game.hands=1", "learner.n_step=3", "learner.watkins_cut=true", "network.dueling=true"],
     ],
     "blackjack": [["learner.n_step=2"]],
 }

@@ -25,13 +25,13 @@ def first(trained_run: TrainedRuns) -> Path:
 
 def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:
     """With a learning rate that changes next to nothing, it ends with them too; without random play at first."""
-    found = with_shape_of_start(Chosen(settings(tmp_path, f"network.start={first}")))
+    found = with_shape_of_start(Chosen(settings(tmp_path, f"network.init_from={first}")))
     chosen, (line,) = found.settings, found.notes
     assert isinstance(chosen, TrainSettings)
     assert chosen.network.hidden == [24] and chosen.network.symmetric and chosen.network.inputs is None
     assert chosen.exploration.start == chosen.exploration.end and str(first) in line
     weights = weights_to_begin_with(chosen)
-    given = [f"network.start={first}", *SHAPES, "learner.lr=1e-30", "learner.lr_end=0", "episodes=64"]
+    given = [f"network.init_from={first}", *SHAPES, "learner.lr=1e-30", "learner.lr_end=0", "episodes=64"]
     ended = run(tmp_path, *given, "evaluation.every_episodes=1000")
     assert ended["learner"]["updates"] > 0
     for part in ("online", "target", "averaged"):
@@ -41,7 +41,7 @@ def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:
 
 
 def test_resumed_equals_uninterrupted(first: Path, tmp_path: Path) -> None:
-    given = [f"network.start={first}", *SHAPES, "episodes=128", "evaluation.every_episodes=1000"]
+    given = [f"network.init_from={first}", *SHAPES, "episodes=128", "evaluation.every_episodes=1000"]
     whole = run(tmp_path / "a", *given)
     run(tmp_path / "b", *given, stop_after=64)
     assert differences(whole, run(tmp_path / "b", *given)) == []
@@ -51,19 +51,19 @@ def test_it_goes_on_where_the_first_is_gone(first: Path, tmp_path: Path) -> None
     """The weights are its own by then; a run that was not begun has none."""
     source = tmp_path / "first"
     shutil.copytree(first, source)
-    given = [f"network.start={source}", *SHAPES, "episodes=128", "evaluation.every_episodes=1000"]
+    given = [f"network.init_from={source}", *SHAPES, "episodes=128", "evaluation.every_episodes=1000"]
     run(tmp_path, *given, stop_after=64)
     (tmp_path / "tressette" / "small" / "config.yaml").write_text(as_yaml(settings(tmp_path, *given)))
     shutil.rmtree(source)
-    chosen = with_shape_of_start(Chosen(settings(tmp_path, f"network.start={source}"))).settings
+    chosen = with_shape_of_start(Chosen(settings(tmp_path, f"network.init_from={source}"))).settings
     assert isinstance(chosen, TrainSettings) and chosen.network.hidden == [24]
-    with error_about(SettingsError, "network.start", hint="champion"):
-        with_shape_of_start(Chosen(settings(tmp_path, f"network.start={source}", "name=other")))
+    with error_about(SettingsError, "network.init_from", hint="champion"):
+        with_shape_of_start(Chosen(settings(tmp_path, f"network.init_from={source}", "name=other")))
 
 
 def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
     """The rate at which it plays at random may be asked for; the shape is that of the file."""
-    given = ["network.start=champion", "exploration.start=0.5"]
+    given = ["network.init_from=champion", "exploration.start=0.5"]
     chosen = with_shape_of_start(Chosen(settings(tmp_path, *given), given=tuple(given))).settings
     assert isinstance(chosen, TrainSettings)
     assert chosen.exploration.start == 0.5 and chosen.network.symmetric
@@ -73,12 +73,12 @@ def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "says", "hint"),
     [
-        (["network.start=nowhere"], "nowhere", "run folder"),
-        (["game=spike", "network.start={first}"], "tressette, not spike", "game=tressette"),
-        (["network.start={first}", "network.hidden=[32]"], "network.hidden=[24]", "leave that out"),
+        (["network.init_from=nowhere"], "nowhere", "run folder"),
+        (["game=spike", "network.init_from={first}"], "tressette, not spike", "game=tressette"),
+        (["network.init_from={first}", "network.hidden=[32]"], "network.hidden=[24]", "leave that out"),
     ],
 )
 def test_what_is_refused(given: list[str], says: str, hint: str, first: Path, tmp_path: Path) -> None:
     given = [each.format(first=first) for each in given]
-    with error_about(SettingsError, "network.start", says, hint):
+    with error_about(SettingsError, "network.init_from", says, hint):
         with_shape_of_start(Chosen(settings(tmp_path, *given), given=tuple(given)))

@@ -11,8 +11,8 @@ from tests.errors import error_about
 from train.dqn.best_checkpoint import Best, score_of
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.background_writer import BackgroundWriter
-from train.settings.algorithms import settings_of
 from train.settings.dqn import EvaluationSettings, TrainSettings
+from train.settings.resolve import settings_of
 
 OPPONENTS = "evaluation.opponents=[initial,cautious]"
 
@@ -30,7 +30,7 @@ OFTEN, MUCH, OF_CAUTIOUS = duels((0.9, 4), (0.6, -2)), duels((0.7, 30), (0.5, 1)
 
 
 @pytest.mark.parametrize(
-    ("best_by", "kept", "score"),
+    ("best_metric", "kept", "score"),
     [
         ("win_rate", 1, 0.75),
         ("result", 2, 15.5),
@@ -39,15 +39,15 @@ OFTEN, MUCH, OF_CAUTIOUS = duels((0.9, 4), (0.6, -2)), duels((0.7, 30), (0.5, 1)
         ("result:initial", 2, 30.0),
     ],
 )
-def test_what_is_kept(tmp_path: Path, best_by: str, kept: int, score: float) -> None:
-    best = offered(tmp_path, best_by, (OFTEN, MUCH, OF_CAUTIOUS))
+def test_what_is_kept(tmp_path: Path, best_metric: str, kept: int, score: float) -> None:
+    best = offered(tmp_path, best_metric, (OFTEN, MUCH, OF_CAUTIOUS))
     state = checkpoint.load(tmp_path / checkpoint.BEST)
     assert (state["env_steps"], state["score"]) == (kept, pytest.approx(score)) and best.score == state["score"]
 
 
-def offered(folder: Path, best_by: str, evaluations: tuple[dict[str, Duel], ...]) -> Best:
+def offered(folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], ...]) -> Best:
     """Offers the evaluations, of 1, 2, ... decisions, to a run that goes on in the folder."""
-    settings = settings_of(["game=spike", OPPONENTS, f"evaluation.best_by={best_by}"])
+    settings = settings_of(["game=spike", OPPONENTS, f"evaluation.best_metric={best_metric}"])
     assert isinstance(settings, TrainSettings)
     writer = BackgroundWriter()
     best = Best(settings, folder, writer)
@@ -83,11 +83,11 @@ def test_score_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("best_by", "hint"), [("points", ""), ("result:greedy", "add it there"), ("result:", "add it there")]
+    ("best_metric", "hint"), [("points", ""), ("result:greedy", "add it there"), ("result:", "add it there")]
 )
-def test_what_is_refused(best_by: str, hint: str) -> None:
-    with error_about(SettingsError, "evaluation.best_by", hint=hint):
-        EvaluationSettings(best_by=best_by)
+def test_what_is_refused(best_metric: str, hint: str) -> None:
+    with error_about(SettingsError, "evaluation.best_metric", hint=hint):
+        EvaluationSettings(best_metric=best_metric)
 
 
 def test_spike_is_judged_by_credits() -> None:

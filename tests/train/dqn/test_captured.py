@@ -17,7 +17,7 @@ from train.dqn.learner.learner import Learner
 from train.dqn.network.cuda_graphs import SIZES, WARM_UP, CapturedSteps
 from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import ReplayBuffer
-from train.settings.learning import LearnerSettings
+from train.settings.dqn import LearnerSettings
 
 
 @dataclass

@@ -25,7 +25,7 @@ OTHERS = {"tressette": "greedy", "spike": "cautious", "sette_mezzo": "random", "
 
 
 def chosen(tmp_path: Path, game: str, *overrides: str) -> TrainSettings:
-    three = ["learner.n_step=3", "learner.n_step_cut=true", "learner.gamma=0.9"]
+    three = ["learner.n_step=3", "learner.watkins_cut=true", "learner.gamma=0.9"]
     return settings(tmp_path, f"game={game}", *GAMES[game], *three, *overrides)
 
 
@@ -43,7 +43,7 @@ def exact(worker: RolloutWorker) -> RolloutWorker:
 def test_rollouts_are_those_of_the_network_player(tmp_path: Path, game: str, mix: str) -> None:
     """Actions, what is greedy (sums of rewards end there), and all else of the transitions; forced moves included."""
     mix = mix.replace("OTHER", OTHERS[game])
-    rules = chosen(tmp_path, game, f"behaviour=[{{until: null, mix: {mix}}}]")
+    rules = chosen(tmp_path, game, f"opponents.phases=[{{until: null, mix: {mix}}}]")
     actions = []
     with emulated_chip("float32_pytorch"):
         here, there = exact(RolloutWorker(rules, CPU)), exact(RolloutWorker(rules, CPU, stays=True))
@@ -93,7 +93,7 @@ def test_an_upload_has_memory_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_on_a_gpu_the_same_games_are_played(tmp_path: Path) -> None:
-    rules = chosen(tmp_path, "tressette", "rollout=threads", "rollout.blocks=3", "rollout.games=64")
+    rules = chosen(tmp_path, "tressette", "rollout=threads", "rollout.actor_threads=3", "rollout.games=64")
     from train.dqn.rollout.threads import ThreadsBackend
 
     with emulated_chip("float32_pytorch"):

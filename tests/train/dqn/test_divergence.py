@@ -21,7 +21,7 @@ from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.checkpoint.finite import not_finite
 from train.run.folder import RunFolder
 from train.run.runner import Runner
-from train.settings.learning import LearnerSettings
+from train.settings.dqn import LearnerSettings
 
 CPU = torch.device("cpu")
 NEVER = 10**9

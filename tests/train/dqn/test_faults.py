@@ -19,7 +19,8 @@ from tests.errors import key_of
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, equal, settings, small
 from tests.train.warm import train
-from train.__main__ import main, make_backend
+from train.__main__ import main
+from train.api import make_backend
 from train.dqn.learner.learner import Learner
 from train.dqn.rollout.backend import BackendLostError, LocalBackend
 from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
@@ -109,7 +110,7 @@ def test_full_disk_keeps_the_last_checkpoint_and_says_so(
     small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checkpoints = small_disk / "tressette" / "small" / "checkpoints"
-    steady = ("learner.lr_end=1e-3", "exploration.share=0")  # what follows the budget, which is raised here
+    steady = ("learner.lr_end=1e-3", "exploration.fraction=0")  # what follows the budget, which is raised here
     assert main(small(small_disk, "episodes=64", *steady)) == 0
     (small_disk / "ballast").write_bytes(bytes(22 << 20))
     assert main(small(small_disk, "episodes=640", "replay.capacity=4000", *steady)) == 2
@@ -233,7 +234,7 @@ def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypa
     assert main(small(tmp_path, "learner.lr=1e-4", "episodes=64")) == 0
 
 
-ON_ONE = {"threads": "rollout.blocks=1", "ray": "rollout.workers=1"}
+ON_ONE = {"threads": "rollout.actor_threads=1", "ray": "rollout.workers=1"}
 
 
 @pytest.mark.parametrize("kind", ["threads", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])

@@ -33,7 +33,8 @@ def frozen(trained_run: TrainedRuns) -> Path:
 
 
 def mix(**shares: Any) -> str:
-    return f"behaviour=[{{until: null, mix: {{{', '.join(f'{name}: {share}' for name, share in shares.items())}}}}}]"
+    shared = ", ".join(f"{name}: {share}" for name, share in shares.items())
+    return f"opponents.phases=[{{until: null, mix: {{{shared}}}}}]"
 
 
 def test_a_network_of_a_file_plays_as_it_would_itself(frozen: Path, tmp_path: Path) -> None:
@@ -118,8 +119,8 @@ def test_who_cannot_play_is_one_line_before_anything_starts(
     opponents = "evaluation.opponents"
     for given, error, key, hint in (
         (f"evaluation.opponents=[{tmp_path}/nothing]", SettingsError, opponents, "train it first"),
-        (mix(network=0.5, **{f"{tmp_path}/x.pt": 0.5}), SettingsError, "behaviour.mix", "train it first"),
-        (f"opponent={tmp_path}/x", SettingsError, "opponent", "train it first"),
+        (mix(network=0.5, **{f"{tmp_path}/x.pt": 0.5}), SettingsError, "opponents.phases.mix", "train it first"),
+        (f"opponents.only={tmp_path}/x", SettingsError, "opponents.only", "train it first"),
         (f"evaluation.opponents=[{frozen},{best}]", SettingsError, opponents, "each once"),
         (f"evaluation.opponents=[{damaged}]", CheckpointError, damaged, ""),
         ("evaluation.opponents=[champion]", SettingsError, opponents, "python -m evaluate.champion"),
@@ -137,7 +138,7 @@ def test_a_run_is_not_its_own_opponent(frozen: Path) -> None:
     for name in (str(frozen), f"{frozen}/checkpoints/best.pt"):
         own = {
             "evaluation.opponents": f"evaluation.opponents=[{name}]",
-            "behaviour.mix": mix(network=0.5, **{name: 0.5}),
+            "opponents.phases.mix": mix(network=0.5, **{name: 0.5}),
         }
         for key, given in own.items():
             with error_about(SettingsError, key, name, hint="`network`"):
@@ -149,9 +150,9 @@ def test_a_run_is_not_its_own_opponent(frozen: Path) -> None:
     [
         ("evaluation.opponents=[runs/x,runs/x/]", "evaluation.opponents", ""),
         ("evaluation.opponents=[./runs//x,runs/x]", "evaluation.opponents", ""),
-        (mix(**{"runs/x": 0.5, "runs/x/": 0.5}), "behaviour.mix", ""),
+        (mix(**{"runs/x": 0.5, "runs/x/": 0.5}), "opponents.phases.mix", ""),
         ("evaluation.opponents=[nobody]", "evaluation.opponents", "champion, or give a run folder"),
-        (mix(**{"search(runs/x)": 1.0}), "behaviour", ""),
+        (mix(**{"search(runs/x)": 1.0}), "opponents.phases", ""),
     ],
 )
 def test_spellings(tmp_path: Path, given: str, key: str, hint: str) -> None:
@@ -161,13 +162,13 @@ def test_spellings(tmp_path: Path, given: str, key: str, hint: str) -> None:
 
 def test_games_on_a_gpu_know_policies_alone(tmp_path: Path) -> None:
     on_device = [each for each in small(tmp_path) if not each.startswith("rollout")] + ["rollout=device"]
-    from train.settings.algorithms import settings_of
+    from train.settings.resolve import settings_of
 
     for player in ("runs/x", "champion", "monte_carlo:samples=1"):
-        with error_about(SettingsError, "behaviour.mix", player, hint="rollout=threads"):
+        with error_about(SettingsError, "opponents.phases.mix", player, hint="rollout=threads"):
             settings_of([*on_device, mix(network=0.5, **{player: 0.5})])
-    with error_about(SettingsError, "opponent", hint="rollout=threads"):
-        settings_of([*on_device, "opponent=greedy"])
+    with error_about(SettingsError, "opponents.only", hint="rollout=threads"):
+        settings_of([*on_device, "opponents.only=greedy"])
 
 
 def test_names_come_first(frozen: Path) -> None:

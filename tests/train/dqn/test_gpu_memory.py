@@ -8,12 +8,12 @@ import torch
 from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.runs import settings
-from train.__main__ import look_at_gpus
+from train.api import look_at_gpus
 from train.doctor.gpu_memory import GB, block_bytes, buffer_bytes, check_gpu_memory
 from train.run.device import other_gpus
 from train.settings.dqn import TrainSettings
 
-THREADS = ("rollout=threads", "rollout.games=16384", "rollout.blocks=4")
+THREADS = ("rollout=threads", "rollout.games=16384", "rollout.actor_threads=4")
 
 
 def buffer(tmp_path: Path, capacity: int, *overrides: str) -> TrainSettings:
@@ -38,9 +38,9 @@ def test_priorities_take_room_too(tmp_path: Path) -> None:
 
 
 def test_blocks_that_are_too_large(tmp_path: Path) -> None:
-    chosen = buffer(tmp_path, 1000, "rollout.blocks=60")
+    chosen = buffer(tmp_path, 1000, "rollout.actor_threads=60")
     assert 60 * block_bytes(chosen.load_game(), chosen) > 4 * GB
-    with error_about(SettingsError, "rollout.games or rollout.blocks", hint="lower it"):
+    with error_about(SettingsError, "rollout.games or rollout.actor_threads", hint="lower it"):
         check_gpu_memory(chosen, 4 * GB, "cuda:1")
     with error_about(SettingsError, "learner.batch_size"):
         check_gpu_memory(settings(tmp_path, "learner.batch_size=1000000"), 2 * GB, "cuda:1")
@@ -52,7 +52,7 @@ def test_gpus_of_different_kinds_are_named(
     assert other_gpus("auto", ["L40", "L40"], 0) == other_gpus("auto", ["L40"], 0) == ""
     says = "device=auto: of 2 GPUs of different kinds this run uses cuda:0, H100; device=cuda:1 is T4"
     assert other_gpus("auto", ["H100", "T4"], 0) == says
-    monkeypatch.setattr("train.__main__.gpu_names", lambda: ["H100", "T4"])
+    monkeypatch.setattr("train.api.gpu_names", lambda: ["H100", "T4"])
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (GB, 2 * GB))
     with pytest.raises(SettingsError, match="cuda:0"):
         look_at_gpus(settings(tmp_path, "device=auto"), torch.device("cuda"))

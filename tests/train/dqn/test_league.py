@@ -20,7 +20,7 @@ from train.dqn.rollout.worker import RolloutRequest, RolloutWorker, Weights, see
 from train.settings.learning import LeagueSettings
 
 CPU = torch.device("cpu")
-MIX = "behaviour=[{until: null, mix: {network: 0.5, league: 0.4, random: 0.1}}]"
+MIX = "opponents.phases=[{until: null, mix: {network: 0.5, league: 0.4, random: 0.1}}]"
 SPIKE = ["game=spike", "game.seats=4", "game.min_seats=2", "game.hands=2", MIX]
 
 
@@ -115,13 +115,13 @@ def test_the_member_that_is_drawn_sits_where_the_table_says(tmp_path: Path, monk
 
     monkeypatch.setattr(Recorder, "watch", hear)
     worker.load(0, always(worker, MATCH))
-    names = player_names(chosen.behaviour)
+    names = player_names(chosen.opponents.phases)
     members = {4: always(worker, FOLD), 9: always(worker, RAISE)}
     for number, plays in ((4, FOLD), (9, RAISE), (4, FOLD), (None, MATCH)):
         heard.clear()
         rollout = worker.play(RolloutRequest(60, 40, 0.0, member=number), members.get(number or 0))
         seeds, _ = seeds_and_seats(chosen, chosen.load_game(), names, RolloutRequest(60, 40, 0.0))
-        table = seating(chosen.behaviour, names, 60, seeds, chosen.load_game())
+        table = seating(chosen.opponents.phases, names, 60, seeds, chosen.load_game())
         games, seats, actions = (np.concatenate(column) for column in zip(*heard, strict=True))
         who = table[games, seats]
         assert set(actions[who == names.index("league")]) == {plays}
@@ -133,7 +133,7 @@ def test_the_member_that_is_drawn_sits_where_the_table_says(tmp_path: Path, monk
 def test_without_members_a_run_is_one_without_a_league(tmp_path: Path) -> None:
     mixes = ("{network: 1.0}", "{network: 0.6, league: 0.4}")
     alone, waiting = (
-        run(tmp_path / name, f"behaviour=[{{until: null, mix: {mix}}}]", "league.every_episodes=1000")
+        run(tmp_path / name, f"opponents.phases=[{{until: null, mix: {mix}}}]", "league.every_episodes=1000")
         for name, mix in zip("ab", mixes, strict=True)
     )
     assert alone.pop("league") is None and waiting.pop("league")["members"] == []
@@ -152,5 +152,5 @@ def test_a_member_is_the_network_of_its_time(tmp_path: Path) -> None:
 
 
 def test_no_league_on_the_device(tmp_path: Path) -> None:
-    with error_about(SettingsError, "behaviour.mix", hint="rollout=threads"):
+    with error_about(SettingsError, "opponents.phases.mix", hint="rollout=threads"):
         settings(tmp_path, MIX, "rollout=device")

@@ -14,7 +14,7 @@ from train.dqn.learner.master_weights import MixedNetwork
 from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import Batch, ReplayBuffer
 from train.dqn.replay.transitions import Transitions
-from train.settings.learning import LearnerSettings
+from train.settings.dqn import LearnerSettings
 
 CPU = torch.device("cpu")
 

@@ -12,7 +12,7 @@ import torch
 from cards.matches.duplicate import Duel
 from tests.chips import CHIPS, emulated_chip
 from tests.train.runs import OWN_TO_A_RUN, equal, save_format_1, save_format_2, settings, whole
-from train.__main__ import make_backend
+from train.api import make_backend
 from train.dqn.learner.learner import Learner
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.worker import RolloutRequest
@@ -48,19 +48,19 @@ VARIANTS = {
         "learner.double=true",
         "learner.ema_decay=0.9",
         "learner.n_step=3",
-        "learner.n_step_cut=true",
+        "learner.watkins_cut=true",
         "game.reward=study",
-        "behaviour=[{until: 50, mix: {study_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
+        "opponents.phases=[{until: 50, mix: {study_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
     ],
     "league": [
         "learner.ema_decay=0.9",
-        "behaviour=[{until: null, mix: {network: 0.5, league: 0.4, random: 0.1}}]",
+        "opponents.phases=[{until: null, mix: {network: 0.5, league: 0.4, random: 0.1}}]",
         "league.every_episodes=40",
         "league.size=3",
     ],
     "full_return": [
         "learner.n_step=10",
-        "learner.n_step_cut=false",
+        "learner.watkins_cut=false",
         "learner.gamma=1.0",
         "learner.loss=mse",
         "game.reward=win",

@@ -1,4 +1,4 @@
-"""`opponent=PLAYER`: one side learns against a player in all other seats."""
+"""`opponents.only=PLAYER`: one side learns against a player in all other seats."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from train.dqn.rollout.evaluator import Evaluator, evaluation_seating
 from train.dqn.rollout.seating import one_side
 from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import Machine, at_the_door
+from train.settings.resolve import Machine, resolve
 
 CPU = torch.device("cpu")
 HERE = Machine(gpu=False, cpus=2)
@@ -53,7 +53,7 @@ def test_the_side_follows_from_the_seed_alone() -> None:
 @pytest.mark.parametrize("rules", [SPIKE, ("game=spike", "game.seats=3", "game.hands=2"), ("game=tressette",)])
 def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: tuple[str, ...]) -> None:
     """Against a second way: all is recorded, and then what the other seats decided is left out."""
-    chosen = settings(tmp_path, *rules, "opponent=random", "learner.n_step=2", "learner.precision=float32")
+    chosen = settings(tmp_path, *rules, "opponents.only=random", "learner.n_step=2", "learner.precision=float32")
     worker, request, game = RolloutWorker(chosen, CPU), RolloutRequest(5, 30, 0.2), chosen.load_game()
     found = worker.play(request).transitions
     seeds = stream(chosen.seed, "episodes", 5, 30)
@@ -89,11 +89,11 @@ def test_where_sides_are_drawn_the_networks_own_seats_are_learned_from(tmp_path:
         return found
 
     def by_side(mix: str) -> str:
-        return f"behaviour=[{{until: null, each: side, mix: {{{mix}}}}}]"
+        return f"opponents.phases=[{{until: null, each: side, mix: {{{mix}}}}}]"
 
     itself, other = rollout(by_side("network: 1.0")), rollout(by_side("greedy: 1.0"))
     assert len(itself.action) == 30 * 40 and len(other.action) == 30 * 20
-    plain, against = rollout(), rollout("opponent=greedy")
+    plain, against = rollout(), rollout("opponents.only=greedy")
     for name in ("observation", "legal", "action", "n_step_return", "discount", "successor"):
         assert np.array_equal(getattr(itself, name), getattr(plain, name)), name
         assert np.array_equal(getattr(other, name), getattr(against, name)), name
@@ -104,7 +104,12 @@ def test_where_sides_are_drawn_the_networks_own_seats_are_learned_from(tmp_path:
 def test_resumed_equals_uninterrupted_against_a_network(tmp_path: Path) -> None:
     run(tmp_path / "f", "evaluation.every_episodes=1000", "episodes=64")
     frozen = tmp_path / "f" / "tressette" / "small"
-    given = [f"opponent={frozen}", f"evaluation.opponents=[{frozen}]", "evaluation.best_by=result", "episodes=128"]
+    given = [
+        f"opponents.only={frozen}",
+        f"evaluation.opponents=[{frozen}]",
+        "evaluation.best_metric=result",
+        "episodes=128",
+    ]
     whole = run(tmp_path / "a", *given)
     assert whole["counters"]["env_steps"] == 128 * 20  # ten cards of two seats
     assert list(whole["players"]) == [str(frozen)]
@@ -112,54 +117,56 @@ def test_resumed_equals_uninterrupted_against_a_network(tmp_path: Path) -> None:
     assert differences(whole, run(tmp_path / "b", *given)) == []
 
 
-def door(*overrides: str) -> TrainSettings:
-    chosen = at_the_door(overrides, HERE).settings
+def resolved(*overrides: str) -> TrainSettings:
+    chosen = resolve(overrides, HERE).settings
     assert isinstance(chosen, TrainSettings)
     return chosen
 
 
 def test_it_is_measured_by_what_it_wins_of_that_player() -> None:
     for given in ([], ["experiment=best_response"]):
-        chosen = door("game=spike", "opponent=runs/x/", *given)
-        assert (chosen.opponent, chosen.evaluation.opponents) == ("runs/x", ["runs/x"])
-        assert chosen.evaluation.best_by == "result" and chosen.learns_with == ["runs/x"]
+        chosen = resolved("game=spike", "opponents.only=runs/x/", *given)
+        assert (chosen.opponents.only, chosen.evaluation.opponents) == ("runs/x", ["runs/x"])
+        assert chosen.evaluation.best_metric == "result" and chosen.learns_with == ["runs/x"]
     assert chosen.episodes == 500_000
-    other = door("game=spike", "opponent=cautious", "evaluation.opponents=[random]", "evaluation.best_by=win_rate")
-    assert (other.evaluation.opponents, other.evaluation.best_by) == (["random"], "win_rate")
-    assert door("game=spike").opponent is None
+    other = resolved(
+        "game=spike", "opponents.only=cautious", "evaluation.opponents=[random]", "evaluation.best_metric=win_rate"
+    )
+    assert (other.evaluation.opponents, other.evaluation.best_metric) == (["random"], "win_rate")
+    assert resolved("game=spike").opponents.only is None
 
 
 @pytest.mark.parametrize(
     ("given", "key"),
     [
-        (["game=spike", "experiment=best_response"], "opponent"),
+        (["game=spike", "experiment=best_response"], "opponents.only"),
         (
-            ["game=spike", "opponent=cautious", "behaviour=[{until: null, mix: {network: 1.0}}]"],
-            "behaviour",
+            ["game=spike", "opponents.only=cautious", "opponents.phases=[{until: null, mix: {network: 1.0}}]"],
+            "opponents.phases",
         ),
-        (["game=blackjack", "opponent=random"], "opponent"),
-        (["game=spike", "opponent=greedy"], "opponent"),
+        (["game=blackjack", "opponents.only=random"], "opponents.only"),
+        (["game=spike", "opponents.only=greedy"], "opponents.only"),
         (
-            ["game=blackjack", "behaviour=[{until: null, each: side, mix: {network: 1.0}}]"],
-            "behaviour.each",
+            ["game=blackjack", "opponents.phases=[{until: null, each: side, mix: {network: 1.0}}]"],
+            "opponents.phases.each",
         ),
-        (["experiment=finish"], "network.start"),
-        (["behaviour=[{until: null, each: team, mix: {network: 1.0}}]"], "behaviour.each"),
+        (["experiment=fine_tune"], "network.init_from"),
+        (["opponents.phases=[{until: null, each: team, mix: {network: 1.0}}]"], "opponents.phases.each"),
     ],
 )
 def test_what_is_refused(given: list[str], key: str) -> None:
     with error_about(SettingsError, key):
-        door(*given)
+        resolved(*given)
 
 
 def test_it_sits_alone_in_evaluations_of_many_seats(tmp_path: Path) -> None:
     def seating(*given: str) -> str:
         return evaluation_seating(settings(tmp_path, *given))
 
-    assert seating("game=spike", "game.seats=3", "opponent=cautious") == ONE_AGAINST_MANY
-    assert seating("game=spike", "game.seats=3") == seating("game=spike", "opponent=cautious") == ALTERNATE
-    assert seating("opponent=greedy") == ALTERNATE  # two teams
-    chosen = settings(tmp_path, *SPIKE, "game.seats=3", "opponent=random", "evaluation.opponents=[random]")
+    assert seating("game=spike", "game.seats=3", "opponents.only=cautious") == ONE_AGAINST_MANY
+    assert seating("game=spike", "game.seats=3") == seating("game=spike", "opponents.only=cautious") == ALTERNATE
+    assert seating("opponents.only=greedy") == ALTERNATE  # two teams
+    chosen = settings(tmp_path, *SPIKE, "game.seats=3", "opponents.only=random", "evaluation.opponents=[random]")
     weights = RolloutWorker(chosen, CPU).network.state_dict()
     assert Evaluator(chosen, CPU).duels(weights, "evaluation", 4)["random"].even == pytest.approx(1 / 3)
 
@@ -168,5 +175,5 @@ def test_the_report_says_what_the_figure_is(tmp_path: Path, capsys: pytest.Captu
     from train.__main__ import main
 
     without = [each for each in small(tmp_path) if not each.startswith("evaluation.opponents")]
-    assert main([*without, "episodes=64", "opponent=greedy"]) == 0
+    assert main([*without, "episodes=64", "opponents.only=greedy"]) == 0
     assert "a lower bound of how exploitable greedy is" in " ".join(capsys.readouterr().out.split())

@@ -23,7 +23,9 @@ from train.dqn.rollout.seating import player_names, seating
 from train.dqn.rollout.worker import EpisodeReturn, Rollout, RolloutRequest, RolloutWorker, episode_return
 
 CPU = torch.device("cpu")
-MIXTURE = "behaviour=[{until: 40, mix: {random: 1.0}}, {until: null, mix: {network: 0.6, OTHER: 0.3, random: 0.1}}]"
+MIXTURE = (
+    "opponents.phases=[{until: 40, mix: {random: 1.0}}, {until: null, mix: {network: 0.6, OTHER: 0.3, random: 0.1}}]"
+)
 SPIKE = ["game=spike", "game.seats=4", "game.min_seats=2", "game.hands=2", MIXTURE.replace("OTHER", "cautious")]
 TRESSETTE = ["game.reward=study", MIXTURE.replace("OTHER", "greedy")]
 
@@ -61,12 +63,10 @@ class Asked:
         monkeypatch.setattr(Game, name, counted)
 
 
-@pytest.mark.parametrize("behaviour", ["{network: 1.0}", "{network: 0.5, greedy: 0.3, random: 0.2}"])
-def test_the_rules_are_asked_once_for_a_decision(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str
-) -> None:
+@pytest.mark.parametrize("mix", ["{network: 1.0}", "{network: 0.5, greedy: 0.3, random: 0.2}"])
+def test_the_rules_are_asked_once_for_a_decision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mix: str) -> None:
     """Its mask and its observation, whoever plays: what is stored is what was acted on."""
-    worker = RolloutWorker(settings(tmp_path, f"behaviour=[{{until: null, mix: {behaviour}}}]"), CPU)
+    worker = RolloutWorker(settings(tmp_path, f"opponents.phases=[{{until: null, mix: {mix}}}]"), CPU)
     asked = Asked(monkeypatch)
     worker.play(RolloutRequest(0, 50, 0.1))
     everybody = {(game, seat): 10 for game in range(50) for seat in range(4)}
@@ -102,7 +102,7 @@ def test_rollouts_against_a_slow_second_implementation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str], n: int, cut: bool
 ) -> None:
     """Whole games with mixtures in the seats and exploration, decision by decision."""
-    given = [*game, f"learner.n_step={n}", f"learner.n_step_cut={cut}", "learner.gamma=0.9"]
+    given = [*game, f"learner.n_step={n}", f"learner.watkins_cut={cut}", "learner.gamma=0.9"]
     chosen = settings(tmp_path, *given, "learner.precision=float32")
     monkeypatch.setattr("train.dqn.rollout.worker.Recorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
@@ -111,7 +111,7 @@ def test_rollouts_against_a_slow_second_implementation(
         worker.network.head.bias[FOLD] -= 1  # without learning it folds at once, and is hardly asked again
     rollout = worker.play(request)
     seeds = stream(chosen.seed, "episodes", request.first, request.count)
-    seats = seating(chosen.behaviour, player_names(chosen.behaviour), request.first, seeds, rules)
+    seats = seating(chosen.opponents.phases, player_names(chosen.opponents.phases), request.first, seeds, rules)
     greedy = greedy_in_hindsight(worker, rules, seats)
     assert 0.2 < np.mean(greedy) < 0.9
     ended = cut_short = 0
@@ -141,7 +141,7 @@ def test_exploring_everywhere_leaves_one_step_but_for_forced_moves(tmp_path: Pat
         RolloutWorker(settings(tmp_path, "learner.precision=float32", *more), CPU)
         .play(RolloutRequest(0, 64, 1.0))
         .transitions
-        for more in ([], ["learner.n_step=2", "learner.n_step_cut=true"], ["learner.n_step=2"])
+        for more in ([], ["learner.n_step=2", "learner.watkins_cut=true"], ["learner.n_step=2"])
     )
     inside = uncut.discount > 0
     same = two.discount[inside] == one.discount[inside]
@@ -193,8 +193,8 @@ def test_worker_leaves_out_seats_that_nobody_takes(
         return episode_return(*arrays)
 
     monkeypatch.setattr("train.dqn.rollout.worker.episode_return", spy)
-    behaviour = f"behaviour=[{{until: null, mix: {mix}}}]"
-    worker = RolloutWorker(settings(tmp_path, *SPIKE[:-1], behaviour, "learner.precision=float32"), CPU)
+    phases = f"opponents.phases=[{{until: null, mix: {mix}}}]"
+    worker = RolloutWorker(settings(tmp_path, *SPIKE[:-1], phases, "learner.precision=float32"), CPU)
     found = worker.play(RolloutRequest(0, 64, 0.5)).episode_return
     totals, own, taken = seen
     assert set(taken.sum(axis=1)) == {2, 3, 4} and not totals[~taken].any()

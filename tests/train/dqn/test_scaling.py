@@ -115,7 +115,7 @@ def test_games_on_threads_of_a_cpu() -> None:
     assert found.limit.name == "CPUs" and found.decisions == pytest.approx(1 / 5.3e-6)
     assert found.busy["games"] == pytest.approx(5 / 5.3) and found.busy["learner"] == pytest.approx(0.6 / 5.3)
     few = predict("threads", replace(LOAD, threads=2, cpus=8), SPEEDS)
-    assert few.limit.name == "games" and "rollout.blocks" in few.limit.change
+    assert few.limit.name == "games" and "rollout.actor_threads" in few.limit.change
     often = predict("threads", replace(LOAD, threads=2, samples_per_insert=128.0), SPEEDS)
     assert often.limit.name == "learner" and "learner.samples_per_insert" in often.limit.change
 

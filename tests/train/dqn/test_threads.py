@@ -29,7 +29,7 @@ REQUESTS = [RolloutRequest(32 * k, 32, 0.3, attempt=k % 2) for k in range(8)]
 
 def threads(tmp_path: Path, blocks: int, *overrides: str) -> TrainSettings:
     kernel = "network.first_layer=gather"  # not by measurement: runs are compared
-    return settings(tmp_path, "rollout=threads", f"rollout.blocks={blocks}", kernel, *overrides)
+    return settings(tmp_path, "rollout=threads", f"rollout.actor_threads={blocks}", kernel, *overrides)
 
 
 def weights(chosen: TrainSettings) -> Weights:
@@ -73,7 +73,7 @@ def test_the_same_games_whatever_the_number_of_threads(tmp_path: Path) -> None:
 
 
 def test_the_league_of_threads_is_that_of_a_local_worker(tmp_path: Path) -> None:
-    mix = "behaviour=[{until: null, mix: {network: 0.6, league: 0.4}}]"
+    mix = "opponents.phases=[{until: null, mix: {network: 0.6, league: 0.4}}]"
     chosen = settings(tmp_path, mix)
     given = weights(chosen)
     members = {n: weights(settings(tmp_path, f"seed={n}")) for n in (3, 4)}
@@ -157,7 +157,7 @@ def test_a_bug_in_a_thread_ends_the_run_with_a_checkpoint(tmp_path: Path, monkey
 
     monkeypatch.setattr(RolloutWorker, "play", breaks)
     with pytest.raises(BrokenRulesError, match="seat 2"):
-        main(small(tmp_path, "rollout=threads", "rollout.blocks=2"))
+        main(small(tmp_path, "rollout=threads", "rollout.actor_threads=2"))
     assert checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
     assert not [thread for thread in threading.enumerate() if "_run" in thread.name]
 
@@ -201,14 +201,14 @@ def test_a_run_whose_transitions_stay_on_the_device(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr("train.dqn.rollout.threads.RolloutWorker", stays)
     monkeypatch.setattr(ReplayBuffer, "add", look)
-    assert main(small(tmp_path, "rollout=threads", "rollout.blocks=2")) == 0
+    assert main(small(tmp_path, "rollout=threads", "rollout.actor_threads=2")) == 0
     assert set(added) == {"Tensor"} and len(added) == 8
     newest, *_ = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
     assert checkpoint.load(newest)["counters"]["env_steps"] == 256 * 40
 
 
 def test_a_run_is_stopped_resumed_and_completed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = small(tmp_path, "rollout=threads", "rollout.blocks=2")
+    arguments = small(tmp_path, "rollout=threads", "rollout.actor_threads=2")
     assert main([*arguments, "episodes=128"]) == 0
     assert "games: threads: 2 blocks of 32 games on CPU threads, values on the CPU" in capsys.readouterr().err
     assert main(arguments) == 0

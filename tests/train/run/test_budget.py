@@ -11,8 +11,7 @@ from train.dqn.rate_limiter import Pace
 from train.run.budget import Budget
 from train.run.every import ROWS, Cadence
 from train.run.metrics.rates import RecentRates
-from train.settings.dqn import DEFAULT_MINUTES, TrainSettings
-from train.settings.learning import LearnerSettings
+from train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
 
 
 class Clock:
@@ -43,10 +42,10 @@ def test_without_a_budget_a_run_takes_the_time_of_its_job_or_nine_minutes(monkey
 
 
 def test_phases_that_do_not_end_within_the_budget_are_refused() -> None:
-    phases = "behaviour=[{until: 100, mix: {random: 1.0}}, {until: null, mix: {network: 1.0}}]"
-    assert settings(phases, "episodes=101").behaviour[0].until == 100
+    phases = "opponents.phases=[{until: 100, mix: {random: 1.0}}, {until: null, mix: {network: 1.0}}]"
+    assert settings(phases, "episodes=101").opponents.phases[0].until == 100
     for budget in ("episodes=100", "minutes=5"):
-        with error_about(SettingsError, "behaviour", "more than 100"):
+        with error_about(SettingsError, "opponents.phases", "more than 100"):
             settings(phases, budget)
 
 

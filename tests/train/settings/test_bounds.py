@@ -1,6 +1,6 @@
 """Every number of the settings has bounds, and what lies just beyond is refused by its name.
 
-The door alone is asked: nothing is trained. What two settings have to do with each other is tested where it is checked.
+Settings are composed, nothing is trained. What two settings have to do with each other is tested where it is checked.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ NEEDED = {
     "compare": ["run=[a,b]"],
     "exploit": ["players=[random]"],
     "champion": ["to=a"],
-    "batch_q": ["game=spike"],
-    "tabular": ["game=blackjack"],
 }
 # What another check wants beside a number at one of its ends.
 BESIDE: dict[str, dict[str, Any]] = {
@@ -87,13 +85,21 @@ def _options_of_players() -> set[type[Any]]:
 
 
 COMMANDS = set(SCHEMAS.values())
+ALGOS = {path.stem for path in (CONF / "algo").glob("*.yaml")}
 SETTINGS = {each: name for name, schema in SCHEMAS.items() for each in sorted(_groups(schema), key=str)}
 GAMES_BY_OPTIONS = {type(load_game(name).options): name for name in GAMES}
 PLAYERS = sorted(_options_of_players(), key=str)
 
 
+def plain_values(schema: type[Any]) -> dict[str, Any]:
+    """The settings of a command, or of training by an algorithm, as nothing is named."""
+    name = SETTINGS[schema]
+    by_algo = name in ALGOS
+    return asdict(compose(schema, "train" if by_algo else name, [f"algo={name}"] if by_algo else NEEDED.get(name, [])))
+
+
 def test_every_file_of_settings_is_looked_at() -> None:
-    assert {path.stem for path in CONF.glob("*.yaml")} == set(SCHEMAS)
+    assert {path.stem for path in CONF.glob("*.yaml")} == set(SCHEMAS) - ALGOS
 
 
 @pytest.mark.parametrize("schema", [*SETTINGS, *PLAYERS, *GAMES_BY_OPTIONS])
@@ -130,7 +136,7 @@ def cases(schemas: Iterable[type[Any]]) -> list[Any]:
 @pytest.mark.parametrize(("schema", "known"), cases(SETTINGS))
 def test_a_setting_at_its_ends_and_beyond(schema: type[Any], known: Field[Any]) -> None:
     name, bounds = f"{schema.__name__}.{known.name}", bounds_of(known)
-    plain = asdict(compose(schema, SETTINGS[schema], NEEDED.get(SETTINGS[schema], []))) if schema in COMMANDS else {}
+    plain = plain_values(schema) if schema in COMMANDS else {}
     holders = {get_origin(part) for part in _parts(get_type_hints(schema)[known.name])}
 
     def made(value: float) -> None:
@@ -175,11 +181,10 @@ def test_an_option_of_a_player_at_its_ends_and_beyond(schema: type[Any], known: 
 
 @pytest.mark.parametrize("schema", [TrainSettings, BatchQSettings, TabularSettings])
 def test_the_name_of_a_group_stands_before_its_settings(schema: type[Any]) -> None:
-    name = SETTINGS[schema]
-    plain = asdict(compose(schema, name, NEEDED.get(name, [])))
+    plain = plain_values(schema)
     for group, kind in get_type_hints(schema).items():
-        if is_dataclass(kind):
-            first = next(each for each, _ in numbers(kind))
+        if is_dataclass(kind) and (held_numbers := [each for each, _ in numbers(kind)]):
+            first = held_numbers[0]
             held: Any = -1 if first.default_factory is MISSING else [-1]
             with error_about(SettingsError, f"{group}.{first.name}"):
                 settings_from_dict(schema, plain | {group: plain[group] | {first.name: held}})

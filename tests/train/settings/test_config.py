@@ -8,8 +8,8 @@ from command.conf_folder import CONF
 from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml, compose, settings_from_dict
 from tests.errors import error_about
-from train.settings.algorithms import settings_of
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import settings_of
 
 
 def experiments() -> list[str]:
@@ -35,13 +35,13 @@ def test_published_hyperparameters() -> None:
         2_000,
         15_000,
     )
-    assert (s.exploration.start, s.exploration.end, s.exploration.share * s.episodes * 40) == (
+    assert (s.exploration.start, s.exploration.end, s.exploration.fraction * s.episodes * 40) == (
         1.0,
         0.05,
         pytest.approx(200_000),
     )
     assert set(s.network.hidden) == {256} and s.game["reward"] == "study"
-    phases = [(phase.until, phase.mix) for phase in s.behaviour]
+    phases = [(phase.until, phase.mix) for phase in s.opponents.phases]
     assert phases == [
         (1000, {"study_heuristic": 0.7, "random": 0.3}),
         (600_000, {"study_heuristic": 1.0}),
@@ -59,7 +59,7 @@ BAD = {
     "learner.lr_end=1": "learner.lr_end",
     "learner.gamma=1.5": "learner.gamma",
     "learner.n_step=0": "learner.n_step",
-    "learner.n_step_cut=often": "learner.n_step_cut",
+    "learner.watkins_cut=often": "learner.watkins_cut",
     "learner.batch_size=1.5": "learner.batch_size",
     "learner.loss=l1": "learner.loss",
     "learner.precision=int8": "learner.precision",
@@ -73,7 +73,7 @@ BAD = {
     "rollout=spark": "rollout",
     "rollout.workers=0": "rollout.workers",
     "rollout.games=0": "rollout.games",
-    "rollout.blocks=-1": "rollout.blocks",
+    "rollout.actor_threads=-1": "rollout.actor_threads",
     "rollout.kind=spark": "rollout.kind",
     "+rollout.fleet=1": "rollout.fleet",
     "game=bridge": "game",
@@ -112,19 +112,19 @@ BAD = {
     f"learner.batch_size={10**11}": "learner.batch_size",
     f"learner.n_step={10**20}": "learner.n_step",
     f"rollout.games={10**30}": "rollout.games",
-    f"behaviour=[{{until: {10**30}, mix: {{network: 1.0}}}},{{until: null, mix: {{network: 1.0}}}}]": "behaviour.until",
-    "behaviour=[{until: null, mix: {network: 2.0, random: -1.0}}]": "behaviour.mix",
+    f"opponents.phases=[{{until: {10**30}, mix: {{network: 1.0}}}}]": "opponents.phases.until",
+    "opponents.phases=[{until: null, mix: {network: 2.0, random: -1.0}}]": "opponents.phases.mix",
     "algo.dqn=1": "algo.dqn",
     "seed=-1": "seed",
-    "exploration.share=1.5": "exploration.share",
+    "exploration.fraction=1.5": "exploration.fraction",
     "episodes=0": "episodes",
     "log_min_seconds=-1": "log_min_seconds",
     "evaluation.min_seconds=inf": "evaluation.min_seconds",
     "checkpoint.min_seconds=-1": "checkpoint.min_seconds",
-    "behaviour=[]": "behaviour",
-    "behaviour=[{until: 5, mix: {network: 1.0}}]": "behaviour",
-    "behaviour=[{until: null, mix: {network: 0.5}}]": "behaviour.mix",
-    "behaviour=[{until: null, mix: {nobody: 1.0}}]": "behaviour.mix",
+    "opponents.phases=[]": "opponents.phases",
+    "opponents.phases=[{until: 5, mix: {network: 1.0}}]": "opponents.phases",
+    "opponents.phases=[{until: null, mix: {network: 0.5}}]": "opponents.phases.mix",
+    "opponents.phases=[{until: null, mix: {nobody: 1.0}}]": "opponents.phases.mix",
     "league.size=1": "league.size",
     "league.recent=1.5": "league.recent",
     "league.every_episodes=0": "league.every_episodes",
@@ -143,8 +143,8 @@ def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
 def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     from dataclasses import asdict
 
-    from train.settings.dqn import EvaluationSettings, RolloutSettings
-    from train.settings.learning import ExplorationSettings, LearnerSettings, NetworkSettings, ReplaySettings
+    from train.settings.dqn import EvaluationSettings, LearnerSettings, RolloutSettings
+    from train.settings.learning import ExplorationSettings, NetworkSettings, ReplaySettings
     from train.settings.run import CheckpointSettings
 
     settings = asdict(compose(TrainSettings, "train", ["~recipe"]))

@@ -57,7 +57,7 @@ def test_experiments(tmp_path: Path, experiment: str, algo: str, width: int, cap
 
 
 def test_batches_end_at_checkpoints_and_log_rows(tmp_path: Path) -> None:
-    settings = compose(TabularSettings, "tabular", arguments(tmp_path))
+    settings = compose(TabularSettings, "train", ["algo=q_learning", *arguments(tmp_path)])
     looks = []
     with RunFolder(settings) as folder:
         trainer = TabularTrainer(settings, folder)
@@ -66,7 +66,7 @@ def test_batches_end_at_checkpoints_and_log_rows(tmp_path: Path) -> None:
 
 
 def test_minutes_end_a_run(tmp_path: Path) -> None:
-    settings = compose(TabularSettings, "tabular", arguments(tmp_path, "minutes=0.0000001"))
+    settings = compose(TabularSettings, "train", ["algo=q_learning", *arguments(tmp_path, "minutes=0.0000001")])
     with RunFolder(settings) as folder:
         trainer = TabularTrainer(settings, folder)
         assert Runner(trainer, folder, lambda: False).run()

@@ -27,7 +27,7 @@ from train.dqn.learner.divergence import DivergedError
 from train.dqn.rollout.backend import BackendLostError
 from train.run.checkpoint import checkpoint
 from train.run.signals import StopRequest
-from train.settings.resolve import Chosen, Machine, at_the_door
+from train.settings.resolve import Chosen, settings_of
 from train.tune import __main__ as command
 from train.tune import report
 from train.tune import study as studies
@@ -492,22 +492,17 @@ def test_a_trial_that_ended_before_it_had_its_values_is_made_again(tmp_path: Pat
     assert again.next_trial(set()) is None
 
 
-def test_the_experiment_has_the_recipe_for_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who names an experiment gets no such recipe besides."""
-    gpu = Machine(gpu=True, cpus=8)
-    monkeypatch.setattr("train.tune.settings.this_machine", lambda: gpu)
-    monkeypatch.setattr(report, "this_machine", lambda: gpu)
+def test_an_experiment_of_conf_is_not_hidden(tmp_path: Path) -> None:
+    """conf/ has one that is called gpu."""
     found = Study(search_of([LR, f"runs={tmp_path}", "study=gpu"]), "maximize")
     trial = found.next_trial(set())
     assert trial is not None
     found.complete(trial.number, 0.5, 0.1)
     path = report.write_experiment(found, found.trials[0])
-    assert path.stem == "gpu_best"  # conf/ has one that is called gpu
-    folders = f"hydra.searchpath=[file://{path.parent.parent}]"
+    assert path.stem == "gpu_best"
     of_trial = found.search.trial(0, trial.user_attrs["values"]).settings
-    of_experiment = at_the_door([folders, "experiment=gpu_best"], gpu).settings
+    of_experiment = settings_of([f"hydra.searchpath=[file://{path.parent.parent}]", "experiment=gpu_best"])
     assert of_trial.learner == of_experiment.learner  # type: ignore[union-attr]
-    assert of_trial.replay == of_experiment.replay  # type: ignore[union-attr]
 
 
 def test_the_best_of_a_game_from_elsewhere_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -557,7 +552,7 @@ def test_another_search_is_another_study(tmp_path: Path, before: Any, after: Any
         (["pruner=best"], "pruner"),
         (["study=../x"], "study"),
         (["algo=dqn,batch_q"], "algo"),
-        (["evaluation.best_by=win_rate,result"], "evaluation.best_by"),
+        (["evaluation.best_metric=win_rate,result"], "evaluation.best_metric"),
         (["name=x"], "name"),
         (["learner.lr=interval(1e-2,1e-3)"], "learner.lr"),
         (["learner.lr=tag(log,interval(0,1))"], "learner.lr"),

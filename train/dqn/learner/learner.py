@@ -16,7 +16,7 @@ from train.dqn.network.cuda_graphs import CapturedSteps, CudaRecorder
 from train.dqn.network.precision import learner_format
 from train.dqn.network.q_network import QNetwork, Trace, legal_tensor
 from train.dqn.replay.buffer import Batch, ReplayBuffer
-from train.settings.learning import LearnerSettings
+from train.settings.dqn import LearnerSettings
 
 
 def td_target(n_step_return: Tensor, discount: Tensor, next_value: Tensor) -> Tensor:

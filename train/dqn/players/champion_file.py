@@ -35,9 +35,9 @@ _KEY = "busso"
 # Settings of how a run learned, and where: none of them shapes its network, and some name files of another machine.
 _OF_THE_RUN = (
     *("name", "seed", "runs", "device", "episodes", "minutes", "log_every_episodes", "log_min_seconds", "learner"),
-    *("replay", "exploration", "behaviour", "opponent", "league", "rollout", "evaluation", "checkpoint"),
+    *("replay", "exploration", "opponents", "league", "rollout", "evaluation", "checkpoint"),
 )
-_SELF_PLAY = [{"until": None, "mix": {"network": 1.0}}]
+_SELF_PLAY = {"phases": [{"until": None, "mix": {"network": 1.0}}]}
 
 Weights = dict[str, Tensor]
 
@@ -67,7 +67,7 @@ def write(
 def shaping(settings: TrainSettings) -> dict[str, Any]:
     """The settings that a file keeps: of the game and the network, and whatever else is not of the run alone."""
     kept = {key: value for key, value in asdict(settings).items() if key not in _OF_THE_RUN}
-    return kept | {"network": kept["network"] | {"start": None}}
+    return kept | {"network": kept["network"] | {"init_from": None}}
 
 
 def read(path: Path) -> Champion:
@@ -82,7 +82,7 @@ def read(path: Path) -> Champion:
         if header.pop("sha256") != _digest(header, tensors):
             raise CheckpointError(path, "damaged (its checksum does not match)")
         settings = settings_of_checkpoint(
-            TrainSettings, header["settings"] | {"behaviour": _SELF_PLAY, "device": "cpu"}
+            TrainSettings, header["settings"] | {"opponents": _SELF_PLAY, "device": "cpu"}
         )
         networks = _by_network(tensors)
         _check_about(header)

@@ -6,7 +6,6 @@ newest of its tables; `champion` the network that travels with the game.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,9 +28,7 @@ from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.settings.dqn import TrainSettings
 from train.settings.run import RunSettings
-from train.settings.saved import other_keys, settings_of_checkpoint
-
-log = logging.getLogger("evaluate")
+from train.settings.saved import settings_of_checkpoint
 
 FrozenNetwork = NetworkPlayer | MixturePlayer
 OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # a player by a checkpoint of tabular learning
@@ -96,8 +93,6 @@ def load_network(
         older, rows = "inputs" not in state["settings"]["network"], len(weights["input.weight"])
     except (KeyError, TypeError, SettingsError) as error:
         raise CheckpointError(path, f"holds no network that can play ({error})") from None
-    if keys := other_keys(TrainSettings, state["settings"]):
-        log.info("%s: %s", path, keys)
     check_game(game, settings, path, key)
     check_size(settings, weights, path)
     if older:

@@ -21,7 +21,7 @@ def evaluation_seating(settings: TrainSettings) -> str:
 
     Who learns against one player sits alone among seats that are all that player's, as while it learns.
     """
-    one = settings.opponent is not None and len(settings.load_game().teams) > 2
+    one = settings.opponents.only is not None and len(settings.load_game().teams) > 2
     return ONE_AGAINST_MANY if one else ALTERNATE
 
 

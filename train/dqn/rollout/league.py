@@ -81,7 +81,7 @@ def superfluous(episodes: Sequence[int]) -> int:
 
 def has_league(settings: TrainSettings) -> bool:
     """Whether members sit in some seats: not where one player sits in all that are not the network's."""
-    return settings.opponent is None and any(LEAGUE in phase.mix for phase in settings.behaviour)
+    return settings.opponents.only is None and any(LEAGUE in phase.mix for phase in settings.opponents.phases)
 
 
 class League:

@@ -17,7 +17,11 @@ _SEATING, _SIDE = 0x5EA7, 0x51DE
 
 def seated_players(settings: TrainSettings) -> list[str]:
     """Everybody who plays in the games that are learned from; the network comes first."""
-    return player_names(settings.behaviour) if settings.opponent is None else [NETWORK, settings.opponent]
+    return (
+        player_names(settings.opponents.phases)
+        if settings.opponents.only is None
+        else [NETWORK, settings.opponents.only]
+    )
 
 
 def seats_of(
@@ -29,9 +33,9 @@ def seats_of(
 
 def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
     """The phases of a run; against one opponent there is one."""
-    if settings.opponent is None:
-        return settings.behaviour
-    return [PhaseSettings(None, {settings.opponent: 1.0}, SIDE)]
+    if settings.opponents.only is None:
+        return settings.opponents.phases
+    return [PhaseSettings(None, {settings.opponents.only: 1.0}, SIDE)]
 
 
 def seating(

@@ -59,8 +59,8 @@ class ThreadsBackend:
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         rollout = settings.rollout
         self._device, self._on_gpu = device, device.type == "cuda"
-        self._threads_each = rollout.threads
-        self._count = rollout.blocks_on(self._on_gpu, resources.cpus() - settings.learner.threads)
+        self._threads_each = rollout.torch_threads
+        self._count = rollout.actor_threads_on(self._on_gpu, resources.cpus() - settings.learner.threads)
         self._games = rollout.games_on(self._on_gpu)
         self._deals = settings.evaluation.deals
         self._changed = threading.Condition()  # guards the next three

@@ -144,7 +144,7 @@ class RolloutWorker:
     def _other(self, name: str, stays: bool) -> Player:
         if name == LEAGUE and self._member is not None:
             return _player_of(self._member, stays)
-        key = "behaviour.mix" if self._settings.opponent is None else "opponent"
+        key = "opponents.phases.mix" if self._settings.opponents.only is None else "opponents.only"
         return stoppable(self._game, name, player_of(self._game, name, self._device, key), self._stop)
 
     def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
@@ -167,7 +167,7 @@ class RolloutWorker:
             self.rounds += 1
             # What others play is never the network's greedy choice, even where it would have played the same.
             games = decisions.games
-            greedy = own[games, decisions.seats] & self._player.greedy[games] if learner.n_step_cut else None
+            greedy = own[games, decisions.seats] & self._player.greedy[games] if learner.watkins_cut else None
             if learned is None:
                 recorder.watch(decisions, actions, earned, greedy)
                 return

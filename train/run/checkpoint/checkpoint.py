@@ -30,7 +30,7 @@ import torch
 
 from cards.base.files import rename_aside, sync_folder, temporary_beside
 from command.errors import UserError
-from command.settings.renamed import renewed
+from command.settings.old_keys import upgraded
 from train.run.checkpoint import segments
 from train.run.checkpoint.columns import Columns, Place, as_bytes, described, put, restored, taken_out
 from train.run.checkpoint.files import Hashing, NewerFormatError, header_bytes, on_disk, refuse_newer
@@ -179,7 +179,7 @@ def _loaded(path: Path, file: BufferedReader, magic: bytes, to_go_on: bool) -> d
     if bad is not None:
         raise CheckpointError(path, f"{bad} is not finite (the run had diverged)")
     if "settings" in state:
-        state["settings"] = renewed(state["settings"])
+        state["settings"] = upgraded(state["settings"])
     return state
 
 

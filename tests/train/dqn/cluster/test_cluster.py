@@ -119,7 +119,9 @@ def until(rollouts: RayBackend, condition: Callable[[], bool]) -> None:
         assert not rollouts.ready(wait=True)
 
 
-MIX = "behaviour=[{until: null, mix: {network: 0.6, league: 0.4}}]"  # without members the network sits everywhere
+MIX = (
+    "opponents.phases=[{until: null, mix: {network: 0.6, league: 0.4}}]"  # without members the network sits everywhere
+)
 
 
 @pytest.fixture(scope="module")

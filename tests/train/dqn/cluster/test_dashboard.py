@@ -16,7 +16,7 @@ from tests.train.processes import trainer, until
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.rollout.ray import gauges
-from train.settings.resolve import Machine, at_the_door
+from train.settings.resolve import Machine, resolve
 
 INSTALLED = all(find_spec(name) for name in ("aiohttp_cors", "opencensus", "prometheus_client"))
 
@@ -95,7 +95,7 @@ def test_what_a_worker_says(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_asking_for_it_asks_for_ray(tmp_path: Path) -> None:
-    chosen = at_the_door(["rollout.dashboard=true"], Machine(gpu=True, cpus=4)).settings
+    chosen = resolve(["rollout.dashboard=true"], Machine(gpu=True, cpus=4)).settings
     assert chosen.rollout.kind == "ray" and chosen.rollout.dashboard  # type: ignore[union-attr]
     with error_about(SettingsError, "rollout.dashboard"):
         settings(tmp_path, "rollout=threads", "rollout.dashboard=true", "rollout.games=32")

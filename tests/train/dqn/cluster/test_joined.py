@@ -12,7 +12,7 @@ from ray.cluster_utils import Cluster
 from tests.limits import until
 from tests.train.dqn.test_threads import weights
 from tests.train.runs import settings
-from train.__main__ import make_backend
+from train.api import make_backend
 from train.dqn.rollout.backend import BackendLostError, LocalBackend
 from train.dqn.rollout.threads import ThreadsBackend
 from train.dqn.rollout.threads_and_ray import JoinedBackend
@@ -59,7 +59,7 @@ class There(LocalBackend):
 
 
 def test_a_run_that_both_play_for(tmp_path: Path) -> None:
-    chosen, there = settings(tmp_path, "rollout=threads", "rollout.blocks=1"), There(tmp_path)
+    chosen, there = settings(tmp_path, "rollout=threads", "rollout.actor_threads=1"), There(tmp_path)
     with RunFolder(chosen) as folder, closing(JoinedBackend(ThreadsBackend(chosen, CPU), there)) as rollouts:
         says = rollouts.describe(lambda: False)
         assert says == "threads: 1 block of 32 games on CPU threads, values on the CPU; beside them others"
@@ -72,7 +72,7 @@ def test_a_run_that_both_play_for(tmp_path: Path) -> None:
 
 
 def test_what_is_lost_there_is_said_before_anything_is_taken_here(tmp_path: Path) -> None:
-    chosen, there = settings(tmp_path, "rollout=threads", "rollout.blocks=1"), There(tmp_path)
+    chosen, there = settings(tmp_path, "rollout=threads", "rollout.actor_threads=1"), There(tmp_path)
     here = ThreadsBackend(chosen, CPU)
     with closing(JoinedBackend(here, there)) as rollouts:
         rollouts.publish(0, weights(chosen))
@@ -98,7 +98,7 @@ def test_ray_workers_play_on_the_other_node(tmp_path: Path, monkeypatch: pytest.
     try:
         cluster.add_node(num_cpus=1)
         monkeypatch.setenv("RAY_ADDRESS", cluster.address)
-        chosen = settings(tmp_path, "rollout=threads", "rollout.blocks=1", "rollout.nodes=2")
+        chosen = settings(tmp_path, "rollout=threads", "rollout.actor_threads=1", "rollout.nodes=2")
         with closing(make_backend(chosen, CPU)) as rollouts:
             assert isinstance(rollouts, JoinedBackend)
             assert "beside them ray: 1 workers on 2 node(s), 2 batches of 32 each" in rollouts.describe(lambda: False)

@@ -73,7 +73,7 @@ class DeviceWorker:
         settings, game = self._settings, self._game
         reward = game.rewards[settings.reward_name(game)]
         with on_the_device(count):
-            return DeviceBlock(game, count, self.network, self._names[1:], reward, settings.learner.n_step_cut)
+            return DeviceBlock(game, count, self.network, self._names[1:], reward, settings.learner.watkins_cut)
 
 
 class DeviceEvaluator:

@@ -50,7 +50,7 @@ class WorkerActor:
         from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
 
         settings: TrainSettings = pickle.loads(pickled_settings)
-        torch.set_num_threads(settings.rollout.threads)
+        torch.set_num_threads(settings.rollout.torch_threads)
         self._worker = RolloutWorker(settings, _device(settings.rollout.gpus_per_worker))
         self._worker.play(RolloutRequest(0, 1, 0.0))  # compiles the game, so that a heartbeat need not allow for it
         self._gauges = _gauges(settings)

@@ -1,0 +1,88 @@
+"""Keys of version 0.2.0: refused with the new name on a command line, renamed in what was saved with them."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import busso
+from cards.champions import champion_file as shipped_champion
+from command.settings.checks import SettingsError
+from command.settings.compose import compose
+from command.settings.old_keys import CHOICES, KEYS, upgraded
+from evaluate.solve.__main__ import SolveSettings
+from tests.errors import error_about
+from tests.train.runs import settings, small
+from train.__main__ import main
+from train.dqn.players import champion_file
+from train.run.checkpoint import checkpoint
+from train.settings.dqn import TrainSettings
+
+
+def as_of_0_2_0(values: dict[str, Any]) -> dict[str, Any]:
+    """Settings of today under their old names."""
+    for old, new in KEYS.items():
+        group, _, name = new.rpartition(".")
+        value = values[group].pop(name)
+        into, _, name = old.rpartition(".")
+        (values[into] if into else values)[name] = value
+    del values["opponents"]
+    return values
+
+
+@pytest.mark.parametrize(("old", "new"), [*((f"{key}=1", f"{KEYS[key]}=1") for key in KEYS), *CHOICES.items()])
+def test_an_old_name_is_refused_with_the_new_one(old: str, new: str) -> None:
+    with error_about(SettingsError, old.partition("=")[0], new.removesuffix("=1").removeprefix("experiment=")):
+        compose(TrainSettings, "train", [old])
+
+
+def test_the_key_of_another_command_is_not_an_old_one() -> None:
+    assert compose(SolveSettings, "solve", ["player=2", "opponent=6"]).opponent == 6
+
+
+def test_saved_settings_get_the_names_of_today(tmp_path: Path) -> None:
+    values = asdict(settings(tmp_path, "rollout.torch_threads=2", "learner.watkins_cut=true"))
+    assert (
+        upgraded(as_of_0_2_0(asdict(settings(tmp_path, "rollout.torch_threads=2", "learner.watkins_cut=true"))))
+        == values
+    )
+    assert upgraded(values) == values
+    assert upgraded({"algo": "td", "step_size": 1.0}) == {"algo": "td", "step_size": 1.0}
+    assert upgraded({"opponent": None, "opponents": 3, "rollout": [1]}) == {"opponents": 3, "rollout": [1]}
+    assert upgraded(["opponent"]) == ["opponent"]
+
+
+def test_a_run_of_0_2_0_is_read_played_and_resumed(tmp_path: Path) -> None:
+    """A changed setting under another name is still a change."""
+    given = ["learner.watkins_cut=true", "evaluation.best_metric=result"]
+    assert main(small(tmp_path, *given, "episodes=96")) == 0
+    folder = tmp_path / "tressette" / "small"
+    (newest, *_) = checkpoint.listed(folder / "checkpoints")
+    state = checkpoint.load(newest)
+    as_of_0_2_0(state["settings"])
+    checkpoint.save(newest, state)
+    config = folder / "config.yaml"
+    config.write_text(yaml.safe_dump(as_of_0_2_0(yaml.safe_load(config.read_text()))))
+
+    run = busso.load_run(folder)
+    assert run.settings["learner"]["watkins_cut"] is True
+    busso.load_player(busso.load_game("tressette"), run)
+    assert main(small(tmp_path, "learner.watkins_cut=false", given[1], "episodes=160")) == 2
+    assert main(small(tmp_path, *given, "episodes=160")) == 0
+    (newest, *_) = checkpoint.listed(newest.parent)
+    state = checkpoint.load(newest)
+    assert state["counters"]["episodes"] == 160 and state["settings"]["opponents"]["phases"]
+
+
+def test_a_champion_of_0_2_0_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = shipped_champion("spike")
+    assert path is not None
+    shipped = champion_file.read(path)  # its settings have network.start
+    assert shipped.settings.network.inputs == 623
+    old = {"game": shipped.settings.game, "network": asdict(shipped.settings.network)}
+    old["network"]["start"] = old["network"].pop("init_from")
+    monkeypatch.setattr(champion_file, "shaping", lambda settings: old)
+    champion_file.write(tmp_path / "old.safetensors", shipped.settings, shipped.networks, shipped.about)
+    assert champion_file.read(tmp_path / "old.safetensors").settings == shipped.settings

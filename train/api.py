@@ -1,0 +1,109 @@
+"""Training as functions: a run from its settings, what learns in it, and who plays for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from train.run.device import gpu_names, other_gpus
+from train.settings.batch_q import BatchQSettings
+from train.settings.dqn import TrainSettings
+from train.settings.tabular import TabularSettings
+
+if TYPE_CHECKING:
+    import torch
+
+    from train.dqn.rollout.backend import RolloutBackend
+    from train.run.folder import RunFolder
+    from train.run.runner import Judge, Trainer
+    from train.settings.resolve import AnyRunSettings, Chosen
+
+log = logging.getLogger("train")
+
+
+def train(chosen: Chosen, judge: Judge | None = None) -> int:
+    """Start or resume the run that these settings mean; returns the exit code, 0 also where the judge gave it up.
+
+    Raises UserError.
+    """
+    from train.dqn.players.load import check_players
+    from train.dqn.warm_start import with_shape_of_start
+    from train.run.folder import RunFolder
+    from train.run.metrics.metrics import logged
+    from train.run.runner import run
+
+    chosen = with_shape_of_start(chosen)
+    settings = chosen.settings
+    if isinstance(settings, TrainSettings):
+        check_players(settings)
+    with RunFolder(settings) as folder, logged(folder.path):
+        for note in chosen.notes:
+            log.info(note)
+        return run(partial(open_trainer, settings, folder), folder, judge)
+
+
+@contextmanager
+def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Trainer]:
+    """What learns under these settings, with whatever plays for it until the context ends."""
+    if isinstance(settings, BatchQSettings):
+        from train.tabular.batch_q_trainer import BatchQTrainer
+
+        yield BatchQTrainer(settings, folder)
+    elif isinstance(settings, TabularSettings):
+        from train.tabular.trainer import TabularTrainer
+
+        yield TabularTrainer(settings, folder)
+    else:
+        import torch
+
+        from train.doctor.job_memory import check_job_memory
+        from train.dqn.trainer import Trainer as DqnTrainer
+        from train.run.gpu_failures import device_of_run
+        from train.run.metrics import resources
+
+        torch.set_num_threads(settings.learner.threads)
+        device = device_of_run(settings.device, folder.path)
+        if device.type == "cuda":
+            look_at_gpus(settings, device)
+        else:
+            check_job_memory(settings, resources.memory())
+        with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
+            yield DqnTrainer(settings, folder, device, rollouts)
+
+
+def look_at_gpus(settings: TrainSettings, device: torch.device) -> None:
+    """Say which of several is used. Raises SettingsError if the run will not fit into it."""
+    import torch
+
+    from train.doctor.gpu_memory import check_gpu_memory
+
+    index = device.index or 0
+    if line := other_gpus(settings.device, gpu_names(), index):
+        log.warning(line)
+    check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{index}")
+
+
+def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:
+    """Rollouts in this process with the learner's device, or Ray's, which need no Ray in this process."""
+    if settings.rollout.kind == "local":
+        from train.dqn.rollout.backend import LocalBackend
+
+        return LocalBackend(settings, device)
+    if settings.rollout.kind == "threads" and settings.rollout.nodes == 1:
+        from train.dqn.rollout.threads import ThreadsBackend
+
+        return ThreadsBackend(settings, device)
+    if settings.rollout.kind == "device":
+        from train.dqn.rollout.device.backend import DeviceBackend
+
+        return DeviceBackend(settings, device)
+    if settings.rollout.kind == "threads":
+        from train.dqn.rollout.threads_and_ray import threads_and_ray
+
+        return threads_and_ray(settings, device)
+    from train.dqn.rollout.ray.backend import RayBackend
+
+    return RayBackend(settings)
