@@ -28,6 +28,7 @@ from train.settings.resolve import Chosen, resolve
 
 Train = Callable[[Chosen], int]
 ROW, ALL = "row", "all"
+_OWN = ("jobs", "task", "common", "rows")  # keys of conf/multirun.yaml, with `row`
 _LAUNCHERS = ("hydra/launcher=", "hydra.launcher.")
 _TASK = re.compile(r"(\d+)/(\d+)")
 
@@ -93,9 +94,6 @@ def grid_of(overrides: Sequence[str]) -> Grid:
     if len({tuple(run.values.values()) for run in runs}) < len(runs):
         raise SettingsError("--multirun", f"two of the {len(runs)} combinations have the same values")
     return Grid(settings, runs)
-
-
-_OWN = ("jobs", "task", "common", "rows")
 
 
 def _run(settings: MultirunSettings, fixed: list[str], values: dict[str, str]) -> GridRun:
