@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-_SET_PARENT_DEATH_SIGNAL = 1  # of prctl(2)
+_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of prctl(2)
 
 
 def child_command(module: str, arguments: Sequence[str]) -> list[str]:
@@ -29,9 +29,18 @@ def end_with_parent(parent: int, number: int) -> bool:
 
     Linux alone can do that; elsewhere nothing is sent.
     """
-    if sys.platform == "linux" and ctypes.CDLL(None, use_errno=True).prctl(_SET_PARENT_DEATH_SIGNAL, number, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl")
+    _prctl(_SET_PARENT_DEATH_SIGNAL, number)
     return os.getppid() == parent
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of its descendants whose parents end."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux" and ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 
 from command.game import with_game_options
 from command.settings.compose import compose
+from command.settings.overrides import given as given_by
 from play.app.application import TableApp
 from play.app.table.table import TableScreen
 from play.table.settings import PlaySettings
@@ -73,7 +74,7 @@ async def _decide(pilot: Pilot[int]) -> None:
     table = await _asked(pilot)
     if table.may_act:
         worths = await asyncio.to_thread(table.session.coach.hint, table.table.hand)
-        table.choose(worths[0].action)
+        table.action_choose(worths[0].action)
     else:
         await pilot.press("enter")
     await _asked(pilot)
@@ -98,8 +99,7 @@ async def take(name: str, folder: Path = FOLDER) -> Path:
     """Write that picture; returns the file."""
     picture = PICTURES[name]
     overrides = with_game_options(["pace=0", *picture.overrides], "tressette", PlaySettings)
-    given = {override.partition("=")[0] for override in picture.overrides}
-    app = TableApp(compose(PlaySettings, "play", overrides), given)
+    app = TableApp(compose(PlaySettings, "play", overrides), given_by(picture.overrides))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.svg"
     async with app.run_test(size=picture.size) as pilot:

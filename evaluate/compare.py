@@ -108,9 +108,9 @@ def _with_grid(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def _played(settings: CompareSettings, kinds: Sequence[Kind], baseline: Kind) -> dict[Path, Scores]:
     """What each run wins of each opponent, on the same deals; games go on where the same command was stopped."""
+    from evaluate.tournament.batches import Worker
     from evaluate.tournament.run import play_pairs
     from evaluate.tournament.settings import Pair, TournamentSettings
-    from evaluate.tournament.units import Worker
 
     pairs: dict[Path, dict[str, Pair]] = {}
     for run in (run for kind in kinds for run in kind.runs):

@@ -19,7 +19,7 @@ from command.terminal.progress import Progress
 from evaluate.tournament.settings import TournamentSettings, pairs_of
 
 if TYPE_CHECKING:
-    from evaluate.tournament.units import Unit, Worker
+    from evaluate.tournament.batches import Batch, Worker
 
 EXAMPLE = "python -m evaluate.record 'players=[champion,greedy]' deals=10 to=games.jsonl"
 _AT_A_TIME = 16  # deals; what a stop may lose
@@ -64,7 +64,7 @@ def main(settings: RecordSettings) -> None:
     path, tournament = Path(settings.to), settings.tournament
     if path.exists() and not settings.overwrite:
         raise SettingsError("to", f"{path} is there", "name another file, or say overwrite=true")
-    from evaluate.tournament.units import Worker  # with Numba, for which --help and --cfg do not wait
+    from evaluate.tournament.batches import Worker  # with Numba, for which --help and --cfg do not wait
 
     worker = Worker(tournament)
     units = list(_units(settings, tournament, worker))
@@ -74,16 +74,16 @@ def main(settings: RecordSettings) -> None:
     print(f"{written} records written to {path}", file=sys.stderr)
 
 
-def _units(settings: RecordSettings, tournament: TournamentSettings, worker: Worker) -> Iterator[Unit]:
-    from evaluate.tournament.units import Unit
+def _units(settings: RecordSettings, tournament: TournamentSettings, worker: Worker) -> Iterator[Batch]:
+    from evaluate.tournament.batches import Batch
 
     for pair in pairs_of(tournament, worker.game):
         for first in range(0, settings.deals, _AT_A_TIME):
             deals = min(_AT_A_TIME, settings.deals - first)
-            yield Unit(pair, first, deals, records=deals)
+            yield Batch(pair, first, deals, records=deals)
 
 
-def write(path: Path, worker: Worker, units: Sequence[Unit]) -> int:
+def write(path: Path, worker: Worker, units: Sequence[Batch]) -> int:
     """Play the units and write their records, as they come; returns how many. Raises OSError."""
     written = 0
     with path.open("w") as file, Progress("playing", sum(unit.deals for unit in units), "deals") as progress:

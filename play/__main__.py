@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from command.main import command
 from command.settings.checks import SettingsError
 from command.settings.line import parse
-from command.settings.overrides import given as given_keys
+from command.settings.overrides import given as given_by
 from play.language import Language
-from play.table.settings import APP, AUTO, PLAIN, PlaySettings
+from play.table.settings import APP, AUTO, PLAIN, Given, PlaySettings
 
 if TYPE_CHECKING:
     from cards.game import Game
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     settings = options.compose(PlaySettings, "tressette")
     if settings is None:
         return 0
-    given = set(given_keys(options.overrides))
+    given = given_by(options.overrides)
     if settings.serve:
         from play.app.serve import serve
 
@@ -55,12 +55,12 @@ def main(arguments: Sequence[str]) -> int:
         with interrupt_at((signal.SIGTERM, signal.SIGHUP)):  # the game is saved, as at Ctrl-C
             return _sit_down(settings, given)
     except BrokenPipeError:
-        # Whoever read what was said has gone. Python would complain when it flushes the rest, so that goes nowhere.
+        # The reader of the output has gone. Python would complain when it flushes the rest, so that goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
 
 
-def _sit_down(settings: PlaySettings, given: set[str]) -> int:
+def _sit_down(settings: PlaySettings, given: Given) -> int:
     from play.plain.loop import PlainTable
     from play.table.opening import open_session  # these two bring Numba, for which the application's menu does not wait
 
@@ -83,7 +83,7 @@ def _ui(settings: PlaySettings) -> str:
 
 def _welcome(language: Language, game: Game, seed: int) -> None:
     """The first line, before anything is compiled, which takes seconds."""
-    print(language.say("plain.welcome", game=language.texts.get(f"game.{game.name}", game.name), seed=seed), flush=True)
+    print(language.say("plain.welcome", game=language.game(game.name), seed=seed), flush=True)
 
 
 if __name__ == "__main__":

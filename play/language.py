@@ -43,6 +43,10 @@ class Language:
         """A message as text."""
         return self.say(told.key, **told.values)
 
+    def game(self, name: str) -> str:
+        """A game as this language calls it."""
+        return self.texts.get(f"game.{name}", name)
+
     def action(self, game: str, text: str) -> str:
         """An action of a game, by its name in records, as this language calls it; cards stay as they are."""
         return self.texts.get(f"action.{game}.{text}", text)

@@ -78,13 +78,18 @@ def _has_ended(temporary: Path) -> bool:
     pid, _, number = numbers.partition(".")
     if not (before and pid.isdecimal() and number.isdecimal()):
         return False
+    return int(pid) == os.getpid() or not is_running(int(pid))
+
+
+def is_running(pid: int) -> bool:
+    """Whether this machine has a process of this number."""
     try:
-        os.kill(int(pid), 0)
+        os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
-        return True
-    except PermissionError:
         return False
-    return int(pid) == os.getpid()
+    except PermissionError:
+        pass  # another user's
+    return True
 
 
 def _now(folder: Path) -> float:

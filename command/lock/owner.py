@@ -13,6 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from cards.base.files import is_running
+
 _PROC = Path("/proc")
 _FIRST_NAMESPACE = "pid:[4026531836]"  # of processes outside any container: the same number on all machines
 _LONGEST = 1 << 16  # bytes of a file that names an owner; a few hundred in truth
@@ -125,14 +127,8 @@ class Watch:
 
 
 def _runs(pid: int, started: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass  # another user's
     now = _started(pid)
-    return -1 in (now, started) or now == started
+    return is_running(pid) and (-1 in (now, started) or now == started)
 
 
 def _started(pid: int) -> int:

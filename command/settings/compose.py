@@ -62,16 +62,11 @@ def combinations(overrides: Sequence[str]) -> list[dict[str, str]]:
 
     The last key varies fastest; one empty combination if none sweeps. Raises SettingsError.
     """
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    with _refused_by_name(overrides):
-        parsed = OverridesParser.create().parse_overrides([quoted(override) for override in overrides])
-        swept = [each for each in parsed if each.is_sweep_override()]
-        for each in swept:
-            once = sum(other.get_key_element() == each.get_key_element() for other in swept) == 1
-            require(once, each.get_key_element(), "swept once", each.input_line)
-            require(each.is_discrete_sweep(), each.get_key_element(), "a list of values, as 1,2,3", each.input_line)
-        choices = {each.get_key_element(): list(each.sweep_string_iterator()) for each in swept}
+    choices: dict[str, tuple[str, ...]] = {}
+    for key, dimension in search_space(overrides).items():
+        if not isinstance(dimension, Choice):
+            raise SettingsError(key, "a list of values, as 1,2,3")
+        choices[key] = dimension.values
     return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
 

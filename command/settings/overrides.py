@@ -6,33 +6,27 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_FORM = re.compile(r"(?P<sign>\+\+|\+|~|)(?P<key>[^=@]*)(?:@(?P<package>[^=]*))?(?:=(?P<value>.*))?", re.DOTALL)
+_FORM = re.compile(r"(?P<sign>\+\+|\+|~|)(?P<key>[^=@]*)(?:@[^=]*)?(?:=(?P<value>.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Override:
-    """One override. `value` is as typed, None without `=`; a group may name the package that it is for."""
+    """One override. `value` is as typed, None without `=`; `sign` is + or ++ where it adds, ~ where it deletes."""
 
     key: str
     value: str | None
-    package: str | None
-    sign: str  # "+" or "++" adds, "~" deletes, "" sets
-
-    @property
-    def group(self) -> str:
-        """The outermost group of the key: `learner` of learner.lr and of learner."""
-        return re.split(r"[.\[/]", self.key, maxsplit=1)[0]
+    sign: str
 
 
 def parsed(text: str) -> Override:
     """The parts of an override. Whether Hydra takes it is asked where settings are composed."""
     found = _FORM.fullmatch(text)
     assert found is not None  # every text has this form
-    return Override(found["key"], found["value"], found["package"], found["sign"])
+    return Override(found["key"], found["value"], found["sign"])
 
 
 def key_of(text: str) -> str:
-    """The key of an override."""
+    """The key of an override; of `group@package=choice` the group."""
     return parsed(text).key
 
 

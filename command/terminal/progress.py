@@ -7,7 +7,7 @@ import sys
 import time
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from command.terminal.console import plain_console
 
@@ -19,7 +19,7 @@ PLAIN_SECONDS = 10.0  # between lines, where there is no terminal
 
 
 def time_left(seconds: float | None) -> str:
-    """`2:05 left`, or with hours `1:02:05 left`; empty while nobody knows."""
+    """`2:05 left`, or with hours `1:02:05 left`; empty where that is not known."""
     if seconds is None:
         return ""
     minutes, rest = divmod(int(seconds), 60)
@@ -46,7 +46,7 @@ def _bar_on(console: Console) -> Bar:
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
+        TextColumn("{task.fields[counts]}", markup=False),
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}", markup=False),
         console=console,
@@ -55,7 +55,7 @@ def _bar_on(console: Console) -> Bar:
 
 
 class Progress:
-    """Shows how much of `total` is done, in `unit`; `total` is None where nobody knows it. Use as a context.
+    """Shows how much of `total` is done, in `unit`; `total` is None where it is not known. Use as a context.
 
     `done` is what was there before, which took none of the time. The bar goes when the work ends or is interrupted:
     what remains on the screen is what the command says of its results.
@@ -63,15 +63,15 @@ class Progress:
 
     def __init__(self, what: str, total: float | None, unit: str = "", done: float = 0) -> None:
         self._what, self._unit, self._total = what, unit, total
-        self._before, self._done, self._note = done, done, ""
+        self._before, self._done = done, done
         self._last_line = time.monotonic()
         self._pace: tuple[float, float] | None = None  # when the first piece was done, and how much then was
         self._console = _terminal()
         self._bar = None if self._console is None else _bar_on(self._console)
         if self._bar is not None:
-            self._task = self._bar.add_task(what, total=total, note=self._counts(), left="")
+            self._task = self._bar.add_task(what, total=total, counts=self._counts(""), left="")
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         self._last_line = time.monotonic()
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done)
@@ -90,17 +90,10 @@ class Progress:
 
     def update(self, done: float, note: str = "", total: float | None = None) -> None:
         """So much is done; `note` stands behind it, `total` is the new one if that has changed."""
-        self._done, self._note, self._total = done, note, self._total if total is None else total
+        self._done, self._total = done, self._total if total is None else total
         if self._pace is None and done > self._before:
             self._pace = time.monotonic(), done
-        left = time_left(self.seconds_left())
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=self._total, note=self._counts(), left=left)
-        elif time.monotonic() - self._last_line >= PLAIN_SECONDS:
-            self._last_line = time.monotonic()
-            print(
-                "  ".join(filter(None, (self._what, self._share(), self._counts(), left))), file=sys.stderr, flush=True
-            )
+        self._draw(self._counts(note), self.seconds_left())
 
     def say(self, text: str) -> None:
         """A line that stays: above the bar, or as one of the lines."""
@@ -110,7 +103,7 @@ class Progress:
             print(text, file=sys.stderr, flush=True)
 
     def seconds_left(self) -> float | None:
-        """At the pace so far; None while nobody knows it, or how much there is.
+        """At the pace so far; None while that is not known, or how much there is.
 
         The first piece does not count: what is compiled is compiled with it.
         """
@@ -119,9 +112,16 @@ class Progress:
         begun, before = self._pace
         return (time.monotonic() - begun) / (self._done - before) * max(0.0, self._total - self._done)
 
-    def _share(self) -> str:
-        return f"{min(1.0, self._done / self._total):.0%}" if self._total else ""
+    def _draw(self, counts: str, seconds_left: float | None) -> None:
+        """Refresh the bar, or every ten seconds say a line; `counts` may have several lines."""
+        left = time_left(seconds_left)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, total=self._total, counts=counts, left=left)
+        elif time.monotonic() - self._last_line >= PLAIN_SECONDS:
+            self._last_line = time.monotonic()
+            share = f"{min(1.0, self._done / self._total):.0%}" if self._total else ""
+            self.say("  ".join(filter(None, (self._what, share, *counts.splitlines(), left))))
 
-    def _counts(self) -> str:
+    def _counts(self, note: str) -> str:
         of = f" of {self._total:,.0f}" if self._total is not None else ""
-        return " ".join(filter(None, (f"{self._done:,.0f}{of}", self._unit, self._note)))
+        return " ".join(filter(None, (f"{self._done:,.0f}{of}", self._unit, note)))

@@ -15,7 +15,7 @@ from evaluate.report.content import Figure, Report, Section, Table, Text
 from evaluate.report.drawing import Line, Panel, draw_panels
 from evaluate.report.runs import BAND, Axis, Kind, as_text, band, by_decisions, by_minutes, differences
 from evaluate.report.sections.training import in_words, results_section
-from train.run.metrics.metrics import evaluation_scalar
+from train.run.metrics.scalars import evaluation_scalar
 from train.run.read import SPEED, Run
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from evaluate.solve.plots import draw, learning_curves, make_folder
 from evaluate.solve.solution import Solved, title
 from train.dqn.players.load import holds_table, load_network
 from train.run.checkpoint import checkpoint
-from train.run.metrics.metrics import evaluation_scalar
+from train.run.metrics.scalars import evaluation_scalar
 from train.settings.run import RunSettings
 from train.tabular.errors import Errors, Exact, learned_policy
 from train.tabular.trainer import Table, error_lines, exact_for, table_of

@@ -1,4 +1,4 @@
-"""What has been played, on disk as it comes: one line a batch, with a checksum, so that a tournament can be resumed."""
+"""The batches that were played, on disk as they come: a line each, with a checksum, so that a tournament resumes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cards.base.files import write_atomic
 from cards.matches.duplicate import Duel
 from command.lock.lock import InUseError, Lock, in_job
 from command.settings.checks import SettingsError
-from evaluate.tournament.units import Played, Spent, Unit
+from evaluate.tournament.batches import Batch, Played, Spent
 
 log = logging.getLogger("evaluate")
 
@@ -96,7 +96,7 @@ class Journal:
 
 
 def about_of(folder: Path) -> dict[str, Any]:
-    """What decides the results that a folder has; empty where nothing was played.
+    """The settings that decide the results in a folder; empty where nothing was played.
 
     Raises SettingsError when the file that says it is not whole.
     """
@@ -126,7 +126,7 @@ def _line(played: Played) -> bytes:
     duel = played.duel
     arrays = np.stack([duel.wins, duel.own, duel.other]).astype("<f8")
     content = {
-        "unit": asdict(played.unit),
+        "unit": asdict(played.batch),
         "even": duel.even,
         "duel": base64.b64encode(zlib.compress(arrays.tobytes())).decode(),
         "spent": [asdict(spent) for spent in played.spent],
@@ -138,15 +138,15 @@ def _line(played: Played) -> bytes:
 
 
 def _played(line: bytes) -> Played:
-    """What a line says. Raises ValueError, KeyError, TypeError or zlib.error for one that is not whole."""
+    """The batch in a line. Raises ValueError, KeyError, TypeError or zlib.error for one that is not whole."""
     checksum, _, text = line.partition(b" ")
     if int(checksum, 16) != zlib.crc32(text):
         raise ValueError("the checksum is another one")
     content = json.loads(text)
-    unit = Unit(**content["unit"] | {"pair": tuple(content["unit"]["pair"])})
+    batch = Batch(**content["unit"] | {"pair": tuple(content["unit"]["pair"])})
     numbers = np.frombuffer(zlib.decompress(base64.b64decode(content["duel"])), "<f8").astype(np.float64)
-    wins, own, other = numbers.reshape(3, unit.deals)
+    wins, own, other = numbers.reshape(3, batch.deals)
     first, second = (Spent(**each) for each in content["spent"])
     return Played(
-        unit, Duel(wins, own, other, content["even"]), (first, second), content["seconds"], content["records"]
+        batch, Duel(wins, own, other, content["even"]), (first, second), content["seconds"], content["records"]
     )

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from cards.base.files import replacing, write_atomic
 from cards.game import Game
 from cards.matches.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
+from evaluate.tournament.batches import Spent
 from evaluate.tournament.ratings import Rating, Ratings, rate
 from evaluate.tournament.schedule import PairState
 from evaluate.tournament.settings import Pair, TournamentSettings
-from evaluate.tournament.units import Spent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,7 +45,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Results:
-    """What is known of a tournament so far. `ratings` are None until every pair has been played."""
+    """The results of a tournament so far. `ratings` are None until every pair has been played."""
 
     game: Game
     settings: TournamentSettings

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
@@ -14,12 +17,12 @@ from command import __version__
 from command.terminal.console import plain_console, result_console
 from command.terminal.progress import Progress
 from evaluate.tournament import report
-from evaluate.tournament.crews import Alone, Crew, Growing, OnRay, Processes
+from evaluate.tournament.batches import Played, Worker
+from evaluate.tournament.executors import Alone, Executor, Growing, OnRay, Processes, lost
 from evaluate.tournament.journal import Journal, about_of
 from evaluate.tournament.report import Pairing
 from evaluate.tournament.schedule import Plan, Schedule
 from evaluate.tournament.settings import AUTO, RAY, Pair, TournamentSettings, pairs_of
-from evaluate.tournament.units import Worker
 from train.dqn.players.named import file_of, fingerprint
 from train.run.device import choose_device
 from train.run.metrics import resources
@@ -59,15 +62,12 @@ def play_pairs(
     journal = Journal(folder, decides)
     try:
         for played in journal.played:
-            if schedule.known(played.unit):
+            if schedule.known(played.batch):
                 schedule.add(played)
-        crew = crew_for(settings, worker, decides["players"], schedule, folder)
-        try:
-            play(schedule, crew, journal, partial(settled, schedule))
-        finally:
-            crew.close()
+        with closing(executor_for(settings, worker, decides["players"], schedule, folder)) as executor:
+            play(schedule, executor, journal, partial(settled, schedule))
     except KeyboardInterrupt:
-        _say(f"stopped: the same command with folder={folder} goes on")
+        _say(f"stopped: the same command with folder={folder} resumes")
         raise
     finally:
         journal.close()
@@ -79,7 +79,7 @@ def _say(line: str) -> None:
 
 
 def about(settings: TournamentSettings, game: Game) -> dict[str, Any]:
-    """What decides the results, as `Journal` keeps it; how many deals are played decides only how many there are."""
+    """The settings that decide the results, as `Journal` keeps them, but for the number of deals."""
     players = {player: fingerprint(game, player) for player in settings.players}
     return {
         "busso": __version__,
@@ -93,10 +93,10 @@ def about(settings: TournamentSettings, game: Game) -> dict[str, Any]:
     }
 
 
-def crew_for(
+def executor_for(
     settings: TournamentSettings, worker: Worker, files: Mapping[str, str], schedule: Schedule, folder: Path
-) -> Crew:
-    """Who plays: by `processes`, which does not change the results."""
+) -> Executor:
+    """The executor that `processes` asks for; it does not change the results."""
     cpus = max(1, resources.cpus() // settings.threads)
     if settings.processes == RAY:
         return OnRay(settings, files, folder)
@@ -110,19 +110,32 @@ def crew_for(
     return Growing(worker, partial(Processes, settings, files, cpus), schedule.seconds_left)
 
 
-def play(schedule: Schedule, crew: Crew, journal: Journal, settled: Callable[[], object]) -> None:
-    """Play until every pair has been played enough; `settled` is called after each."""
+def play(schedule: Schedule, executor: Executor, journal: Journal, settled: Callable[[], object]) -> None:
+    """Play until every pair has been played enough; `settled` is called after each.
+
+    Raises what a player raises, and ProcessLostError.
+    """
+    playing: set[Future[Played]] = set()
     with Progress("playing", schedule.total, "deals", schedule.deals) as progress:
         while not schedule.done:
-            while crew.free() and (unit := schedule.next()) is not None:
-                crew.submit(unit)
-            for played in crew.ready():
+            while len(playing) < executor.workers and (batch := schedule.next()) is not None:
+                playing.add(executor.submit(batch))
+            done, playing = wait(playing, return_when=FIRST_COMPLETED)
+            for played in _results(done):
                 journal.add(played)
                 if schedule.add(played):
                     settled()
             pairs = f"of which {schedule.settled} of {len(schedule.states)} pairs are done"
             note = f"({pairs})" if len(schedule.states) > 1 else ""
             progress.update(schedule.deals, note, schedule.total)
+
+
+def _results(done: Iterable[Future[Played]]) -> Iterator[Played]:
+    try:
+        for future in done:
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise lost(error) from None
 
 
 def _write(folder: Path, settings: TournamentSettings, game: Game, schedule: Schedule) -> report.Results:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cards.matches.duplicate import Duel
+from evaluate.tournament.batches import Batch, Played, Spent
 from evaluate.tournament.settings import Pair
-from evaluate.tournament.units import Played, Spent, Unit
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,16 @@ class Plan:
         """Batches of a pair, at most; the last may be a short one."""
         return -(-self.deals // self.batch)
 
-    def unit(self, pair: Pair, number: int) -> Unit:
+    def at(self, pair: Pair, number: int) -> Batch:
         """A batch of a pair."""
         first = number * self.batch
         deals = min(self.batch, self.deals - first)
-        return Unit(pair, first, deals, min(deals, max(0, self.records - first)))
+        return Batch(pair, first, deals, min(deals, max(0, self.records - first)))
 
 
 @dataclass
 class PairState:
-    """What has been played of a pair: batches in their order without a gap, and those that came before their turn."""
+    """The batches of a pair that were played: those in order without a gap, and those that came before their turn."""
 
     pair: Pair
     plan: Plan
@@ -50,8 +50,8 @@ class PairState:
     half_width: float = math.inf  # of the interval so far, where `until` asks for one
 
     def add(self, played: Played) -> None:
-        """What was played. What comes after the batch that settles the pair is never counted."""
-        self.early[played.unit.first // self.plan.batch] = played
+        """Add a batch. One after the batch that settles the pair is never counted."""
+        self.early[played.batch.first // self.plan.batch] = played
         while not self.settled and len(self.parts) in self.early:
             self.parts.append(self.early.pop(len(self.parts)))
             self.settled = self._enough()
@@ -83,11 +83,11 @@ class PairState:
     @property
     def deals(self) -> int:
         """How many deals count so far."""
-        return sum(part.unit.deals for part in self.parts)
+        return sum(part.batch.deals for part in self.parts)
 
     @property
     def spent(self) -> tuple[Spent, Spent]:
-        """What the decisions of each of the two took, in batches that count."""
+        """The cost of the decisions of each of the two, in batches that count."""
         return (
             sum((part.spent[0] for part in self.parts), Spent()),
             sum((part.spent[1] for part in self.parts), Spent()),
@@ -107,11 +107,11 @@ class PairState:
 
     @property
     def seconds_left(self) -> float:
-        """What is left takes so long, at the speed of what has been played; 0 where nothing has."""
+        """Time for what is left, at the speed so far; 0 before the first batch."""
         played = [*self.parts, *self.early.values()]
         if not played or self.settled:
             return 0.0
-        each = sum(part.seconds for part in played) / sum(part.unit.deals for part in played)
+        each = sum(part.seconds for part in played) / sum(part.batch.deals for part in played)
         return each * max(0, min(self.needed * self.plan.batch, self.plan.deals) - self.deals)
 
 
@@ -143,22 +143,22 @@ class Schedule:
         return sum(min(state.needed * self.plan.batch, self.plan.deals) for state in self.states.values())
 
     def seconds_left(self) -> float:
-        """What is left takes one process so long, as far as can be told."""
+        """Time that one process needs for what is left, as far as can be told."""
         return sum(state.seconds_left for state in self.states.values())
 
     def add(self, played: Played) -> bool:
         """Take in what was played; whether its pair has just been settled by it."""
-        state = self.states[played.unit.pair]
+        state = self.states[played.batch.pair]
         before = state.settled
         state.add(played)
         return state.settled and not before
 
-    def known(self, unit: Unit) -> bool:
+    def known(self, batch: Batch) -> bool:
         """Whether this is a batch of the tournament, so that `add` can take it."""
-        return unit.pair in self.states and unit == self.plan.unit(unit.pair, unit.first // self.plan.batch)
+        return batch.pair in self.states and batch == self.plan.at(batch.pair, batch.first // self.plan.batch)
 
-    def next(self) -> Unit | None:
-        """A batch that nobody plays yet: one that will be needed if there is one, else one that may be.
+    def next(self) -> Batch | None:
+        """A batch that is not being played: one that will be needed if there is one, else one that may be.
 
         None when everything that may be needed is being played.
         """
@@ -170,4 +170,4 @@ class Schedule:
         chosen = chosen or min(left, key=lambda state: numbers[state.pair] - state.needed)
         number = numbers[chosen.pair]
         chosen.handed = number + 1
-        return self.plan.unit(chosen.pair, number)
+        return self.plan.at(chosen.pair, number)

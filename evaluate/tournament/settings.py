@@ -66,7 +66,7 @@ class TournamentSettings(NamesGame):
 
     @property
     def half_width(self) -> float | None:
-        """What `until` asks for, as a share: `0.5%` is 0.005. None without it. Raises SettingsError."""
+        """The half-width that `until` asks for, as a share: `0.5%` is 0.005. None without it. Raises SettingsError."""
         if self.until is None:
             return None
         text = self.until.strip()

@@ -13,45 +13,55 @@ from textual.screen import ModalScreen
 from textual.widgets import LoadingIndicator, Static
 
 from command.errors import UserError
+from play.app.screens import screen_for
+from play.app.spectate.watch import WatchScreen
+from play.app.table.board_screen import BoardScreen
 from play.language import Language
+from play.spectate.watching import WatchedGames, open_watch
 from play.table.opening import open_session, warm_up
 from play.table.session import Session
-from play.table.settings import PlaySettings
+from play.table.settings import Given, PlaySettings
+
+Opened = Session | WatchedGames
 
 
-def open_warm(settings: PlaySettings, given: set[str]) -> Session:
-    """A table at which the first moves need not wait for what is compiled. Raises as `open_session` does."""
+def screen_of(opened: Opened, language: Language, pace: float) -> BoardScreen:
+    """The screen on which a session is played, or games are looked on at."""
+    if isinstance(opened, WatchedGames):
+        return WatchScreen(opened, language)
+    return screen_for(opened.table.game)(opened, language, pace)
+
+
+def _open(settings: PlaySettings, given: Given) -> Opened:
+    if settings.watch is not None:
+        return open_watch(settings, given)
     session = open_session(settings, given)
-    warm_up(session)
+    warm_up(session)  # the first moves need not wait for what is compiled
     return session
 
 
-class OpeningScreen(ModalScreen[Any]):
-    """Opens a table in a thread; its result is what `opens` returns, or the reason why there is nothing, one line."""
+class OpeningScreen(ModalScreen[Opened | str]):
+    """Opens what the settings say in a thread, where they are composed, too.
 
-    def __init__(
-        self,
-        settings: PlaySettings,
-        given: set[str],
-        language: Language,
-        opens: Callable[[PlaySettings, set[str]], Any] = open_warm,
-    ) -> None:
+    Its result is what was opened, or the reason why there is nothing, one line.
+    """
+
+    def __init__(self, settings: Callable[[], PlaySettings], given: Given, language: Language) -> None:
         super().__init__()
-        self._settings, self._given, self._language, self._opens = settings, given, language, opens
+        self._settings, self._given, self._language = settings, given, language
 
     def compose(self) -> ComposeResult:
-        """A sign that something is going on."""
         with Middle():
             yield Static(self._language.say("app.opening"), id="opening", markup=False)
             yield LoadingIndicator()
 
     def on_mount(self) -> None:
-        """Open it, in a thread that nobody waits for when the application ends: a large file takes long to read."""
-        threading.Thread(target=self._open, args=(self.app,), daemon=True).start()
+        # No worker: the application waits for those when it ends, and a large file takes long to read.
+        threading.Thread(target=self._work, args=(self.app,), daemon=True).start()
 
-    def _open(self, app: App[Any]) -> None:
+    def _work(self, app: App[Any]) -> None:
         try:
-            opened = self._opens(self._settings, self._given)
+            opened: Any = _open(self._settings(), self._given)
         except UserError as error:
             opened = str(error)
         except OSError as error:

@@ -13,21 +13,21 @@ from types import FrameType
 from command.errors import UserError
 from play.app.application import TableApp
 from play.app.web_driver import is_served
-from play.table.settings import PlaySettings
+from play.table.settings import Given, PlaySettings
 
 # Keys that say how one plays, not what: with these alone the application starts in the menu.
 _HOW = {"ui", "lang", "pace", "record", "hint"}
 _SECONDS_WITHOUT_TERMINAL = 5.0  # at the most, until the end
 
 
-def run_app(settings: PlaySettings, given: set[str]) -> int:
+def run_app(settings: PlaySettings, given: Given) -> int:
     """Run it to its end; the exit code. Raises UserError without a terminal; a table that is open is saved."""
     if not is_served() and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError("ui", "app needs a terminal for input and output", "use ui=plain for pipes")
-    app = TableApp(settings, given=given if given - _HOW else set())
+    app = TableApp(settings, given if given.keys() - _HOW else {})
     code = asyncio.run(_run(app))
-    for line in app.last_words:
-        print(line, file=sys.stderr if is_served() else sys.stdout)  # the output of a page goes into the page
+    if app.last_words:
+        print(app.last_words, file=sys.stderr if is_served() else sys.stdout)  # the output of a page goes into the page
     return code
 
 

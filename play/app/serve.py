@@ -1,4 +1,4 @@
-"""The application in a browser: a page for whoever knows the address, each with a table of its own."""
+"""The application in a browser: a page, with a table of its own, for everyone who knows the address."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class TableServer(textual_server.Server):
         return web.FileResponse(path, headers={"Content-Type": _TYPES[path.suffix]})
 
     async def _table(self, request: web.Request) -> web.WebSocketResponse:
-        """A table, until its page is closed or whoever sits there leaves; what is not over is saved then."""
+        """A table, until its page is closed or the player leaves; what is not over is saved then."""
         page = web.WebSocketResponse(heartbeat=15, timeout=2)
 
         async def close() -> None:
@@ -180,7 +180,7 @@ class TableServer(textual_server.Server):
 
         await page.prepare(request)
         width, height = (textual_server.to_int(request.query.get(name, ""), 0) for name in ("width", "height"))
-        table = _Table(
+        table = _PageProcess(
             self.command,
             write_bytes=page.send_bytes,
             write_str=page.send_str,
@@ -201,7 +201,7 @@ class TableServer(textual_server.Server):
         await asyncio.gather(*(page.close(code=WSCloseCode.GOING_AWAY) for page in self._open))
 
 
-class _Table(AppService):
+class _PageProcess(AppService):
     """The process of a page, with which the page ends."""
 
     def _build_environment(self, width: int = LEAST_WIDTH, height: int = LEAST_HEIGHT) -> dict[str, str]:

@@ -11,7 +11,7 @@ DRIVER = f"{__name__}:PageDriver"
 
 
 class PageDriver(WebDriver):
-    """Ends the application when nobody is left at the other end, as a server that was killed."""
+    """Ends the application when the other end of its pipes is gone, as after a server was killed."""
 
     def run_input_thread(self) -> None:
         """Hand on what comes in, to its end."""

@@ -1,4 +1,4 @@
-"""A learning process in a thread of its own, that can be started and paused while somebody looks on."""
+"""A learning process in a thread of its own, that can be started and paused while a person looks on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from play.blackjack_lab.learning import LearningProcess, Progress
+from play.blackjack_lab.learning import Learned, LearningProcess
 
 _STEP_SECONDS = 0.004  # what a step takes at most: so long does a change have to wait
 _MOST = 1 << 17  # episodes in a step
@@ -16,11 +16,11 @@ _NAP, _GAP = 0.02, 0.0002
 FULL = 0  # speed: as many episodes as there can be
 
 
-class Learner:
+class BackgroundLearner:
     """Runs the process that `make` builds when it is first wanted. `speed()`, episodes a second, is asked all the time.
 
-    The thread alone steps and looks; others read `progress`, which is never changed once it is there. Learners that
-    share a `turn` take turns, so that together they keep one core busy and another is left for whoever looks on.
+    The thread alone steps and looks; others read `learned`, which is never changed once it is there. Learners that
+    share a `turn` take turns, so that together they keep one core busy and another is left for the screen.
     """
 
     def __init__(self, make: Callable[[], LearningProcess], speed: Callable[[], int], turn: threading.Lock) -> None:
@@ -29,7 +29,7 @@ class Learner:
         self._turn = turn  # held while it computes
         self._process: LearningProcess | None = None
         self._thread: threading.Thread | None = None
-        self.progress: Progress | None = None  # as of a moment ago
+        self.learned: Learned | None = None  # as of a moment ago
         self.per_second = 0.0  # decisions, lately
         self.failure: Exception | None = None  # what ended the thread
 
@@ -41,13 +41,13 @@ class Learner:
     @property
     def preparing(self) -> bool:
         """Whether it is to learn and has learned nothing yet: the rules are being compiled."""
-        return self.running and self.progress is None
+        return self.running and self.learned is None
 
     def start(self) -> None:
-        """Learn, or go on learning; after a failure, begin anew."""
+        """Learn, or learn on; after a failure, begin anew."""
         self._wanted.set()
         if self._thread is None or self.failure is not None:
-            self.failure = self.progress = self._process = None
+            self.failure = self.learned = self._process = None
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
 
@@ -79,7 +79,7 @@ class Learner:
             while not self._closed:
                 self._learn(process)
                 self._wanted.wait()
-        except Exception as error:  # for whoever looks on: nobody waits for this thread
+        except Exception as error:  # for the screen: nothing waits for this thread
             self._wanted.clear()
             self.failure = error
 
@@ -107,7 +107,7 @@ class Learner:
         """Show the table as it is now; returns when to do so again."""
         with self._turn:
             started = time.perf_counter()
-            self.progress = process.look()
+            self.learned = process.look()
         ended = time.perf_counter()
         since, decisions = self._mark
         self.per_second = (process.decisions - decisions) / max(started - since, 1e-6)

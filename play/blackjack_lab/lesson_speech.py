@@ -4,82 +4,37 @@ from __future__ import annotations
 
 import math
 
-from play.blackjack_lab.learner import FULL, Learner
+from play.blackjack_lab.learner import FULL, BackgroundLearner
 from play.blackjack_lab.learning import METHODS
 from play.blackjack_lab.lessons import Lessons
 from play.language import Language
 
 RUNS, PAUSED, PREPARES = "●", "○", "…"
+_COLUMNS = {"games": 10, "rate": 6, "mean": 6, "greatest": 6, "right": 6, "loss": 7}
 
 
-def mark(learner: Learner) -> str:
+def mark(learner: BackgroundLearner) -> str:
     """A sign for whether it learns."""
     return PREPARES if learner.preparing else RUNS if learner.running else PAUSED
 
 
 def stats(language: Language, lessons: Lessons) -> str:
     """A line for each method, 40 columns wide, under what the columns are."""
-    say = language.say
-    heads = (
-        ("    ", say("blackjack_screen.games"), 6),
-        ("", say("blackjack_screen.rate"), 6),
-        ("", say("blackjack_screen.mean"), 6),
-        ("", say("blackjack_screen.greatest"), 6),
-        ("", say("blackjack_screen.right"), 6),
-        ("", say("blackjack_screen.loss"), 7),
-    )
-    return "\n".join(["".join(f"{left}{text:>{width}}" for left, text, width in heads), *_lines(lessons)])
+    heads = (f"{language.say(f'blackjack_screen.{name}'):>{width}}" for name, width in _COLUMNS.items())
+    return "\n".join(["".join(heads), *_lines(lessons)])
 
 
 def legend(language: Language, policy: str) -> str:
     """What the signs and the columns mean."""
-    say = language.say
-    keys = (
-        say("blackjack_screen.legend_marks"),
-        say("blackjack_screen.legend_errors"),
-        say("blackjack_screen.legend_right"),
-        say("blackjack_screen.legend_policy", policy=policy),
-    )
-    return "\n".join(keys)
-
-
-def quantity_text(language: Language, quantity: str) -> str:
-    """What is shown in the cells, in a word."""
-    say = language.say
-    return {
-        "value": say("blackjack_screen.value"),
-        "best": say("blackjack_screen.best"),
-        "visits": say("blackjack_screen.visits"),
-        "error": say("blackjack_screen.error"),
-    }[quantity]
-
-
-def caption_text(language: Language, quantity: str) -> str:
-    """How the cells are to be read."""
-    say = language.say
-    return {
-        "value": say("blackjack_screen.caption_value"),
-        "best": say("blackjack_screen.caption_best"),
-        "visits": say("blackjack_screen.caption_visits"),
-        "error": say("blackjack_screen.caption_error"),
-    }[quantity]
-
-
-def outcome_text(language: Language, outcome: str) -> str:
-    """How the game ended."""
-    say = language.say
-    return {"win": say("result.win"), "tie": say("result.tie"), "lose": say("result.lose")}[outcome]
+    keys = ("marks", "errors", "right", "policy")
+    return "\n".join(language.say(f"blackjack_screen.legend_{key}", policy=policy) for key in keys)
 
 
 def speed_text(language: Language, speed: int) -> str:
     """How many games a second are played to learn from."""
-    return (
-        language.say("blackjack_screen.full")
-        if speed == FULL
-        else f"{speed // 1000}k/s"
-        if speed >= 1000
-        else f"{speed}/s"
-    )
+    if speed == FULL:
+        return language.say("blackjack_screen.full")
+    return f"{speed // 1000}k/s" if speed >= 1000 else f"{speed}/s"
 
 
 def _lines(lessons: Lessons) -> list[str]:
@@ -87,10 +42,12 @@ def _lines(lessons: Lessons) -> list[str]:
     for name in METHODS:
         learner = lessons[name]
         line = f"{name.upper()} {mark(learner)}"
-        if learner.progress is not None:
-            progress, errors = learner.progress, learner.progress.errors
+        if learner.learned is not None:
+            errors = learner.learned.errors
             rate = figure(learner.per_second) if learner.running else "–"
-            line += f"{figure(progress.episodes):>6}{rate:>6}{_small(errors.mean):>6}{_small(errors.greatest):>6}"
+            line += (
+                f"{figure(learner.learned.episodes):>6}{rate:>6}{_small(errors.mean):>6}{_small(errors.greatest):>6}"
+            )
             line += f"{_share(errors.optimal_share):>6}{_small(errors.loss, 5):>7}"
         found.append(line)
     return found

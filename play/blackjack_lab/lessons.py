@@ -1,28 +1,74 @@
-"""Monte Carlo, TD and Q-learning of one game side by side."""
+"""Monte Carlo, TD and Q-learning of one game side by side, and what can be adjusted of them."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cards.game import Game, States
 from command.game import load_configured_game
-from play.blackjack_lab.learner import FULL, Learner
-from play.blackjack_lab.learning import METHODS, Advice, LearningProcess, Subject, advice
+from command.settings.checks import SettingsError, check_range
+from play.blackjack_lab.learner import FULL, BackgroundLearner
+from play.blackjack_lab.learning import METHODS, LearningProcess, Subject
 from train.settings.tabular import TabularSettings
 
 SPEEDS = (100, 10_000, FULL)  # episodes in a second
 MIN_VISITS = 100  # states met less often are left out of the errors
+RULES = ("discount", "decks", "soft_17", "ties")
+_POLICY, _LIMITS = "hit_below_", (4, 21)
 
 
 @dataclass(frozen=True)
-class Choices:
+class LessonChoices:
     """What can be adjusted: the `epsilon` of Q-learning, the `policy` that MC and TD evaluate, the speed of all."""
 
     epsilon: float = 0.4
     policy: str = "hit_below_14"
     speed: int = SPEEDS[1]
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """The group `game`, and how it is to be learned."""
+
+    settings: dict[str, Any]
+    choices: LessonChoices
+
+    def new_rules(self, settings: Mapping[str, Any]) -> bool:
+        """Whether the table, and all learning, has to begin anew."""
+        return any(self.settings[key] != settings[key] for key in RULES)
+
+
+def typed(settings: Mapping[str, Any], choices: LessonChoices) -> dict[str, str]:
+    """What is adjustable as text: `epsilon`, `limit`, below which MC and TD's policy hits, and the rules."""
+    rules = {key: str(settings[key]) for key in RULES}
+    return {"epsilon": str(choices.epsilon), "limit": choices.policy.removeprefix(_POLICY), **rules}
+
+
+def adjusted(settings: Mapping[str, Any], choices: LessonChoices, texts: Mapping[str, str]) -> Adjusted:
+    """What these texts, by the keys of `typed`, mean. Raises SettingsError that names the key."""
+    epsilon, limit = _number("epsilon", texts["epsilon"]), _number("limit", texts["limit"], int)
+    check_range("epsilon", epsilon, 0, 1)
+    check_range("limit", limit, *_LIMITS)
+    decks = texts["decks"].strip()
+    rules = {
+        "discount": _number("discount", texts["discount"]),
+        "decks": int(decks) if decks.isdecimal() else decks,
+        "soft_17": texts["soft_17"],
+        "ties": texts["ties"],
+    }
+    wanted = {**settings, **rules}
+    load_configured_game(wanted)  # says what is wrong with it
+    return Adjusted(wanted, replace(choices, epsilon=epsilon, policy=f"{_POLICY}{limit}"))
+
+
+def _number(key: str, text: str, kind: type[float] = float) -> float:
+    try:
+        return kind(text.strip().replace(",", "."))
+    except ValueError:
+        raise SettingsError(key, f"a number, not {text.strip() or 'nothing'}") from None
 
 
 class Lessons:
@@ -31,14 +77,14 @@ class Lessons:
     All play the episodes of the same seed. The exact process is computed when the first of them is started.
     """
 
-    def __init__(self, settings: dict[str, Any], seed: int, choices: Choices) -> None:
+    def __init__(self, settings: dict[str, Any], seed: int, choices: LessonChoices) -> None:
         self.settings, self.seed, self.choices = settings, seed, choices
         self._game: Game = load_configured_game(settings)
         self._lock, self._turn = threading.Lock(), threading.Lock()
         self._subject: Subject | None = None
         self._learners = {name: self._learner(name) for name in METHODS}
 
-    def __getitem__(self, name: str) -> Learner:
+    def __getitem__(self, name: str) -> BackgroundLearner:
         """The learner of that method."""
         return self._learners[name]
 
@@ -48,7 +94,7 @@ class Lessons:
         learner.pause() if learner.running else learner.start()
 
     def reset(self, name: str) -> None:
-        """Begin that table anew; it goes on learning if it did."""
+        """Begin that table anew; it learns on if it did."""
         old = self._learners[name]
         running = old.running
         old.close()
@@ -56,15 +102,15 @@ class Lessons:
         if running:
             self._learners[name].start()
 
-    def choose(self, choices: Choices) -> None:
+    def choose(self, choices: LessonChoices) -> None:
         """Learn otherwise from now on.
 
-        With another epsilon QL goes on, as what it looks for stays the same; with another policy MC and TD begin new
-        tables, as they look for other values.
+        With another epsilon QL keeps its table, as what it looks for stays the same. With another policy MC and TD
+        begin new tables, as they look for other values.
         """
         old, self.choices = self.choices, choices
         if choices.epsilon != old.epsilon:
-            if self["ql"].progress is None:
+            if self["ql"].learned is None:
                 self.reset("ql")  # it may just be about to begin with the old one
             else:
                 self["ql"].change(lambda process: process.explore(choices.epsilon))
@@ -77,12 +123,13 @@ class Lessons:
         number = SPEEDS.index(self.choices.speed)
         self.choices = replace(self.choices, speed=SPEEDS[(number + 1) % len(SPEEDS)])
 
-    def advice(self, name: str, state: States) -> Advice | None:
-        """What that table would do in the state `[1]`; None before it has begun."""
-        progress = self._learners[name].progress
-        if progress is None or self._subject is None:
+    def advice(self, name: str, state: States) -> tuple[int, int] | None:
+        """What that table would do in the state `[1]`, and how often it has met it; None before it has begun."""
+        learned = self._learners[name].learned
+        if learned is None or self._subject is None:
             return None
-        return advice(self._subject, progress, state)
+        number = int(self._subject.model.index(state[0]))
+        return int(learned.policy[number]), int(learned.visits[number])
 
     def close(self) -> None:
         """End all threads, without waiting for them."""
@@ -94,8 +141,8 @@ class Lessons:
         for learner in self._learners.values():
             learner.join()
 
-    def _learner(self, name: str) -> Learner:
-        return Learner(lambda: self._process(name), lambda: self.choices.speed, self._turn)
+    def _learner(self, name: str) -> BackgroundLearner:
+        return BackgroundLearner(lambda: self._process(name), lambda: self.choices.speed, self._turn)
 
     def settings_of(self, name: str) -> TabularSettings:
         """What a new table of that method is learned under."""

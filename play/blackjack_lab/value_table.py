@@ -5,7 +5,6 @@ Where a shoe makes the player's cards count, a cell holds all hands of that sum,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from blackjack.cards import HAND_SOFT, HAND_SUM, KIND_TEXT, KINDS, MAX_SUM, TEN
 from blackjack.model import SUMS
 from blackjack.rules import HIT
-from play.blackjack_lab.learning import Progress
+from play.blackjack_lab.learning import Learned
 
 QUANTITIES = ("value", "best", "visits", "error")
 COLUMNS = KIND_TEXT
@@ -61,16 +60,16 @@ def place_of(sum_: int, soft: bool, open_rank: int) -> tuple[str, int, int]:
     return ("soft" if soft else "hard"), MAX_SUM - 1 - sum_, min(open_rank, TEN)
 
 
-def summed(progress: Progress) -> Summed:
+def summed(learned: Learned) -> Summed:
     """The states of a table, cell by cell; NaN in cells that were never met."""
-    states = np.arange(progress.values.size)
+    states = np.arange(learned.values.size)
     hand, kind = np.divmod(states, KINDS)
-    if progress.values.size == 2 * SUMS * KINDS:  # infinitely many decks: a hand is its sum, hard or soft
+    if learned.values.size == 2 * SUMS * KINDS:  # infinitely many decks: a hand is its sum, hard or soft
         total, soft = hand % SUMS, hand >= SUMS
     else:
         total, soft = HAND_SUM[hand], HAND_SOFT[hand]
     cell = (soft * SUMS + total) * KINDS + kind
-    weight = progress.visits.astype(np.float64)
+    weight = learned.visits.astype(np.float64)
     visits: Numbers = np.bincount(cell, weight, 2 * SUMS * KINDS).astype(np.float64)
 
     def mean(numbers: Numbers) -> Numbers:
@@ -80,63 +79,38 @@ def summed(progress: Progress) -> Summed:
 
     return Summed(
         visits=visits.reshape(2, SUMS, KINDS),
-        value=mean(progress.values),
-        error=mean(progress.values - progress.exact),
-        hits=mean((progress.policy == HIT).astype(np.float64)),
-        right=mean(progress.right.astype(np.float64)),
+        value=mean(learned.values),
+        error=mean(learned.values - learned.exact),
+        hits=mean((learned.policy == HIT).astype(np.float64)),
+        right=mean(learned.right.astype(np.float64)),
     )
 
 
 def block(cells: Summed | None, name: str, quantity: str, letters: tuple[str, str]) -> Block:
     """The block `hard` or `soft`; `letters` are those of stand and hit. All empty where nothing was learned."""
+
+    def cell(total: int, kind: int) -> Cell:
+        at = int(name == "soft"), total, kind
+        return Cell("  ·", 0.0) if cells is None or not cells.visits[at] else _cell(cells, at, quantity, letters)
+
     rows = rows_of(name)
-    if cells is None:
-        empty = (Cell("  ·", 0.0),) * KINDS
-        return Block(rows, (empty,) * len(rows))
-    draw = _DRAW[quantity]
-    soft = int(name == "soft")
-    most = float(cells.visits.max())
-    return Block(
-        rows,
-        tuple(
-            tuple(
-                draw(cells, (soft, total, kind), letters, most) if cells.visits[soft, total, kind] else Cell("  ·", 0.0)
-                for kind in range(KINDS)
-            )
-            for total in rows
-        ),
-    )
+    return Block(rows, tuple(tuple(cell(total, kind) for kind in range(KINDS)) for total in rows))
 
 
-def _value(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
-    value = float(cells.value[at])
-    return Cell(_signed(100 * value), value)
-
-
-def _error(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
-    error = float(cells.error[at])
-    return Cell(_signed(1000 * error), float(np.clip(10 * error, -1, 1)))
-
-
-def _best(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
+def _cell(cells: Summed, at: tuple[int, int, int], quantity: str, letters: tuple[str, str]) -> Cell:
+    if quantity == "value":
+        value = float(cells.value[at])
+        return Cell(_signed(100 * value), value)
+    if quantity == "error":
+        error = float(cells.error[at])
+        return Cell(_signed(1000 * error), float(np.clip(10 * error, -1, 1)))
+    if quantity == "visits":
+        visits = float(cells.visits[at])
+        return Cell(f"{short(visits):>3}", float(np.log1p(visits) / np.log1p(cells.visits.max())))
     hits = float(cells.hits[at])
     letter = letters[hits >= 0.5]
-    mixed = 0.0 < hits < 1.0
     wrong = "!" if cells.right[at] < 0.5 else " "
-    return Cell(f" {letter.lower() if mixed else letter}{wrong}", 0.6 if hits >= 0.5 else -0.6)
-
-
-def _visits(cells: Summed, at: tuple[int, int, int], letters: tuple[str, str], most: float) -> Cell:
-    visits = float(cells.visits[at])
-    return Cell(f"{short(visits):>3}", float(np.log1p(visits) / np.log1p(most)))
-
-
-_DRAW: dict[str, Callable[[Summed, tuple[int, int, int], tuple[str, str], float], Cell]] = {
-    "value": _value,
-    "best": _best,
-    "visits": _visits,
-    "error": _error,
-}
+    return Cell(f" {letter.lower() if 0.0 < hits < 1.0 else letter}{wrong}", 0.6 if hits >= 0.5 else -0.6)
 
 
 def _signed(number: float) -> str:

@@ -21,7 +21,7 @@ class Coaching:
         self._found: dict[tuple[int, int], Judged] = {}
 
     def look(self, hand: Hand, number: int, move: Move) -> Judged | None:
-        """What move `number`, from 0, of a hand cost; None where there was no choice or nobody knows.
+        """What move `number`, from 0, of a hand cost; None where there was no choice, or there are no values.
 
         Changes nothing, and asks the hand for its seeds alone: it may be called in a thread.
         """

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cards.hand import Hand, Move
 from evaluate.review.grading import Judged, judged_of
 from play.coach.hints import Coach
 
 
-def review(coach: Coach, hand: Hand, seats: list[int]) -> list[Judged]:
-    """The decisions of these seats in which there was a choice, in their order; none where nobody can judge them."""
+def review(coach: Coach, hand: Hand, seats: Sequence[int]) -> list[Judged]:
+    """The decisions of these seats in which there was a choice, in their order; none where there are no values."""
     judged = [judge(coach, hand, number, move) for number, move in enumerate(hand.moves) if move.seat in seats]
     return [each for each in judged if each is not None]
 
 
 def judge(coach: Coach, hand: Hand, number: int, move: Move) -> Judged | None:
-    """What move `number`, from 0, of a hand cost; None where there was no choice, or nobody can judge it."""
+    """What move `number`, from 0, of a hand cost; None where there was no choice, or there are no values."""
     return judged_of(number, move, coach.judged(hand, number, move))
 
 

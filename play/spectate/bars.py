@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from evaluate.review.advisers import Worth
+from play.table.speech import value_text
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST, _MOST = 6, 24  # cells of a bar
 NEXT = "▸"  # before the action that is played next
-
-
-def value_text(value: float | None, unit: str) -> str:
-    """A value; `?` where it is not known."""
-    if value is None:
-        return "?"
-    return f"{value:.2f}" if unit == "points" else f"{value:+.3f}"
 
 
 def bars(

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from cards.hand import Move
+from cards.hand import Hand, Move
 from evaluate.review.advisers import Worth
-from play.language import Language
+from play.language import Language, Message, message
 from play.spectate.bars import bars
-from play.spectate.opened import open_hands
-from play.spectate.watching import Watch
+from play.spectate.watching import WatchedGames
 from play.table.speech import Speech
 from play.views import events, result
 
 
 class Commentary:
-    """Puts the place at which a `Watch` is into lines."""
+    """Puts the place at which a `WatchedGames` is into lines."""
 
-    def __init__(self, language: Language, speech: Speech, watch: Watch) -> None:
+    def __init__(self, language: Language, speech: Speech, watch: WatchedGames) -> None:
         self._language, self._speech, self._watch = language, speech, watch
 
     @property
@@ -30,8 +29,12 @@ class Commentary:
         who = names[:1] if len(set(names)) == 1 else names
         score = table.match_score
         standing = "" if score is None else say("watch.score", score=tuple(score), to=table.setup.match)
-        game = self._language.texts.get(f"game.{table.game.name}", table.game.name)
-        parts = (game, ", ".join(who), self._language.render(self._watch.scene.title), standing)
+        parts = (
+            self._language.game(table.game.name),
+            ", ".join(who),
+            self._language.render(self._watch.scene.title),
+            standing,
+        )
         return say("watch.title", game=" · ".join(part for part in parts if part))
 
     def prompt(self) -> str:
@@ -62,7 +65,7 @@ class Commentary:
         return [" ".join(f"{line:<{half - 1}}" for line in lines[k : k + 2]).rstrip() for k in range(0, len(lines), 2)]
 
     def values(self, found: tuple[str, list[Worth]] | None, width: int) -> list[str]:
-        """What the actions are worth, as `Watch.worths` found it; None while it is not known yet."""
+        """What the actions are worth, as `WatchedGames.worths` found it; None while it is not known yet."""
         say, turn = self._language.say, self._watch.table.turn
         if turn is None or not self._watch.shows_values:
             return []
@@ -76,3 +79,34 @@ class Commentary:
         played = None if self._watch.following is None else self._watch.following.action
         head = say("watch.values", seat=turn, unit=self._language.texts[f"unit.{unit}"])
         return [head, *bars(worths, unit, self._speech.action, played, width)]
+
+
+def open_hands(hand: Hand) -> list[Message]:
+    """The cards of every seat now, a message for each; none where nothing is hidden, or the game is not known here."""
+    shown = {"tressette": _tressette, "spike": _spike, "blackjack": _blackjack}.get(hand.game.name)
+    return shown(hand) if shown is not None else []
+
+
+def _tressette(hand: Hand) -> list[Message]:
+    from play.views.tressette import by_suit
+
+    held = [by_suit(int(cards)) for cards in hand.state[0]["hands"]]
+    return [_seat(seat, [card for suit in suits for card in suit]) for seat, suits in enumerate(held)]
+
+
+def _spike(hand: Hand) -> list[Message]:
+    from spike.cards import VALUES
+
+    state = hand.state[0]
+    players = range(int(state["players"]))
+    playing = [seat for seat in players if int(state["in_hand"]) >> seat & 1]
+    return [_seat(seat, [f"{int(VALUES[card]):+d}" for card in state["hands"][seat]]) for seat in playing]
+
+
+def _blackjack(hand: Hand) -> list[Message]:
+    cards = hand.record()["dealer"]
+    return [message("watch.hole", cards=" ".join(cards if hand.over else cards[:2]))]
+
+
+def _seat(seat: int, cards: list[str]) -> Message:
+    return message("watch.seat", seat=seat, cards=" ".join(cards) or "-")

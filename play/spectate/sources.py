@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from cards.game import Game, States
 from cards.hand import Hand
 from cards.play import Decisions
+from command.errors import UserError
 from command.game import game_defaults
-from evaluate.recorded import Recorded
+from evaluate.recorded import Damaged, Recorded, recorded_hands
 from evaluate.review.advisers import Adviser, adviser_of
 from play.coach.hints import Coach
 from play.language import Message, message
@@ -39,23 +40,25 @@ class Scene:
     after: list[int] | None = None
 
 
-class Source(Protocol):
+class Source:
     """Where the hands come from."""
 
     def scene(self, number: int) -> Scene | None:
         """Hand number `number`, from 0, as far as it was played; None if there are no more. May take its time."""
+        raise NotImplementedError
 
-    def more(self) -> bool:
-        """One more move in the newest hand, which is not over; False where nobody plays on."""
+    def adviser(self, scene: Scene, seat: int) -> Adviser | None:
+        """The one that knows what the actions of the seat are worth: its player, else the coach of the game."""
+        raise NotImplementedError
+
+    def more(self) -> None:
+        """One more move in the newest hand, which is not over."""
 
     def stop(self) -> None:
         """No more moves are wanted: `scene` comes back soon, with None."""
 
-    def adviser(self, scene: Scene, seat: int) -> Adviser | None:
-        """Who knows what the actions of the seat are worth: itself, else the coach of the game."""
 
-
-class Agents:
+class Agents(Source):
     """Players in all seats of a table. The next hand is dealt when the one before is over, so it is played out then."""
 
     def __init__(self, table: Table, coach: Coach) -> None:
@@ -86,12 +89,11 @@ class Agents:
             self._scenes.append(self._scene())
         return self._scenes[number]
 
-    def more(self) -> bool:
+    def more(self) -> None:
         """See `Source`."""
         self._table.reply()
         if self._table.hand.over:
             self._scenes[-1] = self._scene()
-        return True
 
     def stop(self) -> None:
         """See `Source`."""
@@ -106,8 +108,8 @@ class Agents:
         return self._own[name] or self._coach.adviser
 
 
-class Film:
-    """Hands of a file. Nobody knows who played them, so values are those of the coach."""
+class Film(Source):
+    """Hands of a file. It is not known who played them, so values are those of the coach."""
 
     def __init__(self, path: Path, hands: list[Recorded], hint: str | None) -> None:
         self._path, self._hands, self._hint = path, hands, hint
@@ -124,15 +126,8 @@ class Film:
         setup = Setup(found.hand.game, ("",) * found.hand.game.seats, found.line, found.to)
         before, after = (list(score) or None for score in (found.before, found.after))
         game = found.hand.game
-        nothing = Score(wins=[0] * len(game.teams), totals=[0.0] * game.seats)  # nobody knows who played the others
+        nothing = Score(wins=[0] * len(game.teams), totals=[0.0] * game.seats)
         return Scene(found.hand, setup, title, nothing, before, after)
-
-    def more(self) -> bool:
-        """See `Source`."""
-        return False
-
-    def stop(self) -> None:
-        """See `Source`; nothing takes time here."""
 
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:
         """See `Source`."""
@@ -165,3 +160,19 @@ class _Network:
 
 def _network_of(player: Any) -> Adviser | None:
     return _Network(player) if hasattr(player, "values") else None
+
+
+class RecordError(UserError):
+    """A record that cannot be shown; the message names the file and the line."""
+
+
+def read_hands(path: Path) -> list[Recorded]:
+    """The hands of a file of records, in order. Raises RecordError for the first that breaks a rule, and OSError."""
+    found: list[Recorded] = []
+    for hand in recorded_hands(path):
+        if isinstance(hand, Damaged):
+            raise RecordError("watch", f"{path}, line {hand.line}: {hand.error}", "mend the line, or take it out")
+        found.append(hand)
+    if not found:
+        raise RecordError("watch", f"{path}: there is no record in it", "record=FILE writes some while you play")
+    return found

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cards.game import Game
-from cards.hand import Hand, Move
+from cards.hand import Move
 from command.game import load_configured_game
 from command.settings.checks import SettingsError
 from evaluate.review.advisers import Worth, worths_by
 from play.coach.hints import Coach
-from play.spectate.recorded import read_hands
-from play.spectate.sources import Agents, Film, Source, settings_of
-from play.table.settings import AGENTS, PlaySettings, check_match, watched_seats
-from play.table.table import Score, Setup, Table
+from play.spectate.sources import Agents, Film, Source, read_hands, settings_of
+from play.table.settings import AGENTS, Given, PlaySettings, check_match, watched_seats
+from play.table.table import Setup, Table, WatchedTable
 
 # What a file of records says itself, or what nothing is made of while one looks on.
 _NOT_OF_FILES = ("game", "opponents", "partner", "match", "seed", "games")
@@ -28,40 +25,7 @@ def board_of(game: Game) -> tuple[str, int, Any]:
     return game.name, game.seats, game.options
 
 
-@dataclass
-class Stage:
-    """What is seen of a table, by the names that `play.table.table.Table` has, so that its screen can draw it."""
-
-    setup: Setup
-    hand: Hand
-    score: Score
-    number: int = 0
-    match_score: list[int] | None = None
-    people: tuple[int, ...] = ()  # nobody who could be asked
-    person_to_move: bool = False
-
-    @property
-    def game(self) -> Game:
-        """What is played."""
-        return self.setup.game
-
-    @property
-    def hands(self) -> list[Hand]:
-        """The hand that is seen."""
-        return [self.hand]
-
-    @property
-    def turn(self) -> int | None:
-        """The seat to move."""
-        return self.hand.turn
-
-    @property
-    def game_over(self) -> bool:
-        """Whether the hand is over."""
-        return self.hand.over
-
-
-class Watch:
+class WatchedGames:
     """A place in the games of a source: a hand, and how many of its moves were seen. `table` is what is seen there.
 
     It also knows how one looks on, from board to board: whether it goes on by itself, at what pace, what is shown.
@@ -71,12 +35,11 @@ class Watch:
         self._source, self.coach = source, coach
         self.viewer, self.pace, self.playing = viewer, pace, True
         self.shows_hands, self.shows_values = True, True
-        self.left = False  # by whom it was looked at
         self.number, self.at = 0, 0
         scene = source.scene(0)
         assert scene is not None
         self.scene = scene
-        self.table = Stage(scene.setup, scene.hand.until(0), scene.score)
+        self.table = WatchedTable(scene.setup, scene.hand.until(0), scene.score)
         self._show(0)
 
     def _show(self, at: int) -> None:
@@ -92,7 +55,7 @@ class Watch:
         return self.scene.hand.moves[self.at] if self.at < len(self.scene.hand.moves) else None
 
     def think(self) -> None:
-        """Let whoever is to move decide, where nobody did yet; this may take its time. Nothing else is seen for it."""
+        """Let the player to move decide, unless the move is known; this may take its time. What is seen stays."""
         if self.following is None and not self.table.hand.over:
             self._source.more()
 
@@ -121,13 +84,13 @@ class Watch:
         self.number = number
         self._show(0)
         if board_of(self.game) != board_of(self.coach.game):  # the next board asks its coach, and shows this seat
-            self.coach = Coach(self.game, self.settings, None)
+            self.coach = Coach(self.game, settings_of(self.game), None)
             self.viewer = self.viewer if self.viewer < self.game.seats else 0
 
     def worths(self) -> tuple[str, list[Worth]]:
         """What the legal actions of the seat to move are worth, the best first, and the key of their unit.
 
-        Empty where nobody knows, and when the hand is over.
+        Empty where there are none, and when the hand is over.
         """
         hand = self.table.hand
         adviser = None if hand.turn is None else self._source.adviser(self.scene, hand.turn)
@@ -140,25 +103,12 @@ class Watch:
         """What is played where one looks."""
         return self.table.game
 
-    # What a table's screen asks of a session.
-    finished = False
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The group `game` of what is played where one looks."""
-        return settings_of(self.game)
-
-    def leave(self) -> bool:
-        """Nothing is saved."""
-        self.left = True
-        return False
-
     def stop(self) -> None:
-        """Whoever plays a hand to its end in another thread stops after the next move."""
+        """A hand that another thread plays to its end stops after the next move."""
         self._source.stop()
 
 
-def open_watch(settings: PlaySettings, given: set[str]) -> Watch:
+def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
     """What the settings want to look on at. Raises SettingsError, CheckpointError, RecordError and OSError."""
     assert settings.watch is not None
     for key in _NOT_WATCHED:
@@ -168,13 +118,12 @@ def open_watch(settings: PlaySettings, given: set[str]) -> Watch:
         return _open_film(Path(settings.watch), settings, given)
     game = load_configured_game(settings.game)
     check_match(settings, game)
-    seed = settings.seed if settings.seed is not None else time.time_ns() % 1_000_000_000
-    table = Table(Setup(game, watched_seats(settings, game), seed, settings.match))
+    table = Table(Setup(game, watched_seats(settings, game), settings.chosen_seed(), settings.match))
     coach = Coach(game, settings.game, settings.hint)
-    return Watch(Agents(table, coach), coach, settings.seat, settings.pace)
+    return WatchedGames(Agents(table, coach), coach, settings.seat, settings.pace)
 
 
-def _open_film(path: Path, settings: PlaySettings, given: set[str]) -> Watch:
+def _open_film(path: Path, settings: PlaySettings, given: Given) -> WatchedGames:
     for key in sorted(given):
         if key.partition(".")[0] in _NOT_OF_FILES:
             raise SettingsError(key, f"the games of {path} are as they were recorded", f"leave {key} out")
@@ -182,4 +131,4 @@ def _open_film(path: Path, settings: PlaySettings, given: set[str]) -> Watch:
     game = hands[0].hand.game
     coach = Coach(game, settings_of(game), None)
     viewer = settings.seat if settings.seat < game.seats else 0
-    return Watch(Film(path, hands, settings.hint), coach, viewer, settings.pace)
+    return WatchedGames(Film(path, hands, settings.hint), coach, viewer, settings.pace)

@@ -1,4 +1,4 @@
-"""Files that a table writes: whole or not at all."""
+"""Files that tables write beside one another."""
 
 from __future__ import annotations
 
@@ -11,15 +11,7 @@ from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
-from cards.base.files import write_atomic
-
 _SECONDS_FOR_LOCK = 5.0  # that another table may take to write
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Put a text in the place of a file's, by way of a file beside it. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, text)
 
 
 def append_lines(path: Path, lines: list[str]) -> None:

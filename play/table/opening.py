@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +13,34 @@ from play.coach.hints import Coach
 from play.table.ledger import Ledger
 from play.table.saves import game_of, read_save, restore
 from play.table.session import Session
-from play.table.settings import PlaySettings, check_match, check_same, seats_of
+from play.table.settings import Given, PlaySettings, check_match, check_same, seats_of
 from play.table.table import Setup, Table
 from play.views import events, result, view
 
+_FOLDER = "hydra.searchpath"  # where the settings of a game from elsewhere are
 
-def open_session(settings: PlaySettings, given: set[str], welcome: Any = lambda game, seed: None) -> Session:
-    """The table of these settings, or that of the save, if there is one. `given`: keys of the command line.
+
+def open_session(settings: PlaySettings, given: Given, welcome: Any = lambda game, seed: None) -> Session:
+    """The table of these settings, or that of the save, if there is one. `given`: by the command line.
 
     `welcome(game, seed)` is called as soon as both are known. Raises SettingsError, SaveError, CheckpointError and
     OSError.
     """
     path = Path(settings.save) if settings.save is not None else None
-    if path is not None and path.exists():
-        saved = read_save(path)
-        game = game_of(path, saved)
+    saved = read_save(path) if path is not None and path.exists() else None
+    if path is not None and saved is not None:
+        group, seed, game = saved["game"], saved["seed"], game_of(path, saved)
         check_same(path, saved, settings, given, game)
-        welcome(game, saved["seed"])
-        coach = Coach(game, saved["game"], settings.hint)
-        ledger = Ledger(Path(settings.record)) if settings.record is not None else None
-        return Session(restore(path, saved), coach, saved["game"], ledger, path, restored=True)
-    game = load_configured_game(settings.game)
-    check_match(settings, game)
-    seed = settings.seed if settings.seed is not None else time.time_ns() % 1_000_000_000
-    setup = Setup(game, seats_of(settings, game), seed, settings.match)
+        seated: Callable[[], Table] = partial(restore, path, saved)
+    else:
+        group, seed, game = settings.game, settings.chosen_seed(), load_configured_game(settings.game)
+        check_match(settings, game)
+        seated = partial(Table, Setup(game, seats_of(settings, game), seed, settings.match))
+    folder = given[_FOLDER].value if _FOLDER in given else None
     welcome(game, seed)
-    coach = Coach(game, settings.game, settings.hint)
+    coach = Coach(game, group, settings.hint)
     ledger = Ledger(Path(settings.record)) if settings.record is not None else None
-    return Session(Table(setup), coach, settings.game, ledger, path)
+    return Session(seated(), coach, group, ledger, path, restored=saved is not None, folder=folder)
 
 
 def warm_up(session: Session) -> None:

@@ -1,23 +1,25 @@
-"""A table in a file, to go on later: who sits there, the seed, the score, and what was played since the game began."""
+"""A table in a file, to resume it: who sits there, the seed, the score, and what was played since the game began."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from cards.base.errors import InputError
+from cards.base.files import write_atomic
 from cards.game import Game
 from cards.play import Player
 from command.errors import UserError
 from command.game import load_configured_game
 from command.settings.checks import MAX_SEED, SettingsError
-from play.table.files import write_whole
 from play.table.players import HUMAN, seated_player
 from play.table.table import Score, Setup, Table
 
+SAVES = Path("saves")
 FORMAT = "busso table"
 VERSION = 1
 
@@ -39,7 +41,8 @@ def write_save(path: Path, table: Table, settings: dict[str, Any]) -> None:
         "score": asdict(table.score_before),  # this game is counted again when it is read
         "hands": [hand.actions for hand in table.hands],
     }
-    write_whole(path, json.dumps(saved, indent=1) + "\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, json.dumps(saved, indent=1) + "\n")
 
 
 def read_save(path: Path) -> dict[str, Any]:
@@ -94,6 +97,37 @@ def _replay(table: Table, hands: list[list[int]]) -> None:
             table.deal()
         for action in actions:
             table.play(action)
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """A file with a table: when it was written, and what it holds, or else what is `broken` about it, one line."""
+
+    path: Path
+    written: datetime
+    saved: dict[str, Any] = field(default_factory=dict)
+    broken: str = ""
+
+
+def saved_tables(folder: Path = SAVES) -> list[SavedTable]:
+    """All saves in a folder, the newest first; those that cannot be used are among them, and stay as they are."""
+    files = [path for path in folder.glob("*.json") if not path.name.startswith(".")] if folder.is_dir() else []
+    found = [table for path in files if (table := _looked_at(path)) is not None]
+    return sorted(found, key=lambda table: (table.written, table.path.name), reverse=True)
+
+
+def _looked_at(path: Path) -> SavedTable | None:
+    """What is in a file; None for one that has gone meanwhile."""
+    try:
+        written = datetime.fromtimestamp(path.stat().st_mtime)
+    except OSError:
+        return None
+    try:
+        return SavedTable(path, written, read_save(path))
+    except SaveError as error:
+        return SavedTable(path, written, broken=str(error))
+    except OSError as error:
+        return SavedTable(path, written, broken=f"{path}: {error.strerror or error}")
 
 
 def _broken(path: Path, why: object) -> SaveError:

@@ -12,14 +12,14 @@ from command.game import load_configured_game
 from play.coach.hints import Coach
 from play.table.files import free_path
 from play.table.ledger import Ledger
-from play.table.saves import write_save
+from play.table.saves import SAVES, write_save
 from play.table.table import Table
-
-SAVES = Path("saves")
 
 
 class Session:
     """What a person does at a table, with everything finished written down at once.
+
+    `folder` is the `hydra.searchpath` in which the settings of a game from elsewhere are found.
 
     `settings` is the group `game`; `save` the file to which the table is saved, None for one that is named when it is
     first needed. With a file given, each decision of a person and each end of a hand is saved. `restored`: the table
@@ -35,10 +35,12 @@ class Session:
         ledger: Ledger | None = None,
         save: Path | None = None,
         restored: bool = False,
+        folder: str | None = None,
     ) -> None:
         self.table, self.coach = table, coach
         self.path = save
         self._settings, self._ledger = settings, ledger
+        self._folder = folder
         self._always = save is not None
         self._owed: list[list[dict[str, Any]]] = []  # what the ledger was to add and could not yet
         self.trouble: OSError | None = None  # why something could not be written down, until it was told
@@ -108,7 +110,7 @@ class Session:
         """
         game = load_configured_game(settings)
         table = Table(replace(self.table.setup, game=game))
-        return Session(table, Coach(game, settings, self._hint()), settings, self._ledger)
+        return Session(table, Coach(game, settings, self._hint()), settings, self._ledger, folder=self._folder)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -116,11 +118,12 @@ class Session:
         return dict(self._settings)
 
     def command(self, lang: str) -> str:
-        """The command line that goes on with the saved table in this language."""
+        """The command line that resumes the saved table in this language."""
+        elsewhere = [f"hydra.searchpath={self._folder}", f"game={self.table.game.name}"] if self._folder else []
         given = {"save": self.path, "record": self._ledger.path if self._ledger else None, "hint": self._hint()}
         given |= {"lang": lang if lang != "en" else None}
-        words = [shlex.quote(f"{key}={value}") for key, value in given.items() if value is not None]
-        return " ".join(("python -m play", *words))
+        words = [*elsewhere, *(f"{key}={value}" for key, value in given.items() if value is not None)]
+        return " ".join(("python -m play", *map(shlex.quote, words)))
 
     def _hint(self) -> str | None:
         return self.coach.name if self.coach.chosen else None

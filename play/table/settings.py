@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,16 @@ from command.settings.checks import (
     check_range,
     require,
 )
+from command.settings.overrides import Override
 from play.language import LANGUAGES
 from play.table.players import HUMAN, default_opponent
 
 PLAIN, APP, AUTO = "plain", "app", "auto"
 AGENTS = "agents"
 MOST_GAMES = 1_000_000
+
+
+Given = Mapping[str, Override]  # the overrides of a command line, by their keys
 
 
 @dataclass
@@ -62,36 +67,45 @@ class PlaySettings:
         if self.opponents is not None and not isinstance(self.opponents, str) and not many:
             raise SettingsError("opponents", f"a player, or a list with one for each, not {self.opponents!r}")
 
+    def chosen_seed(self) -> int:
+        """The seed, else one from the clock."""
+        return self.seed if self.seed is not None else time.time_ns() % 1_000_000_000
+
 
 def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
-    """Who sits in each seat: `human`, or the player's name. Raises SettingsError."""
+    """The name of the player in each seat, or `human`. Raises SettingsError."""
     least = getattr(game.options, "min_seats", None) or game.seats
     check_range("seat", settings.seat, 0, least - 1)
-    team = next(seats for seats in game.teams if settings.seat in seats)
-    partners = [seat for seat in team if seat != settings.seat]
-    others = [seat for seat in range(game.seats) if seat not in team]
+    team, others = _sides(settings, game)
     if not others and settings.opponents is not None:
         raise SettingsError("opponents", f"{game.name} has one seat, and the dealer plays by a rule", "leave this out")
-    if not partners and settings.partner is not None:
+    if len(team) == 1 and settings.partner is not None:
         raise SettingsError("partner", f"in {game.name} everybody plays alone", "leave this out")
     names = _opponents(settings, game, len(others))
-    seats = {settings.seat: HUMAN, **dict(zip(others, names, strict=True))}
     players = [name for name in names if name != HUMAN] or [default_opponent(game)]
-    partner = settings.partner if settings.partner is not None else players[0]
-    return tuple(same_spelling(seats.get(seat, partner)) for seat in range(game.seats))
+    seats = {settings.seat: HUMAN, **dict(zip(others, names, strict=True))}
+    return _seated(game, seats, settings.partner if settings.partner is not None else players[0])
 
 
 def watched_seats(settings: PlaySettings, game: Game) -> tuple[str, ...]:
-    """Who sits in each seat while one looks on: in the own one `partner`, or else the first opponent. SettingsError."""
+    """The player in each seat while one looks on; in the own one `partner`, or the first opponent. SettingsError."""
     check_range("seat", settings.seat, 0, game.seats - 1)
-    team = next(seats for seats in game.teams if settings.seat in seats)
-    others = [seat for seat in range(game.seats) if seat not in team]
+    _, others = _sides(settings, game)
     names = _opponents(settings, game, len(others) or 1)
     for name in (*names, settings.partner):
         require(name != HUMAN, "watch", "players in all seats", HUMAN)
-    mine = settings.partner if settings.partner is not None else names[0]
     seats = dict(zip(others, names, strict=False))
-    return tuple(same_spelling(seats.get(seat, mine)) for seat in range(game.seats))
+    return _seated(game, seats, settings.partner if settings.partner is not None else names[0])
+
+
+def _sides(settings: PlaySettings, game: Game) -> tuple[tuple[int, ...], list[int]]:
+    """The seats of the own team, and all others."""
+    team = next(seats for seats in game.teams if settings.seat in seats)
+    return team, [seat for seat in range(game.seats) if seat not in team]
+
+
+def _seated(game: Game, seats: Mapping[int, str], partner: str) -> tuple[str, ...]:
+    return tuple(same_spelling(seats.get(seat, partner)) for seat in range(game.seats))
 
 
 def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:

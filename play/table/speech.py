@@ -9,20 +9,26 @@ from evaluate.review.grading import Judged
 from play.coach.hints import Coach, Odds
 from play.coach.review import total_cost
 from play.language import Language, Message
-from play.table.table import Table
+from play.table.players import HUMAN
+from play.table.table import ShownTable
 
 
 class Speech:
     """Puts what happens at a table, and what its coach finds, into words."""
 
-    def __init__(self, language: Language, table: Table, coach: Coach) -> None:
-        self.language = language
-        self._table, self._coach = table, coach
+    def __init__(self, language: Language, table: ShownTable, coach: Coach) -> None:
+        self.language, self.table = language, table
+        self._coach = coach
         self._name = table.game.name
 
     def action(self, action: int) -> str:
         """An action as this language calls it."""
-        return self.language.action(self._name, self._table.game.action_text(action))
+        return self.language.action(self._name, self.table.game.action_text(action))
+
+    def seat_name(self, seat: int, viewer: int) -> str:
+        """The player in a seat; a person is called otherwise where it is the `viewer`."""
+        name = self.table.setup.seats[seat]
+        return self.language.say("app.you" if seat == viewer else "app.person") if name == HUMAN else name
 
     def line(self, told: Message) -> str:
         """A message; an action in it is called as in the language of the table."""
@@ -37,25 +43,23 @@ class Speech:
 
     def unit(self) -> str:
         """What the results of the game are counted in."""
-        unit = self._table.game.unit
+        unit = self.table.game.unit
         return self.language.texts.get(f"unit.{unit}", unit)
 
     def value_unit(self) -> str:
-        """What the coach's values are counted in; empty where nobody gives any."""
+        """What the coach's values are counted in; empty where there are none."""
         adviser = self._coach.adviser
         return "" if adviser is None else self.language.texts[f"unit.{adviser.unit}"]
 
     @property
     def adviser_name(self) -> str:
-        """Who says what actions are worth; empty where nobody does."""
+        """The player whose values are told; empty where there is none."""
         return self._coach.name or ""
 
     def value(self, value: float | None) -> str:
         """A value of the coach; `?` where it is not known."""
         adviser = self._coach.adviser
-        if value is None or adviser is None:
-            return "?"
-        return f"{value:.2f}" if adviser.unit == "points" else f"{value:+.3f}"
+        return value_text(value, "" if adviser is None else adviser.unit)
 
     def worth(self, worth: Worth) -> str:
         """An action with what it is worth."""
@@ -98,7 +102,7 @@ class Speech:
 
     def score(self) -> list[str]:
         """How the match stands, and, when a game is over, how many of them were won."""
-        table, score, say = self._table, self._table.score, self.language.say
+        table, score, say = self.table, self.table.score, self.language.say
         found = []
         if table.match_score is not None:
             found.append(say("plain.match_score", score=tuple(table.match_score), to=table.setup.match))
@@ -108,3 +112,10 @@ class Speech:
             totals = tuple(f"{total:g}" for total in score.totals)
             found.append(say("plain.totals", totals=totals, unit=self.unit()))
         return found
+
+
+def value_text(value: float | None, unit: str) -> str:
+    """A value in that unit; `?` where it is not known."""
+    if value is None:
+        return "?"
+    return f"{value:.2f}" if unit == "points" else f"{value:+.3f}"

@@ -150,7 +150,7 @@ class Table:
         return move
 
     def reply(self) -> Move:
-        """Let the player to move play. Raises ValueError when it is nobody's turn but a person's."""
+        """Let the player to move play. Raises ValueError when no player is to move."""
         if self.turn is None or self.person_to_move:
             raise ValueError("no player is to move")
         player = self._players[self.setup.seats[self.turn]]
@@ -181,3 +181,39 @@ class Table:
         self.matches.add(self.hand.state)
         if self.game_over:
             self.score.add(np.asarray(self.matches.results()[0], np.float64).tolist(), self.game.teams)
+
+
+@dataclass
+class WatchedTable:
+    """What is seen of a table where no person plays, by the names that `Table` has."""
+
+    setup: Setup
+    hand: Hand
+    score: Score
+    number: int = 0
+    match_score: list[int] | None = None
+    people: tuple[int, ...] = ()
+    person_to_move: bool = False
+
+    @property
+    def game(self) -> Game:
+        """What is played."""
+        return self.setup.game
+
+    @property
+    def hands(self) -> list[Hand]:
+        """The hand that is seen."""
+        return [self.hand]
+
+    @property
+    def turn(self) -> int | None:
+        """The seat to move."""
+        return self.hand.turn
+
+    @property
+    def game_over(self) -> bool:
+        """Whether the hand is over."""
+        return self.hand.over
+
+
+ShownTable = Table | WatchedTable

@@ -43,7 +43,7 @@ if [[ ${SLURM_ARRAY_TASK_ID:-} ]]; then BUSSO_JOB=${SLURM_ARRAY_JOB_ID}_$SLURM_A
 
 export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 TMPDIR=$tmp RAY_TMPDIR=$tmp
 # Ray's memory monitor looks at the whole node, and would end workers because of what other jobs use there.
-# Its workers would have the lowest priority but four (train/dqn/rollout/ray/cluster/connect.py).
+# Its workers would have the lowest priority but four (train/dqn/rollout/ray/connect.py).
 export RAY_USAGE_STATS_ENABLED=0 RAY_memory_monitor_refresh_ms=0 RAY_worker_niceness=0
 # Ray's head would keep a record of every call of the last hours: 8 MB more every minute.
 export RAY_task_events_max_num_task_in_gcs=1000

@@ -6,7 +6,7 @@ import time
 from itertools import count
 
 from train.dqn.rollout.backend import RolloutBackend
-from train.dqn.rollout.worker import RolloutRequest
+from train.dqn.rollout.request import RolloutRequest
 
 
 def decisions_per_second(rollouts: RolloutBackend, games: int, seconds: float, first: int = 0) -> float:

@@ -24,7 +24,7 @@ from tests.train.processes import named
 from train.dqn.network.build import acting_network
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.ray.backend import RayBackend
-from train.dqn.rollout.worker import RolloutRequest
+from train.dqn.rollout.request import RolloutRequest
 from train.run.metrics import resources
 from train.settings.dqn import TrainSettings
 
@@ -87,7 +87,7 @@ class _CpuUsage:
 
     PARTS: ClassVar = {
         "worker": "ray::WorkerActor",
-        "broker": "train.dqn.rollout.ray.supervisor",
+        "driver": "train.dqn.rollout.ray.supervisor",
         "raylet": "raylet/raylet",
         "gcs": "gcs_server",
     }

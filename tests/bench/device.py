@@ -14,7 +14,7 @@ from cards.compiled.splitmix import derive, stream
 from command.settings.compose import compose
 from tests.bench.timing import report
 from train.dqn.rollout.device.backend import DeviceWorker
-from train.dqn.rollout.worker import RolloutRequest
+from train.dqn.rollout.request import RolloutRequest
 from train.settings.dqn import TrainSettings
 from tressette import GAME
 

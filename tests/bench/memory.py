@@ -13,7 +13,7 @@ from command.settings.compose import compose
 from tests.bench.timing import report, seconds
 from tests.train.memory import over_buffer
 from train.dqn.rollout.backend import LocalBackend
-from train.dqn.rollout.worker import RolloutRequest
+from train.dqn.rollout.request import RolloutRequest
 from train.dqn.trainer import Trainer
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.folder import RunFolder

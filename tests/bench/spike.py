@@ -23,7 +23,8 @@ from cards.tabular.tables import numbering_of
 from command.settings.compose import compose
 from tests.bench.timing import report, seconds
 from train.dqn.network.build import acting_network
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
+from train.dqn.rollout.request import RolloutRequest
+from train.dqn.rollout.worker import RolloutWorker
 from train.settings.dqn import TrainSettings
 from train.tabular.batch_q import mark_tried, play_batch, sweep, untried_values
 

@@ -17,7 +17,7 @@ from tests.train.processes import named
 from train.dqn.network.build import acting_network
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.ray.backend import RayBackend
-from train.dqn.rollout.worker import RolloutRequest, Weights
+from train.dqn.rollout.request import RolloutRequest, Weights
 from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
@@ -114,7 +114,7 @@ class StubCluster:
 
 
 def _cpu_seconds() -> float:
-    """That the process which speaks Ray, and its keeper, have used so far."""
+    """That the process which speaks Ray, and its supervisor, have used so far."""
     used = 0.0
     for pid in named(os.getpid(), DRIVER):
         times = psutil.Process(pid).cpu_times()

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import ray
 
-from train.dqn.rollout.ray.messages import Arrays, RequestFields, WeightArrays
+from train.dqn.rollout.ray.messages import Arrays, WeightArrays
 from train.dqn.rollout.ray.pool import HEALTH
+from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 
 
 class WorkerActor:
@@ -32,18 +33,18 @@ class WorkerActor:
         return next(self._rounds)
 
     def play(
-        self, request: RequestFields, version: int, weights: list[Any], member: list[Any]
-    ) -> tuple[dict[str, Any], Arrays]:
+        self, request: RolloutRequest, version: int, weights: list[Any], member: list[Any]
+    ) -> tuple[Rollout, Arrays]:
         """As `train.dqn.rollout.ray.actors.WorkerActor`, the weights included."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
         newest, reference = self._newest
         if newest > self._loaded:
             self._loaded = newest
             sum(array.nbytes for array in ray.get(reference[0]).values())
-        share = min(1.0, request[1] / self._games)
+        share = min(1.0, request.count / self._games)
         time.sleep(self._seconds * share)
-        about = {"request": request, "weights_version": newest, "episode_return": 0.0}
-        return about, [np.array(array[: round(share * len(array))]) for array in self._arrays]
+        rollout = Rollout(request, None, newest, EpisodeReturn(0.0, 0.0))
+        return rollout, [np.array(array[: round(share * len(array))]) for array in self._arrays]
 
 
 class EvaluatorActor:

@@ -31,7 +31,8 @@ from train.dqn.network.precision import fastest_format, learner_format
 from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.replay.transitions import Recorder, Transitions
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
+from train.dqn.rollout.request import RolloutRequest
+from train.dqn.rollout.worker import RolloutWorker
 from train.settings.dqn import LearnerSettings, TrainSettings
 from tressette import GAME
 

@@ -12,7 +12,7 @@ from cards.play import Decisions, named_player
 from evaluate.record import main
 from evaluate.recorded import Recorded, recorded_hands
 from evaluate.replay import replay_file
-from evaluate.tournament.units import Worker
+from evaluate.tournament.batches import Worker
 
 
 def recorded(path: Path, *arguments: str) -> list[dict[str, Any]]:

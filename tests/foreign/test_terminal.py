@@ -113,7 +113,7 @@ def test_texts_at_the_table_are_visible() -> None:
 def test_a_save_with_such_names_is_listed(tmp_path: Path) -> None:
     from play.app.menu.saves import SavesList
     from play.language import Language
-    from play.table.saved import saved_tables
+    from play.table.saves import saved_tables
     from tests.foreign.files import table
 
     (tmp_path / "a.json").write_text(json.dumps(table({"name": ESCAPES}, ["human", ESCAPES])))

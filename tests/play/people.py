@@ -9,6 +9,7 @@ from pathlib import Path
 
 from command.game import with_game_options
 from command.settings.compose import compose
+from command.settings.overrides import given as given_by
 from play.language import Language
 from play.plain.loop import PlainTable
 from play.table.opening import open_session
@@ -17,6 +18,7 @@ from play.table.settings import PlaySettings
 from play.table.table import Table
 
 ROOT = Path(__file__).parent.parent.parent
+TINY = ROOT / "tests" / "tiny_game"  # where a game from elsewhere lies
 Answer = Callable[[Session], str]  # what to type now, "" at the end of the input
 
 
@@ -39,7 +41,7 @@ def sit_down(*overrides: str) -> Session:
     """The session that `python -m play` would open."""
     chosen = with_game_options(overrides, "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
-    return open_session(settings, {override.partition("=")[0] for override in chosen})
+    return open_session(settings, given_by(chosen))
 
 
 def talk(answer: Answer, *overrides: str) -> tuple[str, Session]:
@@ -69,21 +71,17 @@ def steady(session: Session) -> str:
     return "quit\n" if session.table.hand.over else session.table.game.action_text(choice(session.table)) + "\n"
 
 
+COMMAND = (sys.executable, "-m", "play")
+ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}:{TINY}"}
+
+
 def start(folder: Path, arguments: Sequence[str], **streams: int) -> "subprocess.Popen[bytes]":
     """`python -m play` in a folder of its own."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([sys.executable, "-m", "play", *arguments], cwd=folder, env=environment, **streams)
+    return subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, **streams)
 
 
 def command(folder: Path, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`python -m play` with this input, to its end."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, "-m", "play", *arguments],
-        cwd=folder,
-        env=environment,
-        input=typed,
-        check=False,
-        capture_output=True,
-        text=True,
+        [*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, input=typed, check=False, capture_output=True, text=True
     )

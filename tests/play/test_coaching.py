@@ -8,7 +8,6 @@ from evaluate.review.grading import Judged
 from evaluate.solve.solution import solve
 from play.coach.coaching import LEAST, Coaching, is_mistake
 from play.coach.hints import Coach
-from play.coach.review import review, total_cost
 from sette_mezzo.rules import HIT, STICK
 from tests.play.people import sit_down
 from train.tabular.algorithms import evaluate_policy
@@ -62,16 +61,3 @@ def test_what_does_not_show_is_no_mistake() -> None:
     coaching = Coaching(Coach(sit_down("game=sette_mezzo", "seed=5").table.game, game_defaults("sette_mezzo"), None))
     coaching.add(0, judged(0.0004))
     assert (coaching.decisions, coaching.mistakes, coaching.cost) == (1, 0, 0)
-
-
-def test_a_review_finds_the_same() -> None:
-    session = sit_down("game=sette_mezzo", "seed=9")
-    table, coaching = session.table, Coaching(session.coach)
-    while not table.hand.over:
-        table.play(HIT)
-    for number, move in enumerate(table.hand.moves):
-        judged = coaching.look(table.hand, number, move)
-        assert judged is not None
-        coaching.add(table.number, judged)
-    found = review(session.coach, table.hand, [0])
-    assert len(found) == coaching.decisions and total_cost(found) == pytest.approx(coaching.cost)

@@ -8,12 +8,12 @@ import pytest
 from cards.compiled.splitmix import stream
 from command.game import game_defaults, load_configured_game
 from command.settings.checks import SettingsError
-from play.blackjack_lab.adjusting import adjusted, typed
-from play.blackjack_lab.learner import FULL, Learner
-from play.blackjack_lab.learning import METHODS, LearningProcess, Subject, advice
+from play.blackjack_lab.learner import FULL, BackgroundLearner
+from play.blackjack_lab.learning import METHODS, LearningProcess, Subject
 from play.blackjack_lab.lesson_speech import figure
-from play.blackjack_lab.lessons import Choices, Lessons
+from play.blackjack_lab.lessons import LessonChoices, Lessons, adjusted, typed
 from play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
+from tests.errors import error_about
 from tests.limits import until
 from train.settings.tabular import TabularSettings
 from train.tabular.algorithms import Method, learn
@@ -30,7 +30,7 @@ def subject() -> Subject:
 
 @pytest.fixture
 def lessons() -> "Lessons":
-    found = Lessons(RULES, 1, Choices(speed=FULL))
+    found = Lessons(RULES, 1, LessonChoices(speed=FULL))
     yield found
     found.close()
     found.join()
@@ -49,9 +49,9 @@ def test_a_table_is_that_of_train_however_it_is_cut(subject: Subject, name: str)
     )
     for episodes in (1, 4_000, 0, 17, 5_982):
         cut.step(episodes)
-    exact = subject.exact(settings.policy)
+    policy = subject.model.policies.get(settings.policy, subject.optimal.policy)
     values, visits = np.zeros_like(cut.values), np.zeros_like(cut.visits)
-    method = Method(0.95, settings.epsilon, 0.0, 1.0, exact.policy)
+    method = Method(0.95, settings.epsilon, 0.0, 1.0, policy)
     simulator = of_game(subject.game, "value", subject.model.index)
     decisions = learn(METHODS[name], simulator, stream(1, "episodes", 0, 10_000), values, visits, method)
     assert np.array_equal(cut.values, values) and np.array_equal(cut.visits, visits)
@@ -73,28 +73,26 @@ def test_tables_come_near_the_exact_values(subject: Subject) -> None:
 def test_an_empty_table_is_far_from_optimal_and_says_that_it_met_nothing(subject: Subject) -> None:
     empty = process(subject, "ql").look()
     assert empty.errors.optimal_share < 0.5 and empty.errors.loss > 0.1 and np.isnan(empty.errors.mean)
-    found = advice(subject, empty, subject.game.deal(stream(3, "play", 0, 1)))
-    assert found.visits == 0 and found.action == 0
 
 
 def test_two_at_once_start_pause_and_go_on_where_they_were(lessons: Lessons, subject: Subject) -> None:
     for name in ("mc", "ql"):
         lessons.toggle(name)
     for name in ("mc", "ql"):
-        until(name, lambda name=name: lessons[name].progress is not None, 60)
+        until(name, lambda name=name: lessons[name].learned is not None, 60)
     lessons.toggle("mc")
     until("pause", lambda: not lessons["mc"].running, 5)
     _settled(lessons["mc"])
-    paused = lessons["mc"].progress
-    before = lessons["ql"].progress.episodes
-    until("ql goes on", lambda: lessons["ql"].progress.episodes > before, 20)
-    assert lessons["mc"].progress is paused and lessons["td"].progress is None
+    paused = lessons["mc"].learned
+    before = lessons["ql"].learned.episodes
+    until("ql goes on", lambda: lessons["ql"].learned.episodes > before, 20)
+    assert lessons["mc"].learned is paused and lessons["td"].learned is None
     lessons.toggle("mc")
-    until("mc goes on", lambda: lessons["mc"].progress.episodes > paused.episodes, 20)
+    until("mc goes on", lambda: lessons["mc"].learned.episodes > paused.episodes, 20)
     for name in ("mc", "ql"):
         lessons[name].pause()
         _settled(lessons[name])
-        found = lessons[name].progress
+        found = lessons[name].learned
         whole = process(subject, name)
         whole.step(found.episodes)
         assert np.array_equal(found.values, whole.look().values) and np.array_equal(
@@ -102,54 +100,46 @@ def test_two_at_once_start_pause_and_go_on_where_they_were(lessons: Lessons, sub
         )
 
 
-def _settled(learner: Learner) -> None:
+def _settled(learner: BackgroundLearner) -> None:
     """Until a paused learner has shown its last step."""
     with learner._turn:
         last = learner._process
-    until("the last progress", lambda: learner.progress.episodes == last.episodes, 20)
+    until("the last progress", lambda: learner.learned.episodes == last.episodes, 20)
 
 
 def test_another_epsilon_goes_on_and_another_policy_begins_anew(lessons: Lessons) -> None:
     for name in ("td", "ql"):
         lessons.toggle(name)
-        until(name, lambda name=name: lessons[name].progress is not None, 60)
-    learned, old = lessons["ql"].progress.episodes, lessons["td"]
-    lessons.choose(Choices(0.1, EVALUATED, FULL))
+        until(name, lambda name=name: lessons[name].learned is not None, 60)
+    learned, old = lessons["ql"].learned.episodes, lessons["td"]
+    lessons.choose(LessonChoices(0.1, EVALUATED, FULL))
     assert lessons["ql"]._process.settings.epsilon == 0.1 and lessons["td"] is old
-    until("more", lambda: lessons["ql"].progress.episodes > learned, 20)
-    lessons.choose(Choices(0.1, "hit_below_17", FULL))
+    until("more", lambda: lessons["ql"].learned.episodes > learned, 20)
+    lessons.choose(LessonChoices(0.1, "hit_below_17", FULL))
     assert lessons["td"] is not old and lessons["td"].running and not lessons["mc"].running
-    until("td", lambda: lessons["td"].progress is not None, 20)
-    assert lessons["td"]._process.settings.policy == "hit_below_17" and lessons["ql"].progress.episodes > learned
+    until("td", lambda: lessons["td"].learned is not None, 20)
+    assert lessons["td"]._process.settings.policy == "hit_below_17" and lessons["ql"].learned.episodes > learned
     lessons.reset("ql")
-    assert lessons["ql"].progress is None and lessons["ql"].running
+    assert lessons["ql"].learned is None and lessons["ql"].running
 
 
 def test_a_slow_learner_keeps_to_its_speed(subject: Subject) -> None:
-    learner = Learner(lambda: process(subject, "ql"), lambda: 200, threading.Lock())
+    learner = BackgroundLearner(lambda: process(subject, "ql"), lambda: 200, threading.Lock())
     learner.start()
-    waited = until("some", lambda: learner.progress is not None and learner.progress.episodes >= 100, 20, every=0.01)
+    waited = until("some", lambda: learner.learned is not None and learner.learned.episodes >= 100, 20, every=0.01)
     learner.close()
     learner.join()
-    assert 100 <= learner.progress.episodes <= 200 * (waited + 0.5)
+    assert 100 <= learner.learned.episodes <= 200 * (waited + 0.5)
 
 
-def test_what_goes_wrong_in_the_thread_is_kept_for_whoever_looks(subject: Subject) -> None:
-    learner = Learner(lambda: process(subject, "td", policy="never"), lambda: FULL, threading.Lock())
-    learner.start()
-    until("a failure", lambda: learner.failure is not None, 10)
-    assert not learner.running and str(learner.failure).startswith(
-        "policy: blackjack has no policy 'never'; it has hit_"
-    )
-
-
-def test_after_a_failure_it_begins_anew(subject: Subject) -> None:
+def test_what_goes_wrong_in_the_thread_is_kept_and_another_start_begins_anew(subject: Subject) -> None:
     policies = ["never", "hit_below_14"]
-    learner = Learner(lambda: process(subject, "td", policy=policies.pop(0)), lambda: FULL, threading.Lock())
+    learner = BackgroundLearner(lambda: process(subject, "td", policy=policies.pop(0)), lambda: FULL, threading.Lock())
     learner.start()
     until("a failure", lambda: learner.failure is not None, 10)
+    assert not learner.running and "never" in str(learner.failure)
     learner.start()
-    until("a table", lambda: learner.progress is not None, 20)
+    until("a table", lambda: learner.learned is not None, 20)
     assert learner.running and learner.failure is None
     learner.close()
     learner.join()
@@ -197,20 +187,20 @@ def test_numbers_fit_into_their_places() -> None:
 
 
 def test_what_is_typed_becomes_rules_or_one_line() -> None:
-    choices = Choices()
+    choices = LessonChoices()
     texts = typed(RULES, choices)
     assert adjusted(RULES, choices, texts).settings == RULES and not adjusted(RULES, choices, texts).new_rules(RULES)
     wanted = adjusted(RULES, choices, texts | {"epsilon": "0,2", "limit": "17", "decks": "2", "ties": "push"})
-    assert wanted.choices == Choices(0.2, "hit_below_17") and wanted.new_rules(RULES)
+    assert wanted.choices == LessonChoices(0.2, "hit_below_17") and wanted.new_rules(RULES)
     assert wanted.settings == RULES | {"decks": 2, "ties": "push"}
-    for key, text, said in (
-        ("epsilon", "2", "epsilon: 0 to 1, not 2.0"),
-        ("epsilon", "", "epsilon: a number from 0 to 1, not nothing"),
-        ("discount", "x", "discount: a number from 0 to 1, not x"),
-        ("discount", "1.5", "game.discount: 0 to 1, not 1.5"),
-        ("limit", "3", "limit: 4 to 21, not 3"),
-        ("decks", "9", "game.decks: a whole number from 1 to 8, or infinite, not 9"),
-    ):
-        with pytest.raises(SettingsError) as raised:
-            adjusted(RULES, choices, texts | {key: text})
-        assert str(raised.value) == said
+    wrong = {
+        "epsilon": ("2", ""),
+        "discount": ("x",),
+        "limit": ("3", "1.5"),
+        "game.discount": ("1.5",),
+        "game.decks": ("9",),
+    }
+    for key, values in wrong.items():
+        for text in values:
+            with error_about(SettingsError, key):
+                adjusted(RULES, choices, texts | {key.removeprefix("game."): text})

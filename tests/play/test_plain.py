@@ -1,9 +1,6 @@
 """The line mode: as a person, a pipe or a terminal would use it."""
 
-import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -20,8 +17,9 @@ from play.plain.ending import interrupt_at
 from play.plain.loop import WORDS, PlainTable
 from play.table.session import Session
 from tests.errors import key_of
-from tests.limits import seconds, until
-from tests.play.people import ROOT, choice, command, lines, sit_down, start, steady, talk
+from tests.limits import seconds
+from tests.play.people import ENVIRONMENT, choice, command, lines, sit_down, start, steady, talk
+from tests.play.terminals import Terminal
 
 GAMES = {
     "tressette": ("game=tressette", "opponents=greedy", "seed=7"),
@@ -56,60 +54,27 @@ def test_a_whole_game_through_a_pipe(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "saves").exists()
 
 
-class Terminal:
-    """The command at a terminal of its own."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self._main, side = pty.openpty()
-        self.process = start(folder, ("ui=plain", *arguments), stdin=side, stdout=side, stderr=side)
-        os.close(side)
-        self.said = ""
-
-    def listen(self) -> bool:
-        """Hear what is said; False once the other side has gone."""
-        ready, _, _ = select.select([self._main], [], [], 0.05)
-        if ready:
-            try:
-                self.said += os.read(self._main, 65536).decode()
-            except OSError:  # the end of a terminal on Linux
-                return False
-        return True
-
-    def wait_for(self, text: str) -> None:
-        until(f"{text!r} at the terminal", lambda: self.listen() and text in self.said, 60, every=0)
-
-    def type(self, line: str) -> None:
-        self.said = ""
-        os.write(self._main, f"{line}\n".encode())
-
-    def end(self) -> int:
-        until("the end", lambda: not self.listen() or self.process.poll() is not None, 60, every=0)
-        code = self.process.wait(seconds(30))
-        os.close(self._main)
-        return code
-
-
 def test_a_game_at_a_terminal(tmp_path: Path) -> None:
     """Left in the middle by the end of the input, Ctrl-D, and taken up again."""
-    terminal = Terminal(tmp_path, "game=sette_mezzo", "seed=5", "record=games.jsonl")
+    terminal = Terminal(tmp_path, "ui=plain", "game=sette_mezzo", "seed=5", "record=games.jsonl")
     terminal.wait_for("Your turn, seat 0:")
     for word, answer in (
         ("5X", "neither an action"),
         ("show", "You may: stick, hit"),
         ("undo", "nothing to take back"),
     ):
-        terminal.type(word)
+        terminal.press(f"{word}\n")
         terminal.wait_for(answer)
         terminal.wait_for("Your turn, seat 0:")
-    terminal.type("\x04")
-    assert terminal.end() == 0 and "Saved: go on with python -m play save=saves/sette_mezzo-5.json" in terminal.said
+    terminal.press("\x04")
+    assert terminal.end() == 0 and "Saved: resume with python -m play save=saves/sette_mezzo-5.json" in terminal.said
     talk(steady, f"save={tmp_path / 'saves' / 'sette_mezzo-5.json'}", f"record={tmp_path / 'games.jsonl'}")
     (result,) = replay_file(tmp_path / "games.jsonl")
     assert result["result"] in (-1, 0, 1)
 
 
 def test_a_lost_connection_saves_the_game(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, "game=sette_mezzo", "seed=3")
+    terminal = Terminal(tmp_path, "ui=plain", "game=sette_mezzo", "seed=3")
     terminal.wait_for("Your turn, seat 0:")
     terminal.process.send_signal(signal.SIGHUP)
     assert terminal.end() == 130 and "interrupted" in terminal.said
@@ -131,9 +96,8 @@ with interrupt_at((signal.SIGTERM, signal.SIGHUP)):
 
 def test_a_signal_that_no_read_notices_ends_it_too(tmp_path: Path) -> None:
     """Another thread takes the signal, so that the read goes on as it does if the signal came right before it."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
-        [sys.executable, "-c", ANOTHER_THREADS_SIGNAL], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", ANOTHER_THREADS_SIGNAL], env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:
         assert process.stdout is not None and process.stdout.read() == b"interrupted True\n"
@@ -223,8 +187,7 @@ def test_actions_by_their_name_in_either_language_and_by_number() -> None:
     assert cards.action_of("3d") == 9 and cards.action_of("3") is None
 
 
-def test_a_bad_line_is_answered_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_bad_line_is_answered_with_one_line() -> None:
     said, _ = talk(lines("foo", "3X", "again"), "seed=7")
     after = said[said.index("Your turn") :].splitlines()
     assert after[:-1] == [
@@ -282,7 +245,7 @@ def test_an_error_is_one_clear_line(arguments: tuple[str, ...], capsys: pytest.C
     assert key_of(capsys.readouterr().err) == ERRORS[arguments]
 
 
-def test_the_first_line_waits_for_nothing_slow(tmp_path: Path) -> None:
+def test_the_first_line_waits_for_nothing_slow() -> None:
     """Neither PyTorch nor what is compiled: they are not there yet when it is said."""
     code = (
         "import builtins, sys\n"
@@ -295,13 +258,5 @@ def test_the_first_line_waits_for_nothing_slow(tmp_path: Path) -> None:
         "builtins.print = say\n"
         "main(['seed=7'])\n"
     )
-    root = Path(__file__).parent.parent.parent
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(root)},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    found = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, check=False, capture_output=True, text=True)
     assert found.stderr == "[] 0"

@@ -1,6 +1,8 @@
-"""Saves: whoever goes on from one plays the same game; what is broken is one line, and stays as it is."""
+"""Saves: what is resumed is the same game; what is broken is one line, and stays as it is."""
 
 import json
+import os
+import shlex
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,10 @@ import pytest
 from command.settings.checks import SettingsError
 from evaluate.replay import replay_file
 from play.table.files import free_path
-from play.table.saves import SaveError
+from play.table.saves import SaveError, saved_tables
 from play.table.session import Session
 from tests.errors import error_about
-from tests.play.people import choice, lines, sit_down, steady, talk
+from tests.play.people import TINY, choice, command, lines, sit_down, steady, talk
 
 TABLES = {
     "tressette": ("signals=true", "opponents=random", "partner=greedy", "seed=31"),
@@ -50,8 +52,7 @@ def test_a_game_in_pieces_is_the_game_in_one(name: str, tmp_path: Path) -> None:
     assert pieces.read_text() == whole.read_text()
 
 
-def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path) -> None:
     for name in ("tressette-7.json", "tressette-7-2.json"):
         said, _ = talk(lines("quit"), "seed=7", "record=games file.jsonl", "lang=it")
         assert said.endswith(f"python -m play save=saves/{name} 'record=games file.jsonl' lang=it\n")
@@ -63,14 +64,20 @@ def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path, monkey
     assert again.table.records == session.table.records
 
 
+def test_a_game_from_elsewhere_is_resumed_by_the_line_that_says_so(tmp_path: Path) -> None:
+    own = ("game=kuhn_poker", f"hydra.searchpath=[{TINY / 'conf'}]")
+    left = command(tmp_path, "quit\n", *own, "seed=3").stdout.splitlines()[-1]
+    resumed = command(tmp_path, "quit\n", *shlex.split(left.partition("python -m play ")[2]))
+    assert resumed.stdout.splitlines()[-1] == left, resumed.stderr
+
+
 def test_tables_that_are_saved_at_once_get_files_of_their_own(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         paths = list(pool.map(lambda _: free_path(tmp_path / "saves", "spike-3", ".json"), range(64)))
     assert len(set(paths)) == 64 and sorted(paths) == sorted((tmp_path / "saves").iterdir())
 
 
-def test_where_nothing_can_be_written_the_game_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_where_nothing_can_be_written_the_game_goes_on(tmp_path: Path) -> None:
     (tmp_path / "saves").write_text("a file in the way")
     typed = iter(["save\n"])
     said, session = talk(lambda session: next(typed, None) or steady(session), "game=sette_mezzo", "seed=7")
@@ -84,6 +91,7 @@ def test_what_is_taken_back_is_taken_back_in_the_save(tmp_path: Path) -> None:
     session = sit_down("game=spike", "opponents=human", "seed=7", f"save={save}")
     for _ in range(3):
         session.play(choice(session.table))
+        assert sit_down(f"save={save}").table.hand.actions == session.table.hand.actions
     assert session.undo()
     assert sit_down(f"save={save}").table.hand.actions == session.table.hand.actions != []
 
@@ -93,17 +101,6 @@ def test_a_finished_table_goes_on_with_the_next_game(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         _, session = talk(steady, "game=sette_mezzo", "seed=4", f"save={save}", f"record={record}")
         assert session.table.score.games == number and len(record.read_text().splitlines()) == number
-
-
-def test_every_decision_is_saved_when_a_file_is_given(tmp_path: Path) -> None:
-    save = tmp_path / "table.json"
-    session = sit_down("seed=7", f"save={save}")
-    while not session.table.person_to_move:
-        session.reply()
-    session.play(choice(session.table))
-    again = sit_down(f"save={save}")
-    assert again.table.hand.actions == session.table.hand.actions
-    assert not [path for path in tmp_path.iterdir() if path != save]
 
 
 def test_a_match_goes_into_a_file_without_its_beginning(tmp_path: Path) -> None:
@@ -179,3 +176,34 @@ def test_another_table_than_the_saved_one_is_refused(other: str, tmp_path: Path)
         sit_down(other, f"save={path}")
     same = {"seed=8": "seed=7", "opponents=random": "opponents=greedy", "partner=random": "partner=greedy"}
     assert sit_down(same.get(other, "seed=7"), f"save={path}").table.setup.seed == 7
+
+
+SAVED = {
+    "format": "busso table",
+    "version": 1,
+    "game": {"name": "tressette"},
+    "seats": ["human", "greedy", "random", "greedy"],
+    "seed": 7,
+    "match": 21,
+    "number": 2,
+    "score": {"games": 2, "ties": 0, "wins": [1, 1], "totals": [0.0, 0.0, 0.0, 0.0]},
+    "hands": [[0] * 40, [1, 2, 3]],
+}
+
+
+def test_newest_first_and_broken_ones_among_them(tmp_path: Path) -> None:
+    assert saved_tables(tmp_path / "saves") == []
+    (tmp_path / "first.json").write_text(json.dumps(SAVED))
+    (tmp_path / "second.json").write_text(json.dumps(SAVED | {"game": {"name": "spike"}, "match": None}))
+    (tmp_path / "third.json").write_text("{}")
+    (tmp_path / "folder.json").mkdir()
+    for number, name in enumerate(("first", "second", "third", "folder")):
+        os.utime(tmp_path / f"{name}.json", (1000 * number, 1000 * number))
+    (tmp_path / ".third.json").write_text("what a crash left")
+    (tmp_path / "notes.txt").write_text("no table")
+
+    folder, third, second, first = saved_tables(tmp_path)
+    assert first.saved == SAVED and first.broken == ""
+    assert (second.path.name, second.saved["game"]["name"], second.saved["match"]) == ("second.json", "spike", None)
+    assert third.broken.startswith(f"save: {third.path}: it is no save of a table; ") and "\n" not in third.broken
+    assert folder.path.name == "folder.json" and "directory" in folder.broken

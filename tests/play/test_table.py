@@ -2,19 +2,17 @@
 
 import copy
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cards.game import load_game
 from command.settings.checks import SettingsError
-from evaluate.replay import replay_file
 from play.table.players import seated_player
 from play.table.session import Session
 from play.table.table import Score, Setup, Table
 from tests.errors import error_about
-from tests.play.people import choice, sit_down, steady, talk
+from tests.play.people import choice, sit_down
 
 TABLES = {
     "tressette": ("seed=7",),
@@ -47,23 +45,6 @@ def decision(table: Table) -> None:
 
 def histories(table: Table) -> list[list[int]]:
     return [hand.actions for hand in table.hands]
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_the_same_seed_and_decisions_give_the_same_game(name: str) -> None:
-    one, other = sit_down(*TABLES[name]).table, sit_down(*TABLES[name]).table
-    run(one)
-    run(other)
-    assert histories(one) == histories(other) and one.records == other.records and one.score == other.score
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_records_can_be_replayed(name: str, tmp_path: Path) -> None:
-    file = tmp_path / "games.jsonl"
-    _, session = talk(steady, *TABLES[name], f"record={file}")
-    found = list(replay_file(file))
-    assert not [line for line in found if "error" in line]
-    assert len(found) == (len(session.table.hands) if session.table.matches else session.table.score.games)
 
 
 @pytest.mark.parametrize("name", ["tressette with all", "two people", "spike"])

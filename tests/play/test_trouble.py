@@ -18,11 +18,6 @@ from play.table.session import Session
 from tests.play.people import ROOT, choice, sit_down, steady, talk
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 @contextmanager
 def files_up_to(size: int) -> Iterator[None]:
     """As on a disk that is full: no file may be longer."""

@@ -10,12 +10,12 @@ from cards.game import load_game
 from command.game import with_game_options
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
+from command.settings.overrides import given as given_by
 from evaluate.review.advisers import Worth
 from play.language import Language
 from play.spectate.bars import bars
-from play.spectate.opened import open_hands
-from play.spectate.recorded import RecordError, read_hands
-from play.spectate.watching import Watch, open_watch
+from play.spectate.sources import RecordError, read_hands
+from play.spectate.watching import WatchedGames, open_watch
 from play.table.settings import PlaySettings, watched_seats
 from play.table.table import Setup, Table
 from play.views import events, result, view
@@ -32,13 +32,13 @@ GAMES = {
 }
 
 
-def looked_at(*overrides: str) -> Watch:
+def looked_at(*overrides: str) -> WatchedGames:
     """What `python -m play watch=...` would show."""
     chosen = with_game_options(overrides, "tressette", PlaySettings)
-    return open_watch(compose(PlaySettings, "play", chosen), {override.partition("=")[0] for override in chosen})
+    return open_watch(compose(PlaySettings, "play", chosen), given_by(chosen))
 
 
-def played_out(watch: Watch) -> None:
+def played_out(watch: WatchedGames) -> None:
     while not watch.table.hand.over:
         watch.think()
         assert watch.step()
@@ -112,20 +112,6 @@ def test_a_record_is_shown_as_it_was_played(name: str, tmp_path: Path) -> None:
         {key: value for key, value in record.items() if key not in ("match", "to", "hand", "score")}
         for record in records
     ]
-
-
-def test_a_match_is_shown_with_its_score(tmp_path: Path) -> None:
-    path = tmp_path / "games.jsonl"
-    recorded(path, "match=11", games=1)
-    watch = looked_at(f"watch={path}")
-    scores = [json.loads(line)["score"] for line in path.read_text().splitlines()]
-    for number, score in enumerate(scores):
-        assert watch.find(number)
-        watch.go(number)
-        assert watch.table.match_score == score and watch.table.setup.match == 11
-    played_out(watch)
-    after = watch.table.match_score
-    assert after is not None and max(after) >= 11 and not watch.find(len(scores)) and not watch.find(-1)
 
 
 def test_hands_of_one_spike_record_come_one_by_one(tmp_path: Path) -> None:
@@ -209,7 +195,7 @@ def test_values_of_a_network_are_its_own() -> None:
     table = Table(Setup(game, ("net",) * 4, 7), lambda game, spec: player)
     coach = looked_at("watch=agents").coach
     player.begin(np.zeros(1, np.uint64))
-    unit, worths = Watch(Agents(table, coach), coach).worths()
+    unit, worths = WatchedGames(Agents(table, coach), coach).worths()
     assert unit == "network" and worths[0].action == int(player.act(table.hand.decisions())[0])
     assert {each.action for each in worths} == set(table.hand.legal)
 
@@ -225,20 +211,6 @@ def test_the_next_game_of_a_file_has_its_own_coach_and_seats(tmp_path: Path) -> 
     assert (watch.game.name, watch.viewer, watch.coach.name) == ("sette_mezzo", 0, "exact")
     hand = watch.table.hand
     assert {each.action for each in watch.coach.hint(hand)} == set(hand.legal)
-
-
-def test_open_hands_are_those_of_the_state() -> None:
-    watch = looked_at("watch=agents", "seed=7")
-    told = [str(message.values["cards"]).split() for message in open_hands(watch.table.hand)]
-    assert [len(cards) for cards in told] == [10] * 4 and len({card for cards in told for card in cards}) == 40
-    watch.think()
-    watch.step()
-    assert sorted(len(str(message.values["cards"]).split()) for message in open_hands(watch.table.hand)) == [
-        9,
-        10,
-        10,
-        10,
-    ]
 
 
 def test_bars() -> None:

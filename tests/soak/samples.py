@@ -19,7 +19,7 @@ _ROLES = {
     "ray::": "other worker",
     "raylet/raylet": "raylet",
     "gcs_server": "gcs_server",
-    "train.dqn.rollout.ray.supervisor": "keeper",
+    "train.dqn.rollout.ray.supervisor": "supervisor",
     "log_monitor.py": _MONITOR,
     "ray/": "of Ray",
 }

@@ -1,7 +1,6 @@
 """Small runs for the tests of the trainer."""
 
 import hashlib
-import io
 import json
 import shutil
 from pathlib import Path
@@ -106,14 +105,6 @@ def whole(columns: Columns) -> list[Tensor]:
         for tensor, values in zip(tensors, piece, strict=True):
             tensor[first : first + len(values)] = values
     return tensors
-
-
-def save_format_1(path: Path, state: dict[str, Any], **how: Any) -> None:
-    """As checkpoints were written before they had columns; `how` goes to `torch.save`."""
-    body = io.BytesIO()
-    torch.save(state, body, **how)
-    digest = hashlib.sha256(body.getvalue()).hexdigest().encode()
-    path.write_bytes(b"busso-checkpoint 1 " + digest + b"\n" + body.getvalue())
 
 
 def save_format_2(path: Path, state: dict[str, Any]) -> None:

@@ -152,7 +152,7 @@ def test_a_stop_request_ends_with_a_checkpoint_and_its_code(
     assert checkpoint.load(path)["settings"]["name"] == "small" and 0 < done < kind.total
     assert "stopping with a checkpoint" in text and text.splitlines()[-1] == (
         f"stopped by {number.name} after {done:,} {kind.unit}; a checkpoint is in {path.parent}; "
-        "the same command goes on from there"
+        "the same command resumes"
     )
 
 
@@ -308,7 +308,7 @@ def test_a_complete_run_is_shown_again_and_left_as_it_is(
     assert kind.train(runs) == 0
     second = capsys.readouterr()
     assert first.out == second.out != ""
-    assert second.err == f"{kind.folder(runs)} is complete: raise {kind.raise_more} to go on with it\n"
+    assert second.err == f"{kind.folder(runs)} is complete: raise {kind.raise_more} to train it further\n"
     assert [path.read_bytes() for path in written] == before
 
 
@@ -357,13 +357,13 @@ def test_what_a_run_says_of_itself(
     tmp_path: Path, kind: Kind, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How it begins, and where there is no terminal a line of progress now and then."""
-    monkeypatch.setattr("train.run.progress.PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr("command.terminal.progress.PLAIN_SECONDS", 0.0)
     monkeypatch.setattr("train.run.runner._SHOW_SECONDS", 0.0)
     assert kind.train(tmp_path) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith(f"run {kind.folder(tmp_path)}, ")
     assert lines[1] == f"watch it: tensorboard --logdir {tmp_path}"
     (*_, last) = [line for line in lines if "env steps/s" in line]
-    assert last.startswith(f"100%  {kind.total:,} {kind.unit}")
+    assert f"  100%  {kind.total:,} {kind.unit}" in last
     log = (kind.folder(tmp_path) / "train.log").read_text()
     assert all(line in log for line in (lines[0], lines[1], last))

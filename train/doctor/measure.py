@@ -20,7 +20,8 @@ from train.dqn.learner.learner import Learner
 from train.dqn.network.build import acting_network, build_network
 from train.dqn.network.first_layer import FirstLayer
 from train.dqn.replay.transitions import Recorder, Transitions
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker, build_replay
+from train.dqn.rollout.request import RolloutRequest
+from train.dqn.rollout.worker import RolloutWorker, build_replay
 from train.dqn.trainer import UPDATES_AT_ONCE
 from train.run.device import choose_device
 from train.run.metrics import resources

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from train.dqn.rollout.worker import Rollout
+from train.dqn.rollout.request import Rollout
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Counters:
         self.lag_count += 1
 
     def log_row(self) -> dict[str, float]:
-        """What a row of metrics says of the rollouts since the last one; the next row starts from zero."""
+        """The curves of the rollouts since the last row; the next row starts from zero."""
         row = {
             "rollout/episode_return": _ratio(self.return_sum, self.return_count),
             "rollout/absolute_return": _ratio(self.absolute_return_sum, self.row_episodes),

@@ -1,44 +1,154 @@
-"""The requests of a run: which episodes are played next, and which are being played."""
+"""The requests of a run: which episodes are played next, when, and with which weights."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from train.dqn.counters import Counters
-from train.dqn.rollout.worker import RolloutRequest
+from train.dqn.learner.learner import Learner
+from train.dqn.learner.schedules import epsilon
+from train.dqn.rollout.backend import RolloutBackend
+from train.dqn.rollout.league import League, has_league
+from train.dqn.rollout.request import Rollout, RolloutRequest
+from train.run.budget import Budget
+from train.run.every import Every
+from train.settings.dqn import LearnerSettings, TrainSettings
+from train.settings.saved import counters_of_checkpoint
+
+_FLIGHTS = 4  # rollouts may be as old as the updates that so many times what is in flight pays for
+
+
+@dataclass(frozen=True)
+class RateLimiter:
+    """How many updates are due: `samples_per_insert` ties them to the transitions that were played."""
+
+    learner: LearnerSettings
+    capacity: int  # of the replay buffer
+
+    def due(self, inserted: int, held: int, updates: int) -> int:
+        """Updates that the transitions inserted so far pay for, less those that were made.
+
+        None until the buffer has `held` learning_starts: that of a resumed run may be empty again.
+        """
+        if held < min(self.learner.learning_starts, self.capacity):
+            return 0
+        return max(0, int(inserted * self._per_insert()) - updates)
+
+    def per_rollout(self, counters: Counters) -> float:
+        """Updates that a request pays for, on average so far."""
+        return counters.env_steps / counters.rollouts * self._per_insert() if counters.rollouts else 0.0
+
+    def max_weights_age(self, limit: int, in_flight: int, counters: Counters) -> float:
+        """In updates: `limit`, or more where much is in flight.
+
+        On a wide cluster what comes back is older without being worse: while one request is played all others come in.
+        """
+        return max(limit, _FLIGHTS * in_flight * self.per_rollout(counters))
+
+    def _per_insert(self) -> float:
+        return self.learner.samples_per_insert / self.learner.batch_size
 
 
 class Requests:
-    """Every episode of a run is given out until it has come back; what an interruption left comes first."""
+    """Asks the backend for every episode of a run until it has come back; what an interruption left comes first."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: TrainSettings, rollouts: RolloutBackend, learner: Learner, budget: Budget) -> None:
+        self.counters = Counters()
         self.in_flight: dict[int, RolloutRequest] = {}  # by first episode
         self.unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
+        self.league = League(settings.league, settings.seed) if has_league(settings) else None
+        self._settings, self._rollouts, self._learner, self._budget = settings, rollouts, learner, budget
+        self._limiter = RateLimiter(settings.learner, settings.replay.capacity)
+        self._published = -1
 
-    def next(self, counters: Counters, games: int, left: int | None) -> RolloutRequest | None:
-        """At most so many games, and `left` new episodes if that is a number; None when there is nothing to play.
+    def updates_due(self) -> int:
+        """Updates that what was played pays for."""
+        return self._limiter.due(self.counters.env_steps, self._learner.replay.size, self._learner.updates)
 
-        Who plays, and with which exploration, is left open.
+    def epsilon(self) -> float:
+        """The exploration of what is asked for now."""
+        explore = self._settings.exploration
+        return epsilon(self._budget.spent(self.counters.episodes), explore.start, explore.end, explore.fraction)
+
+    def join_league(self, every: Every) -> None:
+        """Make the weights of now a member of the league, if there is one and it is time."""
+        if self.league is not None and every.take(self.counters.episodes):
+            self.league.join(self.counters.episodes, self._learner.acting_weights())
+            self._rollouts.enrol(self.league.weights)
+
+    def give_out(self) -> None:
+        """Ask for rollouts, as long as the learner is not left behind (back-pressure).
+
+        Updates that one request of each worker pays for may be due while more games are played.
         """
+        ahead = self._limiter.per_rollout(self.counters) * self._rollouts.workers()
+        while self._rollouts.free_slots() > 0 and self.updates_due() <= ahead:
+            request = self.next()
+            if request is None:
+                return
+            self.in_flight[request.first] = request  # first: whatever fails from here on, it is not forgotten
+            if self._published != self._learner.updates and self._rollouts.wants_weights():
+                self._published = self._learner.updates
+                self._rollouts.publish(self._published, self._learner.acting_weights())
+            self._rollouts.submit(request)
+            if self._settings.rollout.kind == "local":
+                return
+
+    def next(self) -> RolloutRequest | None:
+        """The next request; None when there is nothing left to play."""
+        games = self._rollouts.games()
         if self.unplayed:
             request, *rest = self.unplayed[0].pieces(games)
             self.unplayed[:1] = rest
-            return request
-        count = games if left is None else min(games, left)
-        if not count:
-            return None
-        first = counters.next_episode
-        counters.next_episode += count
-        return RolloutRequest(first, count, 0.0)
+        else:
+            left = self._budget.episodes_left(self.counters.next_episode)
+            count = games if left is None else min(games, left)
+            if not count:
+                return None
+            request = RolloutRequest(self.counters.next_episode, count, 0.0)
+            self.counters.next_episode += count
+        member = None if self.league is None else self.league.draw(request.first)
+        return replace(request, epsilon=self.epsilon(), member=member)
 
-    def state_dict(self) -> list[list[int]]:
-        """What has not come back: first episode, how many, attempt."""
+    def take(self, wait: bool) -> None:
+        """Insert the rollouts that are done into the replay buffer; with `wait`, wait for one a second at most."""
+        for rollout in self._rollouts.ready(wait):
+            self._budget.start_clock()
+            self.insert(rollout)
+
+    def insert(self, rollout: Rollout) -> None:
+        """Insert a rollout; one of weights that are too old is asked for again."""
+        updates, most = self._learner.updates, self._settings.rollout.max_weights_age
+        limit = self._limiter.max_weights_age(most, len(self.in_flight), self.counters)
+        del self.in_flight[rollout.request.first]
+        if updates - rollout.weights_version > limit:
+            self.unplayed.append(rollout.request)
+            self.counters.too_old += 1
+            return
+        self._learner.replay.add(rollout.transitions)
+        self.counters.count(rollout, updates)
+        if self.league is not None:
+            self.league.count(rollout.request.member, rollout.league)
+
+    def log_row(self) -> dict[str, float]:
+        """The curves of the rollouts since the last row."""
+        row = self.counters.log_row() | {"rollout/epsilon": self.epsilon()}
+        return row if self.league is None else row | self.league.log_row()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the run stands, and what has not come back: first episode, how many, attempt."""
         # What is played now may be what ends this start: the next one deals other games.
-        out = [replace(request, attempt=request.attempt + 1) for request in self.in_flight.values()]
-        return [[request.first, request.count, request.attempt] for request in (*self.unplayed, *out)]
+        out = [*self.unplayed, *(request.again() for request in self.in_flight.values())]
+        return {
+            "counters": asdict(self.counters) | {"seconds": self._budget.seconds()},
+            "open_requests": [[request.first, request.count, request.attempt] for request in out],
+            "league": None if self.league is None else self.league.state_dict(),
+        }
 
-    def load_state_dict(self, state: Any) -> None:
-        """Play again what had not come back, as the same episodes."""
-        # Checkpoints of older versions have no attempts.
-        self.unplayed = [RolloutRequest(first, count, 0.0, *attempt) for first, count, *attempt in state]
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Resume from `state_dict`: what had not come back is played again, as the same episodes."""
+        self.counters = counters_of_checkpoint(Counters, state["counters"])
+        self.unplayed = [RolloutRequest(first, count, 0.0, attempt) for first, count, attempt in state["open_requests"]]
+        if self.league is not None:
+            self.league.load_state_dict(state["league"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +13,30 @@ import torch
 
 from cards.base.stopping import Stop
 from command.settings.compose import as_yaml
-from train.dqn.best_checkpoint import report_best
 from train.dqn.counters import Counters
-from train.dqn.evaluations import Evaluations
+from train.dqn.evaluations import Evaluations, report_best
 from train.dqn.learner.divergence import Watch
 from train.dqn.learner.learner import Learner
-from train.dqn.learner.schedules import epsilon, linear
+from train.dqn.learner.schedules import linear
 from train.dqn.network.build import build_network
 from train.dqn.network.first_layer import FirstLayer
 from train.dqn.network.precision import described
 from train.dqn.players.load import files_of_training
-from train.dqn.rate_limiter import Pace
 from train.dqn.requests import Requests
 from train.dqn.rollout.backend import BackendLostError, RolloutBackend
 from train.dqn.rollout.league import SCALARS as LEAGUE_SCALARS
-from train.dqn.rollout.league import League, has_league
-from train.dqn.rollout.worker import Rollout, RolloutRequest, build_replay
+from train.dqn.rollout.worker import build_replay
 from train.dqn.warm_start import weights_to_begin_with
 from train.run.budget import Budget
-from train.run.every import HISTOGRAMS, ROWS, Cadence, passes, restore
+from train.run.every import HISTOGRAMS, ROWS, Every, passes, restore
 from train.run.folder import RunFolder
 from train.run.gpu_failures import LEARNER_ON
-from train.run.metrics.metrics import SCALARS, Metrics
+from train.run.metrics.metrics import Metrics
 from train.run.metrics.rates import Rates
-from train.run.runner import Progress, Runner
+from train.run.metrics.scalars import SCALARS
+from train.run.progress import Status
+from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
-from train.settings.saved import counters_of_checkpoint
 
 log = logging.getLogger("train")
 
@@ -55,7 +53,6 @@ class Trainer:
         self.settings = settings
         self.rollouts = rollouts
         self.keep = settings.checkpoint.keep
-        self.counters = Counters()
         self.budget = Budget(settings.episodes, settings.training_minutes)
         self._files = files_of_training(settings)  # a run that is trained on is another player by the same name
         self._folder = folder
@@ -65,25 +62,28 @@ class Trainer:
         network = build_network(self._game, settings)
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
         self._first_layer = FirstLayer(settings, self._game, self.learner)
-        self._pace = Pace(settings.learner, settings.replay.capacity)
-        self.requests = Requests()
-        self._league = League(settings.league, settings.seed) if has_league(settings) else None
+        self.requests = Requests(settings, rollouts, self.learner, self.budget)
         self._watch = Watch(folder.checkpoints, folder.writer)
         self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)
-        self._published = -1
         evaluation, saving = settings.evaluation, settings.checkpoint
-        self.cadences = {
-            "league": Cadence(settings.league.every_episodes, 0.0),
-            "log": Cadence(settings.log_every_episodes, settings.log_min_seconds, dense=ROWS),
-            "evaluation": Cadence(evaluation.every_episodes, evaluation.min_seconds),
-            "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
+        self.every = {
+            "league": Every(settings.league.every_episodes, 0.0),
+            "log": Every(settings.log_every_episodes, settings.log_min_seconds, dense=ROWS),
+            "evaluation": Every(evaluation.every_episodes, evaluation.min_seconds),
+            "checkpoint": Every(saving.every_episodes, saving.min_seconds),
         }
+        self._rates = Rates()
         self._began = self._standing()
 
     @property
-    def progress(self) -> Progress:
+    def counters(self) -> Counters:
+        """Where the run stands."""
+        return self.requests.counters
+
+    @property
+    def progress(self) -> Status:
         """How far it is."""
-        return Progress(self.counters.episodes, "episodes", self.counters.env_steps, self.learner.updates)
+        return Status(self.counters.episodes, "episodes", self.counters.env_steps, self.learner.updates)
 
     def describe(self) -> str:
         """The learner's device and number format."""
@@ -93,23 +93,23 @@ class Trainer:
     def open_metrics(self, folder: Path) -> Metrics:
         """The curves of the run; evaluations that were under way are made again."""
         opponents, again = self.settings.evaluation.opponents, list(self.evaluations.under_way)
-        scalars = SCALARS if self._league is None else (*SCALARS, *LEAGUE_SCALARS)
+        scalars = SCALARS if self.requests.league is None else (*SCALARS, *LEAGUE_SCALARS)
         return Metrics(folder, opponents, as_yaml(self.settings), self.counters.env_steps, again, scalars)
 
     def begin(self, runner: Runner) -> None:
         """Wait for the rollout workers, evaluate again what was being evaluated, and compile."""
         self._runner = runner
-        self._rates = Rates(self.counters.env_steps, self.learner.updates)
+        self._rates.per_second(self.counters.env_steps, self.learner.updates)
         with self._loss_excused_by_a_stop():
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
             self.evaluations.begin(runner)
             self._first_layer.settle()
-            if self._league is not None:
-                self.rollouts.enrol(self._league.weights)
+            if self.requests.league is not None:
+                self.rollouts.enrol(self.requests.league.weights)
             if runner.resumed_from is None and self.settings.network.init_from is not None:
                 self.learner.start_with(weights_to_begin_with(self.settings))
             if not self.learner.updates:
-                self._request_rollouts()
+                self.requests.give_out()
                 self.learner.warm_up(self._game.words)
 
     def step(self) -> None:
@@ -149,104 +149,50 @@ class Trainer:
         return self.counters.idle_starts + 1 if self._standing() == self._began else 0
 
     def _play_and_update(self) -> None:
-        if self._league is not None and self.cadences["league"].take(self.counters.episodes):
-            self._league.join(self.counters.episodes, self.learner.acting_weights())
-            self.rollouts.enrol(self._league.weights)
-        self._request_rollouts()
-        for rollout in self.rollouts.ready(wait=self._updates_due() == 0):
-            self._insert(rollout)
-        self._update(min(self._updates_due(), UPDATES_AT_ONCE))
+        requests = self.requests
+        requests.join_league(self.every["league"])
+        requests.give_out()
+        requests.take(wait=requests.updates_due() == 0)
+        self._update(min(requests.updates_due(), UPDATES_AT_ONCE))
         self._take_evaluations(wait=False)
-        cadence = self.cadences["evaluation"]
-        before = cadence.passed
-        if not self.evaluations.under_way and cadence.take(self.counters.episodes):
-            histograms = passes(before, cadence.passed, HISTOGRAMS)
+        every = self.every["evaluation"]
+        before = every.passed
+        if not self.evaluations.under_way and every.take(self.counters.episodes):
+            histograms = passes(before, every.passed, HISTOGRAMS)
             self.evaluations.start(self.counters.env_steps, self.replay if histograms else None)
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""
-        played_out = self.budget.episodes_left(self.counters.episodes) == 0 and self._updates_due() == 0
+        played_out = self.budget.episodes_left(self.counters.episodes) == 0 and self.requests.updates_due() == 0
         return played_out or self.budget.time_is_up()
 
-    def spent_budget(self) -> float:
-        """How much of the budget is spent, 0 to 1."""
-        return self.budget.spent(self.counters.episodes)
-
-    def _request_rollouts(self) -> None:
-        """Give out requests, as long as the learner is not left behind (back-pressure).
-
-        Updates that one request of each worker pays for may be due while more games are played.
-        """
-        ahead = self._pace.per_rollout(self.counters) * self.rollouts.workers()
-        while self.rollouts.free_slots() > 0 and self._updates_due() <= ahead:
-            request = self._next_request()
-            if request is None:
-                return
-            self.requests.in_flight[request.first] = request  # first: whatever fails from here on, it is not forgotten
-            if self._published != self.learner.updates and self.rollouts.wants_weights():
-                self._published = self.learner.updates
-                self.rollouts.publish(self._published, self.learner.acting_weights())
-            self.rollouts.submit(request)
-            if self.settings.rollout.kind == "local":
-                return
-
-    def _next_request(self) -> RolloutRequest | None:
-        left = self.budget.episodes_left(self.counters.next_episode)
-        request = self.requests.next(self.counters, self.rollouts.games(), left)
-        if request is None:
-            return None
-        member = None if self._league is None else self._league.draw(request.first)
-        return replace(request, epsilon=self._epsilon(), member=member)
-
-    def _epsilon(self) -> float:
-        explore = self.settings.exploration
-        return epsilon(self.spent_budget(), explore.start, explore.end, explore.fraction)
-
-    def _insert(self, rollout: Rollout) -> None:
-        self.budget.start_clock()
-        in_flight, most = self.requests.in_flight, self.settings.rollout.max_weights_age
-        limit = self._pace.max_weights_age(most, len(in_flight), self.counters)
-        del in_flight[rollout.request.first]
-        if self.learner.updates - rollout.weights_version > limit:
-            self.requests.unplayed.append(rollout.request)
-            self.counters.too_old += 1
-            return
-        self.replay.add(rollout.transitions)
-        self.counters.count(rollout, self.learner.updates)
-        if self._league is not None:
-            self._league.count(rollout.request.member, rollout.league)
-
-    def _updates_due(self) -> int:
-        return self._pace.due(self.counters.env_steps, self.replay.size, self.learner.updates)
-
     def _update(self, count: int) -> None:
-        learner = self.settings.learner
-        self.learner.lr = linear(learner.lr, learner.lr_end, self.spent_budget())
-        self.replay.beta = linear(self.settings.replay.beta, self.settings.replay.beta_end, self.spent_budget())
+        learner, replay, spent = self.settings.learner, self.settings.replay, self.budget.spent(self.counters.episodes)
+        self.learner.lr = linear(learner.lr, learner.lr_end, spent)
+        self.replay.beta = linear(replay.beta, replay.beta_end, spent)
         self.learner.update_many(count)
         if self.learner.updates == count > 0:
             log.info("first update")
 
     def log_row(self) -> dict[str, float]:
-        """What a row of the curves says of the time since the last one. Raises DivergedError."""
-        learner, counters = self.learner, self.counters
-        row = counters.log_row() | {
-            "rollout/epsilon": self._epsilon(),
+        """The curves of the time since the last row. Raises DivergedError."""
+        learner, env_steps = self.learner, self.counters.env_steps
+        steps, updates = self._rates.per_second(env_steps, learner.updates)
+        row = {
             "train/lr": learner.lr,
             "train/updates": learner.updates,
             "replay/size": self.replay.size,
-            "replay/samples_per_insert": learner.updates * learner.settings.batch_size / max(1, counters.env_steps),
+            "replay/samples_per_insert": learner.updates * learner.settings.batch_size / max(1, env_steps),
+            "time/env_steps_per_second": steps,
+            "time/updates_per_second": updates,
         }
-        row |= self._league.log_row() if self._league is not None else {}
-        row |= self._rates.per_second(counters.env_steps, learner.updates) | self._watch.means(learner.metrics())
-        self._rates = Rates(counters.env_steps, learner.updates)
-        return row
+        return self.requests.log_row() | row | self._watch.means(learner.metrics())
 
     def _take_evaluations(self, wait: bool) -> None:
         self.counters.evaluated = max(self.counters.evaluated, self.evaluations.take(wait))
 
     def _last_evaluation(self) -> None:
-        """What is under way first; then the last weights too have a chance to be the best.
+        """Finish the evaluations under way; then the last weights too have a chance to be the best.
 
         It takes a while, and may be stopped: what was learned is saved before, and the next start evaluates.
         """
@@ -263,40 +209,34 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on. Tensors are not copied. Raises DivergedError."""
-        counters = asdict(self.counters) | {"seconds": self.budget.seconds(), "idle_starts": self._idle_starts()}
+        playing = self.requests.state_dict()
+        playing["counters"]["idle_starts"] = self._idle_starts()
         state = {
             "settings": asdict(self.settings),
             "acting": self.learner.acting_weights(),
-            "counters": counters,
             "evaluating": self.evaluations.state_dict(),
-            "open_requests": self.requests.state_dict(),
             "budget_minutes": self.budget.minutes,
             "players": self._files,
-            "passed": {what: cadence.passed for what, cadence in self.cadences.items()},
+            "passed": {what: every.passed for what, every in self.every.items()},
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
-            "league": None if self._league is None else self._league.state_dict(),
         }
-        return self._watch.state(state | self._first_layer.state_dict())
+        return self._watch.state(playing | state | self._first_layer.state_dict())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from `state_dict`. Requests that were out are played again, as the same episodes."""
+        """Resume from `state_dict`. Requests that were out are played again, as the same episodes."""
         if self.settings.opponents.only is not None and "only" not in state["settings"].get("opponents", {}):
-            raise ValueError("of an older version, in which nobody learned against one player")
+            raise ValueError("of an older version, which had no opponent")
         for name, file in state.get("players", {}).items():
             if self._files.get(name, file) != file:
                 raise ValueError(f"the file of {name}, which it learns with, is another one since")
-        self.counters = counters_of_checkpoint(Counters, state["counters"])
+        self.requests.load_state_dict(state)
         self.budget.seconds_before = self.counters.seconds
-        if self.settings.names_no_budget and state.get("budget_minutes"):  # the same command goes on to the same end
+        if self.settings.names_no_budget and state.get("budget_minutes"):  # the same command has the same end
             self.budget.minutes = max(self.settings.training_minutes or 0.0, state["budget_minutes"])
-        # Checkpoints of older versions had another word.
-        self.requests.load_state_dict(state["open_requests"] if "open_requests" in state else state["open_tickets"])
         self.evaluations.load_state_dict(state["evaluating"])
-        restore(self.cadences, state["passed"])
+        restore(self.every, state["passed"])
         self._first_layer.resume(state)
         self.replay.load_state_dict(state["replay"])  # first: it says in words what else would not fit the network
         self.learner.load_state_dict(state["learner"])
-        if self._league is not None:
-            self._league.load_state_dict(state["league"])
         self._began = self._standing()

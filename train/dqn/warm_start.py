@@ -11,7 +11,7 @@ from command.settings.overrides import given
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import holds_table, load_champion, load_network
 from train.dqn.players.named import file_of
-from train.dqn.rollout.league import Weights
+from train.dqn.rollout.request import Weights
 from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
 from train.settings.learning import NetworkSettings
@@ -51,12 +51,12 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
 
 
 def weights_to_begin_with(settings: TrainSettings) -> Weights:
-    """Of the network that `network.init_from` names. Raises SettingsError or CheckpointError."""
+    """The weights of the network that `network.init_from` names. Raises SettingsError or CheckpointError."""
     return _read(settings)[0]
 
 
 def _shape_of_begun(settings: TrainSettings) -> NetworkSettings | None:
-    """Of a run that has learned something, its own: the network that it began with may be gone, or another, since."""
+    """The shape in the run's own settings, once it has begun: the network that it began with may have gone."""
     begun = settings_of_run(settings.folder).get("network")
     if not isinstance(begun, dict) or begun.get("init_from") != settings.network.init_from:
         return None

@@ -1,1 +1,1 @@
-"""What every run has, whatever learns in it."""
+"""The parts of a run that do not depend on what learns."""

@@ -26,7 +26,7 @@ _DRIVER = Path("/proc/driver/nvidia/version")  # there where a driver is loaded,
 
 
 def this_machine() -> Machine:
-    """What this process may train on."""
+    """The devices that this process may train on."""
     import torch
 
     from train.settings.resolve import Machine
@@ -92,7 +92,7 @@ def problem_with(device: torch.device) -> str | None:
 
 
 def _refusal(device: torch.device) -> str | None:
-    """What the device says to an addition: another job may have it for itself, or it is too old for this PyTorch."""
+    """The error of an addition on the device, if any: another job may have it, or it is too old for this PyTorch."""
     import torch
 
     try:
@@ -121,7 +121,7 @@ def other_gpus(setting: str, names: Sequence[str], index: int) -> str:
 
 
 def gpu_names() -> list[str]:
-    """What PyTorch calls the GPUs that it sees, in its order."""
+    """The names of the GPUs that PyTorch sees, in its order."""
     import torch
 
     return [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())]

@@ -10,7 +10,7 @@ ROWS = 2_000  # `dense` of log rows
 HISTOGRAMS = 128  # `dense` of histograms, which take a hundred times as much
 
 
-class Cadence:
+class Every:
     """Due whenever a multiple of `every` episodes is passed, but never within `seconds` of the last time.
 
     If it falls due before `seconds` are over, it waits until they are. So a fast run does it every so many seconds, a
@@ -25,7 +25,7 @@ class Cadence:
         self._last = -math.inf
 
     def skip(self, episodes: int) -> None:
-        """What was due after so many episodes counts as done."""
+        """Count all that was due after so many episodes as done."""
         self.passed = episodes // self._every
 
     def take(self, episodes: int) -> bool:
@@ -49,7 +49,7 @@ def passes(before: int, reached: int, dense: int | None) -> bool:
     return reached >> power > before >> power
 
 
-def restore(cadences: Mapping[str, Cadence], passed: Mapping[str, int]) -> None:
-    """Set each cadence to the count that a checkpoint holds for it; one that the checkpoint lacks starts from 0."""
-    for name in cadences.keys() & passed.keys():
-        cadences[name].passed = passed[name]
+def restore(all_of: Mapping[str, Every], passed: Mapping[str, int]) -> None:
+    """Set each to the count that a checkpoint holds for it; one that the checkpoint lacks starts from 0."""
+    for name in all_of.keys() & passed.keys():
+        all_of[name].passed = passed[name]

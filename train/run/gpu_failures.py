@@ -99,7 +99,7 @@ def failures_in_a_row(run: Path) -> int:
     try:
         write_atomic(run / FILE, json.dumps(standing | {"times": times}) + "\n")
     except OSError:
-        return MOST  # what is not counted might go on for ever
+        return MOST  # without a count it might fail for ever
     return times
 
 
@@ -131,7 +131,7 @@ def _why_on_gpu(run: Path) -> str | None:
 
 
 def _job_has_gpus() -> bool:
-    """Whether Slurm has given GPUs to the job of this process, and nobody has hidden them."""
+    """Whether Slurm has given GPUs to the job of this process, and they are not hidden."""
     if "SLURM_JOB_ID" not in os.environ:
         return False
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -1,6 +1,6 @@
 """The life of a run, whatever learns in it.
 
-A start of a run goes on from the newest good checkpoint, takes step after step until the trainer is complete or a
+A start of a run resumes from the newest good checkpoint, takes step after step until the trainer is complete or a
 signal asks for an end, logs and saves on the way, and leaves a checkpoint, whatever ended it. Once the run is complete
 it says what came of it.
 """
@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,11 +21,11 @@ from command.settings.checks import SettingsError
 from train.run import gpu_failures, results
 from train.run.budget import Budget
 from train.run.checkpoint import ids
-from train.run.every import Cadence
+from train.run.every import Every
 from train.run.folder import BUDGET_KEYS, RunFolder
 from train.run.launches import add_start
 from train.run.metrics.metrics import Metrics
-from train.run.metrics.rates import RecentRates
+from train.run.metrics.rates import Rates
 from train.run.metrics.tensorboard import finish
 from train.run.progress import Display, Status
 from train.run.signals import StopRequest
@@ -35,38 +34,25 @@ from train.settings.run import RunSettings
 log = logging.getLogger("train")
 
 _SHOW_SECONDS = 0.25
+_RATES_SECONDS = 20.0  # of the rates that are shown
 
 # Looks at the curves of an evaluation, made when this share of the budget was spent: whether to give the run up.
 Judge = Callable[[float, Mapping[str, float]], bool]
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a run is: its budget, its cadences and the names of its checkpoints count what is `done`, in `unit`."""
-
-    done: int
-    unit: str
-    env_steps: int
-    updates: int | None = None  # None where every decision is one
-
-    def __str__(self) -> str:
-        updates = "" if self.updates is None else f", {self.updates:,} updates"
-        return f"{self.done:,} {self.unit}{updates}"
-
-
 class Trainer(Protocol):
-    """What learns. Its settings, its budget and what it has learned are its own; all else of a run is the runner's."""
+    """The part of a run that learns, with its settings and its budget; all else is the runner's."""
 
     @property
     def settings(self) -> RunSettings:
-        """Of the run."""
+        """The settings of the run."""
 
     @property
     def budget(self) -> Budget:
         """How much it may learn, and how much of that is spent."""
 
     @property
-    def cadences(self) -> Mapping[str, Cadence]:
+    def every(self) -> Mapping[str, Every]:
         """When "log" and "checkpoint" are due; the runner leaves others to the trainer."""
 
     @property
@@ -74,17 +60,17 @@ class Trainer(Protocol):
         """How many checkpoints stay."""
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> Status:
         """How far it is."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what a checkpoint holds. Raises ValueError, KeyError or their like if it does not fit."""
 
     def describe(self) -> str:
-        """What learns, and where."""
+        """The learner, and its device."""
 
     def open_metrics(self, folder: Path) -> Metrics:
-        """The curves of the run, opened where this start goes on."""
+        """The curves of the run, opened where this start resumes."""
 
     def begin(self, runner: Runner) -> None:
         """Once before the first step. What a trainer wants from the runner it may use from now on."""
@@ -93,7 +79,7 @@ class Trainer(Protocol):
         """Learn for a short while: stop requests wait for it, but evaluations end with `runner.stop_requested`."""
 
     def log_row(self) -> dict[str, float]:
-        """What a row of the curves says of the time since the last one."""
+        """The curves of the time since the last row."""
 
     def complete(self) -> bool:
         """Whether nothing is left to do: all is learned, or the time is up, and what was learned is evaluated."""
@@ -123,7 +109,7 @@ class Runner:
         self._stop_requested, self._judge = stop_requested, judge
         self._trainer = trainer
         self._folder = folder
-        self._rates = RecentRates()
+        self._rates = Rates(_RATES_SECONDS)
         self._shown = 0.0
         self.resumed_from = folder.resume(trainer.load_state_dict)
 
@@ -137,7 +123,7 @@ class Runner:
         ids.set_aside_others(path, self._folder.run_id)
         if self._trainer.complete():
             more = " or ".join(key for key in BUDGET_KEYS if hasattr(settings, key))
-            text = f"{settings.folder} is complete: raise {more} to go on with it"
+            text = f"{settings.folder} is complete: raise {more} to train it further"
             log.info(text)
             print(text, file=sys.stderr)
             return True
@@ -207,7 +193,7 @@ class Runner:
         self._show()
 
     def _due(self, what: str) -> bool:
-        return self._trainer.cadences[what].take(self._trainer.progress.done)
+        return self._trainer.every[what].take(self._trainer.progress.done)
 
     def _show(self) -> None:
         now = time.perf_counter()
@@ -217,7 +203,7 @@ class Runner:
         at, budget = self._trainer.progress, self._trainer.budget
         rates = self._rates.per_second(at.env_steps, at.updates or 0)
         share, left = budget.spent(at.done), budget.seconds_left(at.done)
-        self.display.show(Status(share, at.done, at.env_steps, at.updates, *rates, left, at.unit))
+        self.display.show(at, share, rates, left)
 
 
 def run(
@@ -227,7 +213,7 @@ def run(
 
     The trainer's context, with whatever plays for it, ends before the results are made.
     """
-    # To the very end: a signal that nobody handles would end the process without a word.
+    # To the very end: a signal without a handler would end the process without a word.
     with gpu_failures.told(folder.path), StopRequest() as stop:
         with open_trainer() as trainer:
             runner = Runner(trainer, folder, stop.requested, judge)
@@ -248,7 +234,7 @@ def _interrupted(trainer: Trainer, runner: Runner, folder: RunFolder, stop: Stop
     at = trainer.progress
     print(
         f"stopped by {signal.Signals(stop.signal).name} after {at.done:,} {at.unit}; a checkpoint is in "
-        f"{folder.checkpoints}; the same command goes on from there",
+        f"{folder.checkpoints}; the same command resumes",
         file=sys.stderr,
     )
     return stop.exit_code(again=runner.began and trainer.worth_another_start())

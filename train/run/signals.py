@@ -11,7 +11,7 @@ from typing import Any
 
 from command.terminal.streams import is_gone, to_nowhere
 
-# What `sysexits.h` calls a temporary failure: the same command goes on from the checkpoint. Job scripts requeue on it.
+# What `sysexits.h` calls a temporary failure: the same command resumes from the checkpoint. Job scripts requeue on it.
 EXIT_REQUEUE = 75
 
 
@@ -89,3 +89,12 @@ class StopRequest:
 def hold_usr1() -> None:
     """Let SIGUSR1 wait for `StopRequest`: until then its default would end the process without a word."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+
+
+def ignore_signals() -> None:
+    """Ignore what a terminal or a scheduler sends to a whole job: its main process saves, and then ends this one.
+
+    By handlers, which what is started from here does not inherit.
+    """
+    for number in StopRequest.SIGNALS:
+        signal.signal(number, lambda *_: None)

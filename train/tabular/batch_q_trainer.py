@@ -21,11 +21,11 @@ from command.settings.compose import as_yaml
 from command.terminal.console import output_may_fail, result_console
 from train.run import results
 from train.run.budget import Budget
-from train.run.every import ROWS, Cadence
+from train.run.every import ROWS, Every
 from train.run.folder import RunFolder
 from train.run.metrics.metrics import Metrics
-from train.run.progress import results_table
-from train.run.runner import Progress, Runner
+from train.run.progress import Status, results_table
+from train.run.runner import Runner
 from train.settings.batch_q import BatchQSettings
 from train.settings.saved import counters_of_checkpoint
 from train.tabular.batch_q import (
@@ -88,12 +88,12 @@ class BatchQTrainer:
         self.counters = Counters()
         self.budget = Budget(settings.iterations, None)
         self.keep = KEEP
-        self.cadences = {"log": Cadence(1, 0.0, dense=ROWS), "checkpoint": Cadence(settings.save_every, 0.0)}
+        self.every = {"log": Every(1, 0.0, dense=ROWS), "checkpoint": Every(settings.save_every, 0.0)}
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> Status:
         """How far it is."""
-        return Progress(self.counters.iteration, "iterations", self.counters.env_steps, self.counters.updates)
+        return Status(self.counters.iteration, "iterations", self.counters.env_steps, self.counters.updates)
 
     def describe(self) -> str:
         """The algorithm and its table."""
@@ -195,8 +195,8 @@ class BatchQTrainer:
         self.counters = counters_of_checkpoint(Counters, state["counters"])
         self.policy = self._greedy(self.values)
         self.budget.seconds_before = self.counters.seconds
-        for cadence in self.cadences.values():  # nothing is ever late
-            cadence.skip(self.counters.iteration)
+        for every in self.every.values():  # nothing is ever late
+            every.skip(self.counters.iteration)
 
     def report(self, stop_requested: Stop) -> None:
         """The last policy as files, and against players without a table, on duplicate deals."""

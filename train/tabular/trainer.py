@@ -21,11 +21,12 @@ from command.terminal.console import output_may_fail
 from train.run.budget import Budget
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.every import ROWS, Cadence, restore
+from train.run.every import ROWS, Every, restore
 from train.run.folder import RunFolder
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.rates import Rates
-from train.run.runner import Progress, Runner
+from train.run.progress import Status
+from train.run.runner import Runner
 from train.settings.saved import counters_of_checkpoint, settings_of_checkpoint
 from train.settings.tabular import TabularSettings
 from train.tabular.algorithms import Method, Values, learn
@@ -124,15 +125,15 @@ class TabularTrainer:
         )
         saving = settings.checkpoint
         self.keep = saving.keep
-        self.cadences = {
-            "log": Cadence(settings.log_every_episodes, 0.0, dense=ROWS),
-            "checkpoint": Cadence(saving.every_episodes, saving.min_seconds),
+        self.every = {
+            "log": Every(settings.log_every_episodes, 0.0, dense=ROWS),
+            "checkpoint": Every(saving.every_episodes, saving.min_seconds),
         }
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> Status:
         """How far it is."""
-        return Progress(self.counters.episodes, "episodes", self.counters.env_steps)
+        return Status(self.counters.episodes, "episodes", self.counters.env_steps)
 
     def describe(self) -> str:
         """The algorithm and its table."""
@@ -147,7 +148,8 @@ class TabularTrainer:
         self._runner = runner
         learn(self.settings.algo, self._simulator, np.empty(0, np.uint64), self.values, self.visits, self._method)
         self._began = self.counters.episodes
-        self._rates = Rates(self.counters.env_steps)
+        self._rates = Rates()
+        self._rates.per_second(self.counters.env_steps, 0)
 
     def complete(self) -> bool:
         """Whether all episodes are played, or the time is up."""
@@ -181,8 +183,7 @@ class TabularTrainer:
     def log_row(self) -> dict[str, float]:
         """The errors of the table, and what was played."""
         counters, errors = self.counters, self.errors()
-        per_second = self._rates.per_second(counters.env_steps, 0)["time/env_steps_per_second"]
-        self._rates = Rates(counters.env_steps)
+        per_second, _ = self._rates.per_second(counters.env_steps, 0)
         self._runner.display.remember("greatest error", f"{errors.greatest:.5f}")
         log.info("%d episodes: %s", counters.episodes, errors)
         row = (
@@ -201,7 +202,7 @@ class TabularTrainer:
         return {
             "settings": asdict(self.settings),
             "counters": asdict(self.counters),
-            "passed": {what: cadence.passed for what, cadence in self.cadences.items()},
+            "passed": {what: every.passed for what, every in self.every.items()},
             "values": torch.from_numpy(self.values),
             "visits": torch.from_numpy(self.visits),
         }
@@ -214,7 +215,7 @@ class TabularTrainer:
         self.values, self.visits = values.copy(), visits.copy()
         self.counters = counters_of_checkpoint(Counters, state["counters"])
         self.budget.seconds_before = self.counters.seconds
-        restore(self.cadences, state["passed"])
+        restore(self.every, state["passed"])
 
     def report(self, stop_requested: Stop) -> None:
         """How far the table is, as lines and as results.json."""

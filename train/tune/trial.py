@@ -12,7 +12,7 @@ from command.lock.lock import InUseError, Lock
 from train.api import train
 from train.run.checkpoint import checkpoint, pruning
 from train.run.folder import LOCK
-from train.run.metrics.metrics import evaluation_scalar
+from train.run.metrics.scalars import evaluation_scalar
 from train.run.read import Run
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import AnyRunSettings, Chosen

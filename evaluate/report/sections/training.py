@@ -25,7 +25,7 @@ from evaluate.report.runs import (
 )
 from train.doctor import measure as stages
 from train.run.launches import this_hardware
-from train.run.metrics.metrics import evaluation_scalar
+from train.run.metrics.scalars import evaluation_scalar
 from train.run.read import SPEED, UPDATE_SPEED, Run
 from train.settings.dqn import TrainSettings
 

@@ -10,21 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from play.app.keys import Key, KeyBar
+from play.app.widgets.keys import Dialog, Key, KeyBar
 from play.language import Language
 
 
-class ChooserScreen(ModalScreen[str | None]):
+class ChooserScreen(Dialog[str]):
     """Shows values `(value, text)`; the result is the chosen or typed value, None when nothing was chosen.
 
     With `typed` there is a place to type in, which holds that text at first.
     """
 
-    CSS_PATH = "chooser.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", show=False)]
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Enter", "take", "menu_key.take"), Key("Esc", "back", "menu_key.back"))
 
@@ -43,7 +41,6 @@ class ChooserScreen(ModalScreen[str | None]):
         self._offered, self._chosen, self._typed = offered, chosen, typed
 
     def compose(self) -> ComposeResult:
-        """What is chosen, the list, and a place to type."""
         with Vertical(id="chooser"):
             yield Static(self._title, id="chooser-title", markup=False)
             if self._about:
@@ -57,7 +54,6 @@ class ChooserScreen(ModalScreen[str | None]):
             yield KeyBar(self.KEYS, self.language)
 
     def on_mount(self) -> None:
-        """Begin at what is chosen."""
         values = [value for value, _ in self._offered]
         if values:
             offered = self.query_one("#offered", OptionList)
@@ -66,18 +62,13 @@ class ChooserScreen(ModalScreen[str | None]):
                 offered.focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Whoever types is taken to the place for it."""
+        """What is typed goes to the place for it."""
         if self._typed is not None and event.character and event.is_printable and not isinstance(self.focused, Input):
             event.stop()
             self.query_one(Input).focus()
             self.query_one(Input).insert_text_at_cursor(event.character)
 
-    def action_back(self) -> None:
-        """Nothing is chosen."""
-        self.dismiss(None)
-
     def action_take(self) -> None:
-        """What is highlighted, or typed."""
         if isinstance(self.focused, Input):
             self.dismiss(self.focused.value)
         elif self._offered:

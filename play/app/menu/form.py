@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
@@ -59,7 +57,6 @@ class Form(OptionList):
         return self._language.texts.get(f"menu.says.{_name(self._rows[self.highlighted].key)}", "")
 
     def action_turn(self, step: int) -> None:
-        """The next or the previous of what is offered."""
         if self.highlighted is None:
             return
         row = self._rows[self.highlighted]
@@ -76,7 +73,7 @@ class Form(OptionList):
         offered = [(value, self._text(row, value)) for value in row.offered]
         typed = None if not row.free else row.value if row.value not in row.offered else ""
         chooser = ChooserScreen(self._language, self._label(row), offered, row.value, typed, self.about())
-        _push(self.app, chooser, lambda text: self._choose(row.key, text))
+        self.app.push_screen(chooser, lambda text: self._choose(row.key, text))
 
     def _choose(self, key: str, text: str | None) -> None:
         if text is None or self._choices is None:
@@ -110,7 +107,3 @@ class Form(OptionList):
 def _name(key: str) -> str:
     """What the texts call a row."""
     return "seat_of" if key.startswith("seat.") else key.removeprefix("game.")
-
-
-def _push(app: App[object], chooser: ChooserScreen, then: Callable[[str | None], None]) -> None:
-    app.push_screen(chooser, then)

@@ -1,38 +1,34 @@
-"""The menu: what is played, with whom, by which rules; tables to go on with; games to look on at."""
+"""The menu: what is played, with whom, by which rules; saved tables; games to look on at."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
-from command.errors import UserError
-from command.settings.compose import compose
 from command.settings.quoting import in_quotes
-from play.app.help import rules
-from play.app.keys import Key, KeyBar
 from play.app.menu.chooser import ChooserScreen
 from play.app.menu.form import Form
 from play.app.menu.saves import SavesList
+from play.app.widgets.help import rules
+from play.app.widgets.keys import Key, KeyBar, bound
 from play.language import LANGUAGES, Language
 from play.table.settings import PlaySettings
 
 if TYPE_CHECKING:
-    from play.app.application import TableApp
     from play.table.choices import Choices
-    from play.table.saved import SavedTable
+    from play.table.saves import SavedTable
 
 GAMES = ("tressette", "spike", "blackjack", "sette_mezzo")
 _SAVED, _FILE = "saved", "file"  # entries of the list beside the games
-_Open = Callable[[PlaySettings, set[str]], None]
 
 
 class _Entries(OptionList):
@@ -44,25 +40,28 @@ class _Entries(OptionList):
 class MenuScreen(Screen[None]):
     """Games with their settings, saved tables, recorded games."""
 
-    CSS_PATH = "menu.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "leave", show=False),
-        Binding("escape", "back", show=False),
-        Binding("p", "play", show=False),
-        Binding("s", "saves", show=False),
-        Binding("a", "watch", show=False),
-        Binding("l", "change_language", show=False),
-        Binding("left,right", "other_side", show=False),
-    ]
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("Enter", "play", "menu_key.play"),
         Key("Tab", "other_side", "menu_key.settings"),
         Key("s", "saves", "menu_key.saves"),
         Key("a", "watch", "menu_key.watch"),
         Key("l", "change_language", "menu_key.language"),
-        Key("?", "help", "menu_key.help"),
-        Key("q", "leave", "menu_key.end"),
+        Key("?", "app.help", "menu_key.help"),
+        Key("q", "app.leave", "menu_key.end"),
     )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound(KEYS[2:]),  # the lists themselves know Enter and Tab
+        Binding("p", "play", show=False),
+        Binding("escape", "back", show=False),
+        Binding("left,right", "other_side", show=False),
+    ]
+
+    class Chosen(Message):
+        """A table, or games to look on at, as these overrides would open on a command line."""
+
+        def __init__(self, overrides: list[str]) -> None:
+            super().__init__()
+            self.overrides = overrides
 
     def __init__(self, settings: PlaySettings, language: Language) -> None:
         super().__init__()
@@ -71,16 +70,14 @@ class MenuScreen(Screen[None]):
         self._saves: list[SavedTable] = []
         self._entry = settings.game["name"] if settings.game["name"] in GAMES else GAMES[0]
         self._why = ""  # what was asked for last cannot be
-        self._opening = False
 
     # --- what is shown
 
     def compose(self) -> ComposeResult:
-        """The list on the left, what belongs to its entry on the right, what is to be said, and the keys."""
         say = self.language.say
         yield Static(say("menu.title"), id="title", markup=False)
         with Horizontal(id="halves"):
-            yield _Entries(*self._entries(), id="entries")
+            yield _Entries(*self._options(), id="entries")
             with Vertical(id="right"):
                 yield Form(self.language)
                 yield SavesList(self.language)
@@ -90,20 +87,22 @@ class MenuScreen(Screen[None]):
         yield Static(id="refused", markup=False)
         yield KeyBar(self.KEYS, self.language)
 
-    def _entries(self) -> list[Option | None]:
+    @property
+    def _entries(self) -> _Entries:
+        return self.query_one("#entries", _Entries)
+
+    def _options(self) -> list[Option | None]:
         say = self.language.say
         games = [Option(say(f"game.{name}"), id=name) for name in GAMES]
         saved = Option(say("menu.saved", number=len(self._saves)), id=_SAVED)
         return [*games, None, saved, Option(say("menu.file"), id=_FILE)]
 
     def on_mount(self) -> None:
-        """Begin with a game; what takes time to load comes later."""
         self._show_all()
         self.run_worker(self._load, thread=True)
 
     def on_screen_resume(self) -> None:
-        """Somebody comes back from a table, which may have been saved."""
-        self._opening = False
+        """From a table, which may have been saved."""
         self._say_about()
         self.run_worker(self._look_for_saves, thread=True)
 
@@ -123,21 +122,19 @@ class MenuScreen(Screen[None]):
             self._show_entry()
 
     def _look_for_saves(self) -> None:
-        from play.table.saved import saved_tables
+        from play.table.saves import saved_tables
 
         tables = saved_tables()
         self.app.call_from_thread(self._found, tables)
 
     def _found(self, tables: list[SavedTable]) -> None:
         self._saves = tables
-        entries = self.query_one("#entries", _Entries)
-        entries.replace_option_prompt(_SAVED, self.language.say("menu.saved", number=len(tables)))
+        self._entries.replace_option_prompt(_SAVED, self.language.say("menu.saved", number=len(tables)))
         self.query_one(SavesList).show(tables)
 
     def _show_all(self) -> None:
-        entries = self.query_one("#entries", _Entries)
-        entries.highlighted = entries.get_option_index(self._entry)
-        entries.focus()
+        self._entries.highlighted = self._entries.get_option_index(self._entry)
+        self._entries.focus()
         self.query_one(SavesList).show(self._saves)
         self._show_entry()
         self.refuse(self._why)
@@ -179,7 +176,7 @@ class MenuScreen(Screen[None]):
         self._say_about()
 
     def on_descendant_focus(self) -> None:
-        """Another list is being looked at."""
+        """Another list has the focus."""
         self._say_about()
 
     @on(Form.Refused)
@@ -192,53 +189,45 @@ class MenuScreen(Screen[None]):
         if table.broken:
             self.refuse(table.broken)
         else:
-            self._open([f"save={in_quotes(str(table.path))}"], {"save"}, self._table_app.open_table)
+            self._open([f"save={in_quotes(str(table.path))}"])
 
     @on(Button.Pressed, "#play")
     def _pressed(self) -> None:
         self.action_play()
 
     def action_play(self) -> None:
-        """Sit down, with what is chosen; or look at what is saved, or recorded."""
         if self._entry == _SAVED:
             self.query_one(SavesList).focus()
         elif self._entry == _FILE:
             self._ask_for_file()
         else:
-            self._open(self._overrides(), {"game"}, self._table_app.open_table)
+            self._open(self._overrides())
 
     def action_saves(self) -> None:
-        """To the saved tables."""
-        entries = self.query_one("#entries", _Entries)
-        entries.highlighted = entries.get_option_index(_SAVED)
+        self._entries.highlighted = self._entries.get_option_index(_SAVED)
         self.query_one(SavesList).focus()
 
     def action_other_side(self) -> None:
-        """From the list on the left to what belongs to its entry, and back."""
-        entries, right = (
-            self.query_one("#entries", _Entries),
-            self.query_one(SavesList if self._entry == _SAVED else Form),
-        )
-        (right if entries.has_focus and right.display else entries).focus()
+        right = self.query_one(SavesList if self._entry == _SAVED else Form)
+        (right if self._entries.has_focus and right.display else self._entries).focus()
 
     def action_watch(self) -> None:
-        """Look on while agents play by what is chosen."""
         if self._entry in GAMES:
-            self._open([*self._overrides(), "watch=agents"], {"game", "watch"}, self._table_app.open_watch)
+            kept = [each for each in self._overrides() if not each.startswith("record=")]
+            self._open([*kept, "watch=agents"])
 
     def _ask_for_file(self) -> None:
         def watch(file: str | None) -> None:
             if file and file.strip():
-                self._open([f"watch={in_quotes(file.strip())}"], {"watch"}, self._table_app.open_watch)
+                self._open([f"watch={in_quotes(file.strip())}"])
 
         say = self.language.say
         title, about = say("menu.file"), say("menu.about.file")
         self.app.push_screen(ChooserScreen(self.language, title, [], typed="", about=about), watch)
 
     def action_change_language(self) -> None:
-        """The next language, at once."""
         name = LANGUAGES[(LANGUAGES.index(self.language.name) + 1) % len(LANGUAGES)]
-        self.language = self._table_app.language = Language(name)
+        self.language = Language(name)
         self._settings = replace(self._settings, lang=name)
         self.run_worker(self._say_all_again())
 
@@ -246,55 +235,21 @@ class MenuScreen(Screen[None]):
         await self.recompose()
         self._show_all()
 
-    def action_help(self) -> None:
-        """What can be pressed."""
-        self._table_app.action_help()
-
-    def action_back(self) -> None:
-        """To the list on the left, and from there out."""
-        entries = self.query_one("#entries", _Entries)
-        if entries.has_focus:
-            self.action_leave()
+    async def action_back(self) -> None:
+        if self._entries.has_focus:
+            await self.run_action("app.leave")
         else:
-            entries.focus()
-
-    def action_leave(self) -> None:
-        """Good-bye."""
-        self._table_app.action_leave()
+            self._entries.focus()
 
     # --- opening
-
-    @property
-    def _table_app(self) -> TableApp:
-        return cast("TableApp", self.app)
 
     def _overrides(self) -> list[str]:
         choices = self._choices.get(self._entry)
         return [f"game={self._entry}"] if choices is None else choices.overrides()
 
-    def _open(self, overrides: list[str], given: set[str], opened: _Open) -> None:
-        """Compose the settings in a thread, as those of a command line, and open what they say."""
-        if self._opening:
-            return
-        self._opening = True
-        self.refuse("")
-        self.query_one("#about", Static).update(self.language.say("menu.composing"))
+    def _open(self, overrides: list[str]) -> None:
         kept = [f"lang={self.language.name}", f"pace={self._settings.pace}"]
         if self._settings.hint is not None:
             kept.append(f"hint={in_quotes(self._settings.hint)}")
-
-        def work() -> None:
-            try:
-                settings = compose(PlaySettings, "play", [*overrides, *kept])
-            except UserError as error:
-                why = str(error)
-                self.app.call_from_thread(self._not_composed, why)
-            else:
-                self.app.call_from_thread(opened, settings, given)
-
-        self.run_worker(work, thread=True)
-
-    def _not_composed(self, why: str) -> None:
-        self._opening = False
-        self.refuse(why)
-        self._say_about()
+        self.refuse("")
+        self.post_message(self.Chosen([*overrides, *kept]))

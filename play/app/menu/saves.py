@@ -13,7 +13,7 @@ from play.language import Language
 from play.table.players import HUMAN
 
 if TYPE_CHECKING:
-    from play.table.saved import SavedTable
+    from play.table.saves import SavedTable
 
 
 class SavesList(OptionList):
@@ -38,10 +38,11 @@ class SavesList(OptionList):
         say, when = self._language.say, f"{table.written:%Y-%m-%d %H:%M}"
         if table.broken:
             return [say("menu.saved_broken", file=table.path), say("menu.saved_broken_when", when=when)]
-        seats = tuple(say("app.you") if name == HUMAN else name for name in table.seats)
-        stands = [] if table.match is None else [say("menu.saved_match", score=table.match)]
-        stands.append(say("menu.saved_place", hands=table.hands, moves=table.moves))
-        if table.games:
-            stands.append(say("menu.saved_score", games=table.games, wins=table.wins))
-        game = self._language.texts.get(f"game.{table.game}", table.game)
+        saved, score = table.saved, table.saved["score"]
+        seats = (say("app.you") if name == HUMAN else name for name in saved["seats"])
+        stands = [] if saved["match"] is None else [say("menu.saved_match", score=saved["match"])]
+        stands.append(say("menu.saved_place", hands=len(saved["hands"]), moves=len(saved["hands"][-1])))
+        if score["games"]:
+            stands.append(say("menu.saved_score", games=score["games"], wins=score["wins"]))
+        game = self._language.game(saved["game"]["name"])
         return [f"{game} · {', '.join(seats)}", " · ".join(stands), f"{when} · {table.path}"]

@@ -1,4 +1,4 @@
-"""The screen of each game, by its name; a game without one gets the generic screen."""
+"""The screen of each game, by its name; a game without one is played as the line mode says it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from play.app.table.table import TableScreen
 
 
 def screen_for(game: Game) -> type[TableScreen]:
-    """The screen on which that game is played: `GameScreen` of the module here that is called as the game."""
+    """The screen on which that game is played, with its `BOARD`: `GameScreen` of the module of that name here."""
     own = f"{__name__}.{game.name}"
-    module = importlib.import_module(own if find_spec(own) else f"{__name__}.generic")
-    found: type[TableScreen] = module.GameScreen
+    found: type[TableScreen] = importlib.import_module(own).GameScreen if find_spec(own) else TableScreen
     return found

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.events import Resize
-from textual.widgets import Static
 
-from blackjack.rules import HIT, STAND
-from play.app.keys import KeyBar
+from play.app.screens.blackjack_board import GameBoard, Lab, LearnBar
 from play.app.screens.blackjack_form import AdjustScreen
-from play.app.screens.blackjack_hand import HIDDEN, Cards
-from play.app.screens.blackjack_lab import Lab, LearnBar
-from play.app.table.table import TableScreen, one_line
-from play.blackjack_lab.adjusting import Adjusted
+from play.app.table.board_screen import one_line
+from play.app.table.table import TableScreen
 from play.blackjack_lab.learning import METHODS
-from play.blackjack_lab.lesson_speech import outcome_text, stats
-from play.blackjack_lab.lessons import Choices, Lessons
+from play.blackjack_lab.lesson_speech import stats
+from play.blackjack_lab.lessons import Adjusted, LessonChoices, Lessons
 from play.blackjack_lab.value_table import QUANTITIES, place_of
-from play.language import Language
 from play.table.session import Session
 from play.table.speech import Speech
-from play.views import view
-from play.views.small import SmallView
 
 _LOOK_SECONDS = 0.25  # from one look at the learners to the next
 _LEAST_PACE = 0.02  # of AutoPlay
-_TOGETHER = (130, 56)  # columns and rows from which board and table are seen together
 
 
 class GameScreen(TableScreen):
     """The table, the learners, and the value table of one of them."""
 
-    CSS_PATH = "blackjack.tcss"
+    BOARD = GameBoard
+    board: GameBoard
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("h", "play('hit')", show=False),
-        Binding("s", "play('stand')", show=False),
+        *(Binding(letter, f"choose({action})", show=False) for action, letter in GameBoard.LETTERS.items()),
         Binding("m", "learn('mc')", show=False),
         Binding("d", "learn('td')", show=False),
         Binding("l", "learn('ql')", show=False),
@@ -51,91 +43,38 @@ class GameScreen(TableScreen):
         Binding("b", "flip", show=False),
     ]
 
-    def __init__(self, session: Session, language: Language, pace: float) -> None:
-        super().__init__(session, language, pace)
-        self.add_class("blackjack")
-        self.lessons = Lessons(session.settings, session.table.setup.seed, Choices())
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.lessons = Lessons(self.session.settings, self.table.setup.seed, LessonChoices())
         self.method, self.quantity = "ql", QUANTITIES[0]
         self.autoplay = False
-        self._flipped = False
         self._said: list[str] = []  # since a key of learning was pressed
         self._failed: set[str] = set()
 
-    # --- the board
-
-    def compose_board(self) -> ComposeResult:
-        """Cards of both sides; the value table with the learners; a button for all that can be done with these."""
-        with Vertical(id="play"):
-            yield Static(id="dealer", markup=False)
-            yield Cards(id="dealer_cards")
-            yield Static(id="player", markup=False)
-            yield Cards(id="player_cards")
-            yield Static(id="outcome", markup=False)
-            yield Static(id="counted", markup=False)
-            yield Static(id="stats", markup=False)
-        yield Lab(self.language)
-
-    def compose(self) -> ComposeResult:
-        """The table of every game, with a row of buttons for learning."""
-        for widget in super().compose():
-            if isinstance(widget, KeyBar):
-                yield LearnBar(self.language)
-            yield widget
+    def compose_below(self) -> ComposeResult:
+        yield from super().compose_below()
+        yield LearnBar(self.language)
 
     def on_mount(self) -> None:  # Textual calls that of the base as well
-        """Sit down, and look at the learners from now on."""
         self.set_interval(_LOOK_SECONDS, self._look)
         self.set_interval(max(self.pace, _LEAST_PACE), self._play_itself)
 
     def on_unmount(self) -> None:
-        """Nobody looks on any more."""
         self.lessons.close()
 
-    def on_resize(self, event: Resize) -> None:
-        """Board and table together where there is room."""
-        self._arrange()
-
-    def _arrange(self) -> None:
-        together = self.size.width >= _TOGETHER[0] and self.size.height >= _TOGETHER[1]
-        self.set_class(together, "-together")
-        self.set_class(not together and self._flipped, "-tables")
-        self.set_class(not together and not self._flipped, "-play")
-
-    def draw(self, seen: Any) -> None:
-        """Cards, sums, and what came of it."""
-        assert isinstance(seen, SmallView)
-        say = self.language.say
-        hidden = (HIDDEN,) if seen.outcome is None else ()
-        counts = seen.other_counts
-        dealer = "blackjack_screen.dealer" if counts is None else "blackjack_screen.dealer_open"
-        player = "blackjack_screen.player_soft" if seen.soft else "blackjack_screen.player"
-        self._set("#dealer", say(dealer, counts=counts, rule=seen.rule))
-        self.query_one("#dealer_cards", Cards).show(seen.other + hidden)
-        self._set("#player", say(player, counts=seen.counts))
-        self.query_one("#player_cards", Cards).show(seen.cards)
-        self._set("#outcome", "" if seen.outcome is None else f"▶ {outcome_text(self.language, seen.outcome)}")
-        score = self.table.score
-        lost = score.games - score.wins[0] - score.ties
-        self._set(
-            "#counted",
-            say("blackjack_screen.counted", games=score.games, won=score.wins[0], tied=score.ties, lost=lost),
-        )
-        self._look()
-
-    def action_buttons(self, legal: list[int]) -> list[tuple[int, str]]:
-        """Hit and stand, with their keys."""
-        keys = {HIT: "h", STAND: "s"}
-        return [(action, f"{self.speech.action(action)} ({keys[action]})") for action in legal]
+    @property
+    def _tables(self) -> bool:
+        """Whether the value table stands in place of the cards."""
+        return self.has_class("-flipped") and not self.has_class("-roomy")
 
     def title_text(self) -> str:
         """Also the sums, where the cards are not seen."""
-        title = super().title_text()
-        if not self.has_class("-tables"):
+        title, seen = super().title_text(), self.board.seen
+        if not self._tables:
             return title
-        seen: SmallView = view(self.table.hand, self.viewer)
         dealer = seen.other_counts or " ".join(seen.other)
         sums = self.language.say("blackjack_screen.sums", player=seen.counts, dealer=dealer)
-        outcome = "" if seen.outcome is None else f" · {outcome_text(self.language, seen.outcome)}"
+        outcome = "" if seen.outcome is None else f" · {self.language.say(f'result.{seen.outcome}')}"
         return f"{title} · {sums}{outcome}"
 
     def tell(self, lines: list[str]) -> None:
@@ -143,8 +82,9 @@ class GameScreen(TableScreen):
         super().tell(lines)
         self._said = lines[-3:]
 
-    def _set(self, selector: str, text: str) -> None:
-        self.query_one(selector, Static).update(text, layout=False)  # its height is fixed: this comes all the time
+    def refresh_table(self) -> None:
+        super().refresh_table()
+        self._look()
 
     # --- the learners
 
@@ -157,9 +97,10 @@ class GameScreen(TableScreen):
             if failure is not None and name not in self._failed:
                 self._failed.add(name)
                 self.complain(f"{name.upper()}: {one_line(failure)}")
-        self._set("#stats", stats(self.language, self.lessons))
-        self.query_one(LearnBar).show(self.lessons, self.method, self.quantity, self.autoplay, self._flipped)
-        said = self._said if self.has_class("-tables") else []
+        self.board.set_text("stats", stats(self.language, self.lessons))
+        flipped = self.has_class("-flipped")
+        self.query_one(LearnBar).show(self.lessons, self.method, self.quantity, self.autoplay, flipped)
+        said = self._said if self._tables else []
         self.query_one(Lab).show(self.lessons, self.method, self.quantity, self._here(), said)
 
     def _here(self) -> tuple[str, int, int] | None:
@@ -169,57 +110,45 @@ class GameScreen(TableScreen):
             return None
         return place_of(int(state["sum"]), bool(state["soft"]), int(state["open_rank"]))
 
+    def _changed(self) -> None:
+        """What the table shows was chosen anew."""
+        self._said = []
+        self._look()
+
     # --- keys
 
-    def action_play(self, text: str) -> None:
-        """Hit or stand."""
-        self.choose(HIT if text == "hit" else STAND)
-
     def action_learn(self, name: str) -> None:
-        """Start that method, or pause it; it is the one that is looked at."""
         self._failed.discard(name)
         self.lessons.toggle(name)
         if self.lessons[name].running:
             self.method = name
-        self._said = []
-        self._look()
+        self._changed()
 
     def action_next_method(self) -> None:
-        """Look at the table of the next method."""
-        names = list(METHODS)
-        self.method = names[(names.index(self.method) + 1) % len(names)]
-        self._said = []
-        self._look()
+        self.method = _after(self.method, list(METHODS))
+        self._changed()
 
     def action_next_quantity(self) -> None:
-        """Values, best actions, visits, errors."""
-        self.quantity = QUANTITIES[(QUANTITIES.index(self.quantity) + 1) % len(QUANTITIES)]
-        self._said = []
-        self._look()
+        self.quantity = _after(self.quantity, QUANTITIES)
+        self._changed()
 
     def action_next_speed(self) -> None:
-        """Slow, faster, as fast as can be."""
         self.lessons.next_speed()
-        self._said = []
-        self._look()
+        self._changed()
 
     def action_reset(self) -> None:
-        """Forget what the method that is looked at has learned."""
         self.lessons.reset(self.method)
         self._failed.discard(self.method)
         self.tell([self.language.say("blackjack_screen.was_reset", method=self.method.upper())])
         self._look()
 
     def action_flip(self) -> None:
-        """From the board to the table and back, where there is no room for both."""
-        self._flipped = not self._flipped
-        self._arrange()
+        self.toggle_class("-flipped")
         self.refresh_table()
 
     # --- AutoPlay
 
     def action_autoplay(self) -> None:
-        """Let the table that is looked at play, or stop that."""
         self.autoplay = not self.autoplay
         key = "blackjack_screen.auto_on" if self.autoplay else "blackjack_screen.auto_off"
         self.tell([self.language.say(key, method=self.method.upper())])
@@ -242,14 +171,14 @@ class GameScreen(TableScreen):
             self.complain(say("blackjack_screen.auto_nothing", method=method))
             self._look()
             return
-        key = "blackjack_screen.auto_plays" if found.visits else "blackjack_screen.auto_blind"
-        self.tell([say(key, method=method, action=self.speech.action(found.action), visits=f"{found.visits:,}")])
-        self.choose(found.action)
+        action, visits = found
+        key = "blackjack_screen.auto_plays" if visits else "blackjack_screen.auto_blind"
+        self.tell([say(key, method=method, action=self.speech.action(action), visits=f"{visits:,}")])
+        self.action_choose(action)
 
     # --- the form
 
     def action_adjust(self) -> None:
-        """Rules, discount, epsilon, and the policy of MC and TD."""
         if self._is_busy():
             return
         self.autoplay = False
@@ -260,25 +189,28 @@ class GameScreen(TableScreen):
         if wanted is None:
             return
         if wanted.new_rules(self.session.settings):
-            open_ = lambda: self.session.under(wanted.settings)  # noqa: E731
-            self.think("app.opening", open_, lambda session: self._sit_down(session, wanted.choices))
+            opened = partial(self.session.under, wanted.settings)
+            self.think("app.opening", opened, lambda session: self._sit_down(session, wanted.choices))
             return
         self.lessons.choose(wanted.choices)
         self.tell([self.language.say("blackjack_screen.adjusted")])
         self._look()
 
-    def _sit_down(self, session: Session, choices: Choices) -> None:
+    def _sit_down(self, session: Session, choices: LessonChoices) -> None:
         """At a table of other rules: what was learned and counted was of the old ones."""
-        saved = self._guarded(self.session.leave)
+        saved = self.guarded(self.saved_words)
         if saved is None:
             return
-        told = [self.language.say("blackjack_screen.new_rules")]
-        if saved:
-            told.append(self.language.say("plain.left_saved", command=self.session.command(self.language.name)))
         self.lessons.close()
         self.session, self.table = session, session.table
-        self.speech = Speech(self.language, session.table, session.coach)
+        self.board.table = session.table
+        self.speech = self.board.speech = Speech(self.language, session.table, session.coach)
         self.lessons = Lessons(session.settings, session.table.setup.seed, choices)
         self._failed.clear()
-        self.tell(told)
+        self.tell([self.language.say("blackjack_screen.new_rules"), *([saved] if saved else [])])
         self._go_on()
+
+
+def _after(each: str, names: Sequence[str]) -> str:
+    """The name after one, round and round."""
+    return names[(names.index(each) + 1) % len(names)]

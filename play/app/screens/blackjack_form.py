@@ -6,66 +6,38 @@ from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Select, Static
 
 from command.settings.checks import SettingsError
-from play.app.keys import Key, KeyBar
-from play.blackjack_lab.adjusting import Adjusted, adjusted, typed
-from play.blackjack_lab.lessons import Choices
+from play.app.widgets.keys import Dialog, Key, KeyBar, bound
+from play.blackjack_lab.lessons import Adjusted, LessonChoices, adjusted, typed
 from play.language import Language
 
 _DECKS = ("infinite", "1", "2", "3", "4", "5", "6", "7", "8")
 _NUMBERS = ("epsilon", "limit", "discount")  # in the order of `typed`, these are typed and the others chosen
 
 
-class AdjustScreen(ModalScreen[Adjusted | None]):
+class AdjustScreen(Dialog[Adjusted]):
     """A form; its result is what is wanted, or None to leave all as it is."""
 
-    CSS_PATH = "blackjack_form.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", show=False),
-        Binding("ctrl+s", "apply", show=False, priority=True),
-    ]
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Ctrl+S", "apply", "apply"), Key("Esc", "back", "back"))
+    BINDINGS: ClassVar[list[BindingType]] = bound(KEYS, before=("Ctrl+S",))
 
-    def __init__(self, settings: dict[str, Any], choices: Choices, language: Language) -> None:
+    def __init__(self, settings: dict[str, Any], choices: LessonChoices, language: Language) -> None:
         super().__init__()
         self._settings, self._choices, self._language = settings, choices, language
-        say = language.say
-        self._labels = {
-            "epsilon": say("blackjack_screen.form_epsilon"),
-            "limit": say("blackjack_screen.form_limit"),
-            "discount": say("blackjack_screen.form_discount"),
-            "decks": say("blackjack_screen.form_decks"),
-            "soft_17": say("blackjack_screen.form_soft_17"),
-            "ties": say("blackjack_screen.form_ties"),
-        }
-        self._called = {
-            "infinite": say("blackjack_screen.infinite"),
-            "stand": say("blackjack_screen.dealer_stands"),
-            "hit": say("blackjack_screen.dealer_hits"),
-            "lose": say("blackjack_screen.ties_lose"),
-            "push": say("blackjack_screen.ties_push"),
-        }
 
     def compose(self) -> ComposeResult:
-        """A line for each thing that can be adjusted, under what changing it means."""
         say = self._language.say
-        effects = {
-            "epsilon": say("blackjack_screen.effect_epsilon"),
-            "limit": say("blackjack_screen.effect_limit"),
-            "discount": say("blackjack_screen.effect_rules"),
-        }
         with VerticalScroll(id="form"):
             yield Static(say("blackjack_screen.form_title"), classes="heading", markup=False)
             for key, text in typed(self._settings, self._choices).items():
-                if key in effects:
-                    yield Static(effects[key], classes="effect", markup=False)
+                if key in _NUMBERS:  # what changing it means, and what is below it
+                    yield Static(say(f"blackjack_screen.effect_{key}"), classes="effect", markup=False)
                 with Horizontal(classes="line"):
-                    yield Static(self._labels[key], classes="label", markup=False)
+                    yield Static(say(f"blackjack_screen.form_{key}"), classes="label", markup=False)
                     yield self._field(key, text)
             yield Static(id="wrong", markup=False)
             with Horizontal(classes="line"):
@@ -77,12 +49,11 @@ class AdjustScreen(ModalScreen[Adjusted | None]):
         if key in _NUMBERS:
             return Input(text, id=key, compact=True, max_length=12)
         values = {"decks": _DECKS, "soft_17": ("stand", "hit"), "ties": ("lose", "push")}[key]
-        options = [(self._called.get(value, value), value) for value in values]
+        options = [(self._language.texts.get(f"menu.value.{value}", value), value) for value in values]
         return Select(options, value=text, allow_blank=False, id=key, compact=True)
 
     @on(Input.Submitted)
     def action_apply(self) -> None:
-        """Take what is there, or say what is wrong with it."""
         texts = {field.id or "": field.value for field in self.query(Input)}
         texts |= {field.id or "": str(field.value) for field in self.query(Select)}
         try:
@@ -91,7 +62,3 @@ class AdjustScreen(ModalScreen[Adjusted | None]):
             self.query_one("#wrong", Static).update(str(error))
         else:
             self.dismiss(wanted)
-
-    def action_back(self) -> None:
-        """Leave all as it is."""
-        self.dismiss(None)

@@ -6,36 +6,30 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from cards.hand import Hand
 from evaluate.review.grading import Judged
-from play.app.keys import Key, KeyBar
+from play.app.widgets.keys import Dialog, Key, KeyBar, bound
 from play.plain.positions import position
 from play.table.speech import Speech
 
 _BAR = 6  # cells of the dearest decision
 
 
-class ReviewScreen(ModalScreen[None]):
+class ReviewScreen(Dialog[None]):
     """The decisions of a hand as a list; what they were worth, and the position, of the one that is pointed at."""
 
-    CSS_PATH = "review.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,escape,v", "back", show=False),
-        Binding("s", "sort", show=False),
-        Binding("tab", "other_half", show=False),
-    ]
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("s", "sort", "sort"),
         Key("Tab", "other_half", "review_screen.scroll"),
-        Key("q", "back", "back"),
+        Key("q", "back", "back", also="escape,v"),
     )
+    BINDINGS: ClassVar[list[BindingType]] = bound(KEYS)
 
     def __init__(self, speech: Speech, hand: Hand, judged: list[Judged]) -> None:
         super().__init__()
@@ -45,7 +39,6 @@ class ReviewScreen(ModalScreen[None]):
         self._dearest = max((each.cost or 0.0 for each in judged), default=0.0)
 
     def compose(self) -> ComposeResult:
-        """List and values, the position below."""
         yield Static(id="review-title", markup=False)
         with Horizontal(id="review-decisions"):
             yield OptionList(id="review-list", markup=False)
@@ -56,7 +49,6 @@ class ReviewScreen(ModalScreen[None]):
         yield KeyBar(self.KEYS, self._speech.language)
 
     def on_mount(self) -> None:
-        """The list, as played."""
         self._list(0)
 
     def _list(self, highlighted: int) -> None:
@@ -101,7 +93,6 @@ class ReviewScreen(ModalScreen[None]):
         return lines
 
     def action_sort(self) -> None:
-        """The worst first, or as played again; what is pointed at stays so."""
         found = self.query_one("#review-list", OptionList)
         if self._judged and found.highlighted is not None:
             self._worst_first = not self._worst_first
@@ -112,7 +103,3 @@ class ReviewScreen(ModalScreen[None]):
         """The arrows move through the decisions, or the position where it is longer than its place."""
         found, position = self.query_one("#review-list"), self.query_one("#review-position")
         (position if found.has_focus else found).focus()
-
-    def action_back(self) -> None:
-        """Back to the table."""
-        self.dismiss(None)

@@ -2,57 +2,143 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Click
-from textual.widgets import Button, RichLog
+from textual.widgets import Button, RichLog, Static
 
 from cards.hand import Move
-from command.errors import UserError
-from evaluate.review.grading import Judged
-from play.app.table.face import TableFace
+from evaluate.review.advisers import Worth
+from play.app.table.board import ActionBar, Board
+from play.app.table.board_screen import SLOWER, BoardScreen
 from play.app.table.review import ReviewScreen
+from play.app.widgets.help import TABLE
+from play.app.widgets.keys import Key, bound
+from play.coach.hints import Odds
 from play.coach.review import review
+from play.language import Language
+from play.table.session import Session
+from play.table.speech import Speech
+from play.table.table import Table
 from play.views import events, result
 
-if TYPE_CHECKING:
-    from play.app.application import TableApp
+HINT, ODDS, UNDO = Key("t", "hint", "hint"), Key("o", "odds", "odds"), Key("u", "undo", "undo")
+REVIEW, SAVE, NEXT = Key("v", "review", "review"), Key("w", "save", "save"), Key("↵", "next", "next", also="n")
+HELP, LEAVE = Key("?", "app.help", "help"), Key("q", "stand_up", "leave", also="escape")
 
-SLOWER = 2.5  # times the pace after an event that one wants to look at, as a trick
 
+class TableScreen(BoardScreen):
+    """A table at which a person sits. A game's own screen has its own `BOARD`, and keys beside those of all games.
 
-class TableScreen(TableFace):
-    """A table at which a person sits. A game's own screen draws what that person sees (`compose_board`, `draw`).
-
-    Players think, and the coach counts, in a thread, one at a time: until it has done, whatever would touch the table
-    is answered by a line that says who thinks. The screen's result is what is to be said after leaving.
+    While something is computed, whatever would touch the table is refused.
     """
 
-    # Keys that all games have; a game's screen adds its own. Digits choose among the legal actions.
+    BOARD: ClassVar[type[Board]] = Board
+    NEWS: ClassVar[int] = 3  # lines of what was said last
+    HELP_KEYS = TABLE
+    table: Table
+    KEYS: ClassVar[tuple[Key, ...]] = (HINT, ODDS, UNDO, REVIEW, SAVE, NEXT, HELP, LEAVE)
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "hint", show=False),
-        Binding("o", "odds", show=False),
-        Binding("u", "undo", show=False),
-        Binding("v", "review", show=False),
-        Binding("w", "save", show=False),
-        Binding("n,enter", "next", show=False),
-        Binding("q,escape", "stand_up", show=False),
+        *bound(KEYS),
         *(Binding(str(digit), f"choose_nth({(digit - 1) % 10})", show=False) for digit in range(10)),
     ]
 
+    def __init__(self, session: Session, language: Language, pace: float) -> None:
+        super().__init__(self.BOARD(Speech(language, session.table, session.coach)), language)
+        self.session = session
+        self.pace = pace  # seconds between two replies
+        self._covered = self._shared  # until the person who is asked has sat down before the screen
+        self._pausing = False  # between two replies
+        self._news: list[str] = []  # what was said last
+        self.waits: str | None = None  # what the prompt says while something stays until Enter
+
+    def compose_below(self) -> ComposeResult:
+        yield from super().compose_below()
+        yield ActionBar(id="actions")
+
     def on_mount(self) -> None:
-        """Sit down."""
         if self.session.finished:
             self.session.deal()
         self._go_on()
 
+    # --- whose turn it is
+
+    @property
+    def may_act(self) -> bool:
+        """Whether it is a person's turn and nothing is computed."""
+        return not (self._thinking or self._covered or self.waits or self._leaving) and self.table.person_to_move
+
+    @property
+    def _shared(self) -> bool:
+        """Whether several people share the screen, and none may see what is another's."""
+        return len(self.table.people) > 1
+
+    @property
+    def is_quiet(self) -> bool:
+        return super().is_quiet and not self._pausing
+
+    def legal(self) -> Sequence[int]:
+        return self.table.hand.legal if self.may_act and not self._pausing else ()
+
+    def waits_for(self, move: Move) -> str | None:
+        """What the prompt is to say while what came of a move stays until Enter; None where nothing does."""
+        return None
+
+    # --- what is said
+
+    def tell(self, lines: list[str]) -> None:
+        """Add lines to what was said."""
+        log = self.query_one("#log", RichLog)
+        for line in lines:
+            log.write(line)
+        self._news = [*self._news, *lines][-self.NEWS :]
+        self.query_one("#news", Static).update("\n".join(self._news))
+
+    def refresh_table(self) -> None:
+        super().refresh_table()
+        self.board.visible = not self._covered
+        self.query_one(ActionBar).show(self.board.buttons())
+
+    def title_text(self) -> str:
+        """Game, seats, score, seed."""
+        setup, score, say = self.table.setup, self.table.match_score, self.language.say
+        names = ", ".join(self.speech.seat_name(seat, self.viewer) for seat in range(len(setup.seats)))
+        match = () if score is None else (say("plain.match_score", score=tuple(score), to=setup.match),)
+        return " · ".join((self.language.game(self.table.game.name), names, *match, say("app.seed", seed=setup.seed)))
+
+    def prompt_text(self) -> str:
+        """What is computed, or to be done."""
+        say, turn = self.language.say, self.table.turn
+        if self.waits:
+            return self.waits
+        if self._thinking:
+            name = self.table.setup.seats[turn] if turn is not None and self._thinking == "app.thinking" else ""
+            return say(self._thinking, seat=turn, name=name)
+        if self._covered and not self._pausing:
+            return say("app.pass", seat=self.viewer)
+        if self.table.hand.over:
+            return say("app.next_game" if self.table.game_over else "app.next_hand")
+        return "" if self._pausing else say("app.your_turn", seat=self.viewer)
+
     # --- turns
 
-    def choose(self, action: int) -> None:
+    @on(Board.Chosen)
+    def _clicked(self, event: Board.Chosen) -> None:
+        self.action_choose(event.action)
+
+    @on(Button.Pressed, ".action")
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.action_choose(int(event.button.name or ""))
+
+    def action_choose_nth(self, number: int) -> None:
+        if number < len(self.table.hand.legal):
+            self.action_choose(self.table.hand.legal[number])
+
+    def action_choose(self, action: int) -> None:
         """A person plays this, or is told why not."""
         if self._is_busy():
             return
@@ -65,103 +151,49 @@ class TableScreen(TableFace):
             return
         self._moved(self.session.play(action))
 
-    def action_choose_nth(self, number: int) -> None:
-        """A person plays the legal action of that number, from 0."""
-        if number < len(self.table.hand.legal):
-            self.choose(self.table.hand.legal[number])
-
-    @on(Button.Pressed, ".action")
-    def _pressed(self, event: Button.Pressed) -> None:
-        self.choose(int(event.button.name or ""))
-
     def _moved(self, move: Move) -> None:
         self._say_trouble()
         self.tell(self.speech.lines(events(self.table.hand, move)))
-        self._waits = self.waits_for(move)
-        if self._waits is None:
-            wait = self.pace * (SLOWER if self.stays_longer(move) else 1)
+        self.waits = self.waits_for(move)
+        if self.waits is None:
             self._pausing = True
-            self.run_worker(self._go_on_after(wait))
+            wait = self.pace * (SLOWER if self.board.stays_longer(move) else 1)
+            self.after(wait, self._go_on)
         self.refresh_table()
 
-    async def _go_on_after(self, wait: float) -> None:
-        # Not `set_timer`: on a busy machine a timer that is late by its whole interval is never heard of again.
-        await asyncio.sleep(wait)
-        if self in self.app.screen_stack:
-            self._go_on()
-
     def _go_on(self) -> None:
-        """Whoever is to move moves: a player in a thread; a person is asked."""
+        """Let a player move, in a thread, or ask a person; show how a hand ended."""
         self._say_trouble()
         self._pausing = False
-        if self._leaving is not None:
-            self._leave_now()
-            return
-        if self.table.hand.over:
+        turn = self.table.turn
+        if turn is None:
             self._covered = False
-            self._hand_over()
+            self.tell([*self.speech.lines(result(self.table.hand)), *self.speech.score()])
         elif self.table.person_to_move:
-            turn = self.table.turn
-            assert turn is not None
             self._covered = self._covered or turn != self.viewer
             self.viewer = turn
         else:
             self.think("app.thinking", self.session.reply, self._moved)
         self.refresh_table()
 
-    def _hand_over(self) -> None:
-        self.tell([*self.speech.lines(result(self.table.hand)), *self.speech.score()])
-
-    # --- what takes time
-
-    def think(self, what: str, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Do something in a thread, with its text `what` shown meanwhile, and go on with its result."""
-        self._thinking = what
-        self.refresh_table()
-
-        def work() -> None:
-            try:
-                found = job()
-            except (UserError, ValueError, OSError, MemoryError) as error:
-                why = one_line(error)
-                self.app.call_from_thread(self._thought, lambda: self.complain(why))
-            else:
-                self.app.call_from_thread(self._thought, lambda: then(found))
-
-        self.run_worker(work, thread=True)
-
-    def _thought(self, then: Callable[[], None]) -> None:
-        self._thinking = None
-        then()
-        if self._leaving is not None and not self._pausing:
-            self._leave_now()
-        else:
-            self.refresh_table()
-
     def _is_busy(self) -> bool:
-        """Whether nothing can be done at the table now; then that is said."""
-        if self._covered:
-            return True
-        if self._thinking or self._pausing or self._waits:
-            self.query_one("#prompt").add_class("-refused")
-            return True
-        return False
+        """Whether nothing can be done at the table now; then that is seen."""
+        if not self._covered and (self._thinking or self._pausing or self.waits):
+            self.refuse()
+        return bool(self._covered or self._thinking or self._pausing or self.waits)
 
-    def _guarded(self, job: Callable[[], Any]) -> Any:
+    def guarded(self, job: Callable[[], Any]) -> Any:
         """The result of a job that writes files; None after saying that one cannot be written."""
         try:
             return job()
         except OSError as error:
-            self.warn(self._not_saved(error))
+            self.warn(self.not_saved(error))
             return None
 
     def _say_trouble(self) -> None:
         """What happened last may be in no file; the game goes on all the same."""
         if (trouble := self.session.take_trouble()) is not None:
-            self.warn(self._not_saved(trouble))
-
-    def _not_saved(self, error: OSError) -> str:
-        return self.language.say("plain.not_saved", file=error.filename or "", why=error.strerror or error)
+            self.warn(self.not_saved(trouble))
 
     # --- keys
 
@@ -170,8 +202,8 @@ class TableScreen(TableFace):
         if self._covered:
             self._covered = not self.is_quiet
             self.refresh_table()
-        elif self._waits:
-            self._waits = None
+        elif self.waits:
+            self.waits = None
             self._go_on()
         elif self.table.hand.over and not self._thinking and not self._pausing:
             self.query_one("#log", RichLog).clear()
@@ -179,94 +211,57 @@ class TableScreen(TableFace):
             self.think("app.dealing", self.session.deal, lambda _: self._go_on())
 
     def on_click(self, event: Click) -> None:
-        """Whoever is to sit down before the screen may click on the line that says so."""
+        """The line that says that a person is to sit down can be clicked."""
         if self._covered and event.widget is self.query_one("#prompt"):
             self.action_next()
 
     def action_undo(self) -> None:
-        """Back to the newest decision of a person."""
         if not self._is_busy():
             undone = self.session.undo()
             self.tell([self.language.say("plain.undone" if undone else "plain.nothing_to_undo")])
             self._go_on() if undone else None
 
     def action_hint(self) -> None:
-        """What each action is worth."""
         if not self._is_busy() and self.table.person_to_move:
-            job = lambda: self.session.coach.hint(self.table.hand)  # noqa: E731
-            self.think("app.counting", job, self.show_hint)
+            self.think("app.counting", lambda: self.session.coach.hint(self.table.hand), self._show_hint)
+
+    def _show_hint(self, worths: list[Worth]) -> None:
+        line = self.speech.hint(worths)
+        if not worths or not self.board.ADVISES:
+            self.tell([line])
+            return
+        self.board.advise(worths)
+        if not self._shared:  # the next person would read there what may be told to this seat alone
+            self.query_one("#log", RichLog).write(line)
 
     def action_odds(self) -> None:
-        """How likely one is to win."""
         if not self._is_busy() and self.table.person_to_move:
-            job = lambda: self.session.coach.odds(self.table.hand)  # noqa: E731
-            self.think("app.counting", job, self.show_odds)
+            self.think("app.counting", lambda: self.session.coach.odds(self.table.hand), self._show_odds)
+
+    def _show_odds(self, odds: list[Odds]) -> None:
+        if odds and self.board.ADVISES:
+            self.board.advise(odds=odds)
+        else:
+            self.tell(self.speech.odds(odds))
 
     def action_review(self) -> None:
-        """The newest hand that is over, decision by decision."""
         if self._is_busy():
             return
         over = [hand for hand in self.table.hands if hand.over]
         if not over:
             self.tell([self.language.say("plain.nothing_to_review")])
             return
-
-        def show(judged: list[Judged]) -> None:
-            self.app.push_screen(ReviewScreen(self.speech, over[-1], judged))
-
-        self.think("app.counting", lambda: review(self.session.coach, over[-1], self.table.people), show)
-
-    def action_help(self) -> None:
-        """How the game is played, and with which keys."""
-        cast("TableApp", self.app).action_help()
-
-    def action_save(self) -> None:
-        """Write the table to a file now."""
-        if not self._is_busy() and (path := self._guarded(self.session.save)) is not None:
-            self.tell([self.language.say("plain.saved", file=path)])
-
-    # --- leaving
-
-    def action_stand_up(self) -> None:
-        """Back to the menu; what is not over is saved."""
-        self.leave(lambda: None)
-
-    def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
-        """Leave when whoever thinks has done, saving what is not over, and then do something.
-
-        What cannot be saved keeps one at the table until one leaves once more; not if it may be left `unsaved`.
-        """
-        self._leaving, self._must_leave = then, unsaved
-        if not self._thinking:
-            self._leave_now()
-        self.refresh_table()
-
-    def _leave_now(self) -> None:
-        then, self._leaving = self._leaving, None
-        assert then is not None
-        while self.app.screen is not self:  # a review or a help page that lies above
-            self.app.pop_screen()
-        try:
-            words = self.saved_words()
-        except OSError as error:
-            words = [self._not_saved(error)]
-            if self._unsaved_at != len(self.table.hand.moves) and not self._must_leave:
-                self._unsaved_at = len(self.table.hand.moves)
-                self.warn(self.language.say("app.leave_unsaved", why=words[0]))
-                return
-        self.dismiss("".join(words))
-        then()
-
-    def saved_words(self) -> list[str]:
-        """Save what is not over; how to go on with it, nothing where there was nothing to save. Raises OSError."""
-        saved = self.session.leave()
-        return (
-            [self.language.say("plain.left_saved", command=self.session.command(self.language.name))] if saved else []
+        self.think(
+            "app.counting",
+            lambda: review(self.session.coach, over[-1], self.table.people),
+            lambda judged: self.app.push_screen(ReviewScreen(self.speech, over[-1], judged)),
         )
 
+    def action_save(self) -> None:
+        if not self._is_busy() and (path := self.guarded(self.session.save)) is not None:
+            self.tell([self.language.say("plain.saved", file=path)])
 
-def one_line(error: BaseException) -> str:
-    """What went wrong, on one line."""
-    if isinstance(error, OSError):
-        return f"{error.filename or ''}: {error.strerror or error}"
-    return str(error) or type(error).__name__
+    def saved_words(self) -> str:
+        """Save what is not over; how to resume it, empty where there was nothing to save. Raises OSError."""
+        saved = self.session.leave()
+        return self.language.say("plain.left_saved", command=self.session.command(self.language.name)) if saved else ""

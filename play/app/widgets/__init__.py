@@ -1,1 +1,1 @@
-"""Widgets of the games' screens."""
+"""What several screens are made of."""

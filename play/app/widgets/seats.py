@@ -17,7 +17,6 @@ class SeatPlace(Container):
     """One of the four places: a label of a few lines, and a card or its empty place."""
 
     def compose(self) -> ComposeResult:
-        """Label and card, beside or above one another by the style sheet."""
         yield Static(classes="who")
         yield Static(classes="card")
 

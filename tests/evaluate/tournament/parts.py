@@ -3,12 +3,12 @@
 import numpy as np
 
 from cards.matches.duplicate import Duel
-from evaluate.tournament.units import Played, Spent, Unit
+from evaluate.tournament.batches import Batch, Played, Spent
 
 
-def played(unit: Unit, wins: np.ndarray, seconds: float = 1.0) -> Played:
-    """A unit with these shares of games won; the results follow from them."""
-    return Played(unit, Duel(wins, 11 * wins, 11 - 11 * wins), (Spent(1, 1, 2, 3), Spent(2, 1, 4, 5)), seconds)
+def played(batch: Batch, wins: np.ndarray, seconds: float = 1.0) -> Played:
+    """A batch with these shares of games won; the results follow from them."""
+    return Played(batch, Duel(wins, 11 * wins, 11 - 11 * wins), (Spent(1, 1, 2, 3), Spent(2, 1, 4, 5)), seconds)
 
 
 def shares(

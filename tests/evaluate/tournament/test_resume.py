@@ -6,7 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +18,18 @@ import pytest
 
 from command.lock import lock
 from command.settings.checks import SettingsError
-from evaluate.tournament import crews
+from evaluate.tournament import executors
 from evaluate.tournament import run as command
 from evaluate.tournament.__main__ import main
-from evaluate.tournament.crews import CrewLostError, Growing, Processes
+from evaluate.tournament.batches import Batch, Played, Worker
+from evaluate.tournament.executors import Alone, Growing, Processes, ProcessLostError
 from evaluate.tournament.journal import ABOUT, BATCHES, LOCK, Journal
+from evaluate.tournament.schedule import Plan, Schedule
 from evaluate.tournament.settings import BATCH, TournamentSettings
-from evaluate.tournament.units import Played, Unit, Worker
 from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
-from tests.test_lock import AWAY, holder, line, mounted, put, tell
+from tests.test_lock import AWAY, put
 from train.run.metrics import resources
 
 ROOT = Path(__file__).parents[3]
@@ -70,7 +74,7 @@ def test_stopped_in_the_middle_of_a_pair(
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "add", adding)
         assert main(arguments) == 130
-    assert f"the same command with folder={tmp_path} goes on" in capsys.readouterr().err.replace("\n", "")
+    assert f"the same command with folder={tmp_path} resumes" in capsys.readouterr().err.replace("\n", "")
     journal = tmp_path / BATCHES
     if torn:
         journal.write_bytes(journal.read_bytes()[:-torn])
@@ -126,7 +130,7 @@ def test_processes_that_start_in_the_middle_play_the_same(
             started.append(count)
             super().__init__(settings, players, count)
 
-    monkeypatch.setattr(crews, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(executors, "WORTH_SECONDS", 0.0)
     monkeypatch.setattr(resources, "cpus", lambda: 2)
     monkeypatch.setattr(command, "Processes", Started)
     assert main([*SMALL, "deals=150", f"folder={tmp_path}"]) == 0
@@ -187,25 +191,6 @@ def test_a_player_whose_file_has_changed_is_refused(tmp_path: Path) -> None:
     Journal(tmp_path, about).close()  # the one that was refused does not hold it
 
 
-def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
-    held = Journal(tmp_path, {"players": {}})
-    with error_about(SettingsError, "folder", hint="another"):
-        Journal(tmp_path, {"players": {}})
-    held.close()
-    Journal(tmp_path, {"players": {}}).close()
-
-
-def test_a_folder_is_held_by_one_where_locks_stay_on_their_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mounted(monkeypatch, "pretended")
-    with holder(tmp_path / LOCK, "pretended") as process:
-        assert line(process) == "held"
-        with error_about(SettingsError, "folder", f"process {process.pid} on ", hint=".lock.owner"):
-            Journal(tmp_path, {"players": {}})
-        assert tell(process) == "True"
-
-
 def test_the_next_job_takes_the_folder_of_a_dead_one_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "STALE", 0.2)
     monkeypatch.setattr(lock, "POLL", 0.1)
@@ -217,7 +202,7 @@ def test_the_next_job_takes_the_folder_of_a_dead_one_over(tmp_path: Path, monkey
 
 
 def test_who_lost_the_folder_writes_no_batch(tmp_path: Path) -> None:
-    journal, unit = Journal(tmp_path, {"players": {}}), Unit(("a", "b"), 0, 3)
+    journal, unit = Journal(tmp_path, {"players": {}}), Batch(("a", "b"), 0, 3)
     journal.add(played(unit, np.array([0.0, 0.5, 1.0])))
     before = (tmp_path / BATCHES).read_bytes()
     put(tmp_path / LOCK, **AWAY)
@@ -248,7 +233,7 @@ def test_a_search_player_joins_others(tmp_path: Path) -> None:
 
 def test_batches_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
     journal, wins = Journal(tmp_path, {"players": {}}), np.array([0.0, 0.5, 1.0])
-    units = [Unit(("a", "b: c"), first, 3) for first in (0, 3, 6, 9)]
+    units = [Batch(("a", "b: c"), first, 3) for first in (0, 3, 6, 9)]
     for unit in units:
         journal.add(played(unit, wins))
     journal.close()
@@ -258,12 +243,12 @@ def test_batches_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
     lines[2] = b"\xff nothing"
     path.write_bytes(b"\n".join(lines))
     journal = Journal(tmp_path, {"players": {}})
-    assert [each.unit for each in journal.played] == [units[0], units[3]]
+    assert [each.batch for each in journal.played] == [units[0], units[3]]
     assert np.array_equal(journal.played[1].duel.own, 11 * wins) and journal.played[1].duel.wins.flags.writeable
     journal.add(played(units[1], wins))
     journal.close()
     journal = Journal(tmp_path, {"players": {}})
-    assert [each.unit for each in journal.played] == [units[0], units[3], units[1]]
+    assert [each.batch for each in journal.played] == [units[0], units[3], units[1]]
     journal.close()
 
 
@@ -274,31 +259,49 @@ def small_settings(**changes: object) -> TournamentSettings:
     return TournamentSettings(game={"name": "blackjack"}, **{"players": ["hit_below_14", "random"], **changes})
 
 
-def test_a_process_that_is_killed_is_one_line() -> None:
-    crew = Processes(small_settings(), {}, 2)
-    try:
-        assert crew.free() == 2
-        crew.submit(Unit(("hit_below_14", "random"), 0, 100_000))
-        (process, *_) = crew._processes.values()
-        os.kill(process.pid, signal.SIGKILL)
-        with error_about(CrewLostError, "processes", "signal 9", hint="folder="):
-            crew.ready()
-    finally:
-        crew.close()
+@pytest.fixture
+def processes() -> Iterator[Processes]:
+    with closing(Processes(small_settings(), {}, 2)) as processes:
+        yield processes
+
+
+def test_a_process_that_is_killed_is_one_line(processes: Processes, tmp_path: Path) -> None:
+    schedule, killed = Schedule([("hit_below_14", "random")], Plan(400_000, 100_000)), []
+
+    class Killing(Processes):
+        def submit(self, batch: Batch) -> Future[Played]:
+            future = processes.submit(batch)
+            for pid in processes.pool._processes:
+                killed.append(pid)
+                os.kill(pid, signal.SIGKILL)
+            return future
+
+    with (
+        closing(Journal(tmp_path, {"players": {}})) as journal,
+        closing(Killing(small_settings(), {}, 1)) as killing,
+        error_about(ProcessLostError, "processes", hint="folder="),
+    ):
+        command.play(schedule, killing, journal, lambda: None)
+    assert killed
 
 
 @pytest.mark.parametrize(
     ("player", "error", "says"),
     [("gone", ValueError, "gone"), ("hit_below_14", RuntimeError, "Traceback")],
 )
-def test_what_goes_wrong_in_a_process_is_raised_here(player: str, error: type[Exception], says: str) -> None:
-    crew = Processes(small_settings(), {}, 1)
-    try:
-        crew.submit(Unit((player, "random"), 0, 10 if player == "gone" else -1))
-        with pytest.raises(error, match=says):
-            crew.ready()
-    finally:
-        crew.close()
+def test_what_goes_wrong_in_a_process_is_raised_here(
+    processes: Processes, player: str, error: type[Exception], says: str
+) -> None:
+    future = processes.submit(Batch((player, "random"), 0, 10 if player == "gone" else -1))
+    with pytest.raises(error, match=says):
+        future.result()
+
+
+def test_what_is_being_played_ends_with_its_executor(processes: Processes) -> None:
+    future = processes.submit(Batch(("hit_below_14", "random"), 0, 100_000_000))
+    (pid,) = processes.pool._processes
+    processes.close()
+    assert isinstance(future.exception(), BrokenProcessPool) and not psutil.pid_exists(pid)
 
 
 def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
@@ -308,40 +311,27 @@ def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
     settings = small_settings(players=[str(table), "random"])
     before = {str(table): "0" * 64}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evaluate.tournament.units.load_player", lambda *_: None)
+        patch.setattr("evaluate.tournament.batches.load_player", lambda *_: None)
         Worker(settings, {str(table): hashlib.sha256(table.read_bytes()).hexdigest()}).load(str(table))
         with error_about(SettingsError, "players", "policy.json", hint="checkpoint"):
             Worker(settings, before).load(str(table))
 
 
 def test_processes_start_when_enough_is_left() -> None:
-    """Others, which count what they are given, play as soon as more than five minutes are left; until then one does."""
+    """Others play as soon as more than five minutes are left; until then this process does."""
     left, started = [0.0], []
 
-    class Others:
-        def __init__(self) -> None:
-            self.units: list[Unit] = []
-            started.append(self)
+    class Others(Alone):
+        workers = 3
 
-        def free(self) -> int:
-            return 3 - len(self.units)
+        def submit(self, batch: Batch) -> Future[Played]:
+            started.append(batch)
+            return super().submit(batch)
 
-        def submit(self, unit: Unit) -> None:
-            self.units.append(unit)
-
-        def ready(self) -> list[Played]:
-            return [played(self.units.pop(), np.zeros(2))]
-
-        def close(self) -> None:
-            self.units.clear()
-
-    crew = Growing(Worker(small_settings()), Others, lambda: left[0])
-    unit = Unit(("hit_below_14", "random"), 0, 4)
-    assert crew.free() == 1
-    crew.submit(unit)
-    left[0] = crews.WORTH_SECONDS + 1
-    assert crew.free() == 0 and not started, "what this process plays comes first"
-    assert crew.ready()[0].duel.wins.size == 4
-    assert crew.free() == 3 and len(started) == 1
-    crew.submit(unit)
-    assert crew.free() == 2 and started[0].units == [unit] and crew.ready()[0].duel.wins.size == 2
+    worker = Worker(small_settings())
+    growing, batch = Growing(worker, lambda: Others(worker), lambda: left[0]), Batch(("hit_below_14", "random"), 0, 4)
+    assert growing.workers == 1
+    assert growing.submit(batch).result().duel.wins.size == 4 and not started
+    left[0] = executors.WORTH_SECONDS + 1
+    assert growing.workers == 3
+    assert growing.submit(batch).result().duel.wins.size == 4 and started == [batch]

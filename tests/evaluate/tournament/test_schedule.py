@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cards.matches.duplicate import estimate_share
+from evaluate.tournament.batches import Batch
 from evaluate.tournament.schedule import PairState, Plan, Schedule
-from evaluate.tournament.units import Unit
 from tests.evaluate.tournament.parts import played, shares
 
 PAIRS = [("a", "b"), ("a", "c"), ("b", "c")]
 
 
-def numbers(units: list[Unit | None]) -> list[tuple[int, int]]:
+def numbers(units: list[Batch | None]) -> list[tuple[int, int]]:
     return [(unit.first, unit.deals) for unit in units if unit is not None]
 
 
@@ -36,20 +36,20 @@ def test_of_a_tournament_that_goes_on_only_the_rest_is_played() -> None:
     plan = Plan(deals=50, batch=10)
     schedule, wins = Schedule(PAIRS[:1], plan), np.ones(10)
     for number in (0, 2):
-        assert not schedule.add(played(plan.unit(PAIRS[0], number), wins))
+        assert not schedule.add(played(plan.at(PAIRS[0], number), wins))
     assert schedule.deals == 10
     assert numbers([schedule.next() for _ in range(4)]) == [(10, 10), (30, 10), (40, 10)]
-    schedule.add(played(plan.unit(PAIRS[0], 1), wins))
+    schedule.add(played(plan.at(PAIRS[0], 1), wins))
     assert schedule.deals == 30
 
 
 def test_what_another_plan_played_is_not_known() -> None:
     """The last batch of 25 deals was a short one: with 40 it is played anew."""
     before, now = Plan(25, 10), Schedule(PAIRS, Plan(40, 10))
-    assert [now.known(before.unit(PAIRS[1], number)) for number in range(3)] == [True, True, False]
-    assert not now.known(Unit(("a", "d"), 0, 10)) and not now.known(Unit(PAIRS[0], 5, 10))
-    assert not now.known(Unit(PAIRS[0], 40, 10)), "there are but 40 deals"
-    assert not now.known(Unit(PAIRS[0], 0, 10, 3)), "now nothing is written of it"
+    assert [now.known(before.at(PAIRS[1], number)) for number in range(3)] == [True, True, False]
+    assert not now.known(Batch(("a", "d"), 0, 10)) and not now.known(Batch(PAIRS[0], 5, 10))
+    assert not now.known(Batch(PAIRS[0], 40, 10)), "there are but 40 deals"
+    assert not now.known(Batch(PAIRS[0], 0, 10, 3)), "now nothing is written of it"
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.03, 0.06, 0.2]), st.permutations(range(12)))
@@ -59,7 +59,7 @@ def test_a_pair_is_played_until_its_interval_is_small_enough(seed: int, until: f
     wins = shares(random, 118)
     schedule = Schedule(PAIRS[:1], plan)
     for number in order:
-        unit = plan.unit(PAIRS[0], number)
+        unit = plan.at(PAIRS[0], number)
         schedule.add(played(unit, wins[unit.first : unit.first + unit.deals]))
     state, deals = schedule.states[PAIRS[0]], 10
     while deals < 118 and estimate_share(wins[:deals]).half_width > until:
@@ -97,19 +97,19 @@ def test_what_will_be_needed() -> None:
     plan, wins = Plan(10_000, 100, 0.02), np.tile([0.0, 1.0], 50)
     state = PairState(PAIRS[0], plan)
     assert (state.needed, state.seconds_left) == (1, 0.0)
-    state.add(played(plan.unit(PAIRS[0], 0), wins, seconds=5.0))
+    state.add(played(plan.at(PAIRS[0], 0), wins, seconds=5.0))
     assert state.half_width == pytest.approx(0.0961, abs=1e-4)  # as Wilson's for 50 of 100
     wanted = int(np.ceil((0.0961 / 0.02) ** 2))
     assert state.needed == wanted == 24 and state.seconds_left == pytest.approx(23 * 5.0)
     whole = PairState(PAIRS[0], Plan(250, 100))
-    whole.add(played(whole.plan.unit(PAIRS[0], 0), wins, seconds=5.0))
+    whole.add(played(whole.plan.at(PAIRS[0], 0), wins, seconds=5.0))
     assert (whole.needed, whole.seconds_left) == (3, 7.5)
 
 
 def test_a_pair_that_never_gets_there_stops_at_its_deals() -> None:
     plan = Plan(40, 10, 0.001)
     schedule = Schedule(PAIRS[:1], plan)
-    ends = [schedule.add(played(plan.unit(PAIRS[0], number), np.tile([0.0, 1.0], 5))) for number in range(4)]
+    ends = [schedule.add(played(plan.at(PAIRS[0], number), np.tile([0.0, 1.0], 5))) for number in range(4)]
     assert ends == [False, False, False, True] and schedule.next() is None
 
 
@@ -129,7 +129,7 @@ def test_intervals_hold_the_truth_although_they_say_when_to_stop(
         plan = Plan(100_000, batch, until)
         state = PairState(PAIRS[0], plan)
         while not state.settled:
-            state.add(played(plan.unit(PAIRS[0], state.next_number()), shares(random, batch, chances)))
+            state.add(played(plan.at(PAIRS[0], state.next_number()), shares(random, batch, chances)))
         won = state.duel.win_rate
         held += won.low <= truth <= won.high
         deals += state.deals

@@ -167,7 +167,3 @@ class Browser:
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             button = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
             await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **button)
-
-    async def picture(self, path: Path) -> None:
-        found = await self.call("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(found["data"]))

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from command.game import with_game_options
 from command.settings.compose import compose
+from command.settings.overrides import given as given_by
 from play.app.application import TableApp
 from play.app.table.table import TableScreen
 from play.table.settings import PlaySettings
@@ -22,7 +23,7 @@ def application(*overrides: str) -> TableApp:
     """What `python -m play ui=app` would run, without waiting between replies."""
     chosen = with_game_options(["pace=0", *overrides], "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
-    return TableApp(settings, {override.partition("=")[0] for override in overrides})
+    return TableApp(settings, given_by(overrides))
 
 
 async def wait(pilot: Pilot[int], what: str, holds: Callable[[], bool], limit: float = 60) -> None:
@@ -64,7 +65,7 @@ def text_of(app: TableApp) -> str:
 
 
 def driven(app: TableApp, script: Callable[[Pilot[int]], Awaitable[None]], size: tuple[int, int] = SMALL) -> None:
-    """Run the application with somebody who follows a script."""
+    """Run the application by a script."""
 
     async def run() -> None:
         async with app.run_test(size=size) as pilot:

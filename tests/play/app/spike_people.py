@@ -1,10 +1,10 @@
-"""Somebody who plays Corellian Spike on its screen, by letters, digits or mouse, and looks at all that is on it."""
+"""A person who plays Corellian Spike on its screen, by letters, digits or mouse, and looks at all that is on it."""
 
 from collections.abc import Awaitable, Callable
 
 from textual.pilot import Pilot
 
-from play.app.screens.spike import LETTERS
+from play.app.screens.spike import GameBoard
 from play.app.table.table import TableScreen
 from play.views import view
 from play.views.spike import SpikeView
@@ -41,11 +41,11 @@ async def play_through(
 
 def staying_in(table: TableScreen) -> str:
     """The letter of what leads to most cards and dice."""
-    return LETTERS[next(action for action in (BUY, SWAP_LOWER, MATCH) if action in table.table.hand.legal)]
+    return GameBoard.LETTERS[next(action for action in (BUY, SWAP_LOWER, MATCH) if action in table.table.hand.legal)]
 
 
 def by_letter(pilot: Pilot[int]) -> Do:
-    return lambda table: pilot.press("enter" if table.waits else LETTERS[choice(table.table)])
+    return lambda table: pilot.press("enter" if table.waits else GameBoard.LETTERS[choice(table.table)])
 
 
 def by_digit(pilot: Pilot[int]) -> Do:
@@ -90,7 +90,7 @@ def look_at_the_table(table: TableScreen, text: str) -> None:
     boxes = cards.split(f"= {signed(seen.sum)}")
     assert len(boxes) == 2 and "".join(boxes).split()[: len(shown)] == shown
     for action in table.table.hand.legal:
-        assert f"({LETTERS[action]})" in text
+        assert f"({GameBoard.LETTERS[action]})" in text
     assert "q leave" in rows[-1] and len(rows) == table.app.size.height
     return None
 

@@ -6,21 +6,18 @@ import asyncio
 import re
 import time
 from pathlib import Path
-from typing import Any
 
-import pytest
 from textual.pilot import Pilot
-from textual.widgets import Button, Input, Select, Static
+from textual.widgets import Button, Input, Select
 
 from play.app.application import TableApp
 from play.app.screens.blackjack import GameScreen
+from play.app.screens.blackjack_board import ValueTable
 from play.app.screens.blackjack_form import AdjustScreen
-from play.app.screens.blackjack_table import ValueTable
-from play.blackjack_lab.learning import LearningProcess, Subject
 from play.blackjack_lab.lessons import Lessons
 from play.blackjack_lab.value_table import QUANTITIES
 from tests.limits import seconds
-from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seated, text_of, wait
+from tests.play.app.pilots import application, asked, driven, seated, text_of, wait
 
 
 def blackjack(*overrides: str) -> TableApp:
@@ -35,7 +32,7 @@ async def sat_down(pilot: Pilot[int]) -> GameScreen:
 
 async def learned(pilot: Pilot[int], table: GameScreen, name: str, episodes: int) -> None:
     def there() -> bool:
-        progress = table.lessons[name].progress
+        progress = table.lessons[name].learned
         return progress is not None and progress.episodes >= episodes
 
     await wait(pilot, f"{name} {episodes}", there)
@@ -85,10 +82,10 @@ def test_methods_are_started_and_paused_and_the_heatmap_changes() -> None:
         await learned(pilot, table, "ql", 2_000)
         await pilot.press("l")
         await _still(pilot, table, "ql")
-        early, few = _cells(table), table.lessons["ql"].progress.episodes
+        early, few = _cells(table), table.lessons["ql"].learned.episodes
         assert "l ○QL" in text_of(pilot.app) and sum(cell.strip() == "·" for cell in early) < 100
         await pilot.pause(0.3)
-        assert table.lessons["ql"].progress.episodes == few and _cells(table) == early
+        assert table.lessons["ql"].learned.episodes == few and _cells(table) == early
         await pilot.click("#ql")
         await learned(pilot, table, "ql", few + 20_000)
         await pilot.pause(0.3)
@@ -110,7 +107,7 @@ def test_methods_are_started_and_paused_and_the_heatmap_changes() -> None:
         text = text_of(pilot.app)
         assert "you 18, dealer 19 · You lose." in text and "Games: 1. Won: 0." in text and "Enter deals" in text
         await pilot.press("r")
-        assert table.lessons["mc"].progress is None and "MC begins with an empty table." in text_of_log(table)
+        assert table.lessons["mc"].learned is None and "MC begins with an empty table." in text_of_log(table)
         await pilot.press("c")
         assert table.method == "td" and all(cell.strip() == "·" for cell in _cells(table))
 
@@ -120,8 +117,8 @@ def test_methods_are_started_and_paused_and_the_heatmap_changes() -> None:
 async def _still(pilot: Pilot[int], table: GameScreen, name: str) -> None:
     """Until a paused learner has done its last step, and it is shown."""
     last = -1
-    while last != table.lessons[name].progress.episodes:
-        last = table.lessons[name].progress.episodes
+    while last != table.lessons[name].learned.episodes:
+        last = table.lessons[name].learned.episodes
         await pilot.pause(0.4)
 
 
@@ -153,16 +150,14 @@ def test_autoplay_plays_what_was_learned_and_can_be_stopped() -> None:
             pilot.app
         )
         for record in table.table.hands[-1:]:
-            policy = table.lessons["ql"].progress.policy
+            policy = table.lessons["ql"].learned.policy
             for move in record.moves:
                 assert move.action == policy[table.lessons._subject.state_of(move.before[0])]
 
     driven(blackjack(), script)
 
 
-def test_the_form_changes_epsilon_and_begins_a_new_table_for_new_rules(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-
+def test_the_form_changes_epsilon_and_begins_a_new_table_for_new_rules() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await sat_down(pilot)
         await pilot.press("l")
@@ -184,7 +179,7 @@ def test_the_form_changes_epsilon_and_begins_a_new_table_for_new_rules(tmp_path:
         await wait(pilot, "new rules", lambda: table.session is not old and table.is_quiet)
         options = table.table.game.options
         assert (options.decks, options.ties) == (2, "push") and not lessons["ql"].running
-        assert table.lessons.choices.epsilon == 0.1 and table.lessons["ql"].progress is None
+        assert table.lessons.choices.epsilon == 0.1 and table.lessons["ql"].learned is None
         assert "A new table under other rules" in text_of_log(table) and len(list(Path("saves").iterdir())) == 1
         assert table.session.coach.game is table.table.game
         await pilot.press("s")
@@ -238,20 +233,3 @@ def test_the_learners_end_with_the_table() -> None:
 
     driven(blackjack(), script)
     lessons[0].join()
-
-
-@pytest.mark.parametrize(("size", "lang"), [(SMALL, "en"), (SMALL, "it"), (LARGE, "en")])
-def test_how_it_looks(size: tuple[int, int], lang: str, snap_compare: Any) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
-        subject = Subject(table.table.game, "value")
-        for name, episodes in (("mc", 20_000), ("ql", 200_000)):
-            settings = table.lessons.settings_of(name)
-            process = LearningProcess(subject, settings)
-            process.step(episodes)
-            table.lessons[name].progress = process.look()
-        await pilot.press("b" if lang == "it" else "t")
-        await asked(pilot)
-        await wait(pilot, "the table", lambda: "200k" in str(table.query_one("#lines", Static).render()))
-
-    assert snap_compare(blackjack(f"lang={lang}"), terminal_size=size, run_before=before)

@@ -10,23 +10,18 @@ from textual.widgets import Input, OptionList
 
 from command.settings.compose import compose
 from play.app.application import TableApp
-from play.app.help import HelpScreen
 from play.app.menu.chooser import ChooserScreen
 from play.app.menu.form import Form
 from play.app.menu.saves import SavesList
-from play.app.spectate.watch import Watching
+from play.app.spectate.watch import WatchScreen
 from play.app.table.table import TableScreen
+from play.app.widgets.help import HelpScreen
 from play.language import texts_of
 from play.table.players import HUMAN
 from play.table.settings import PlaySettings
 from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
 
 ENGLISH, ITALIAN = texts_of("en"), texts_of("it")
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def in_menu(*overrides: str) -> TableApp:
@@ -261,19 +256,7 @@ def test_leaving_with_the_help_open_says_how_to_go_on() -> None:
         await pilot.press("question_mark", "ctrl+q")
 
     driven(app, script)
-    assert app.last_words == ["Saved: go on with python -m play save=saves/sette_mezzo-3.json"]
-
-
-def test_light_and_dark() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        await ready(pilot)
-        assert pilot.app.current_theme.dark
-        await pilot.press("ctrl+t")
-        assert not pilot.app.current_theme.dark and "busso" in text_of(pilot.app)
-        await pilot.press("ctrl+t")
-        assert pilot.app.current_theme.dark
-
-    driven(in_menu(), script)
+    assert app.last_words == "Saved: resume with python -m play save=saves/sette_mezzo-3.json"
 
 
 def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() -> None:
@@ -319,7 +302,7 @@ def test_looking_on_from_the_menu() -> None:
         await pilot.press("down", "down", "down")
         await at(pilot, "game.limit")
         await pilot.press("right", "a")
-        await wait(pilot, "a game", lambda: isinstance(pilot.app.screen, Watching))
+        await wait(pilot, "a game", lambda: isinstance(pilot.app.screen, WatchScreen))
         assert pilot.app.screen.table.game.options.limit == 5.5
         await pilot.press("question_mark")
         assert "a move back, a move on" in text_of(pilot.app)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 import socket
@@ -21,7 +20,7 @@ from evaluate.replay import replay_file
 from play.app.serve import _ssh
 from tests.limits import seconds, until
 from tests.play.app.browser import CHROMIUM, Browser
-from tests.play.people import ROOT
+from tests.play.people import ENVIRONMENT, command
 
 
 class Served:
@@ -29,11 +28,11 @@ class Served:
 
     def __init__(self, folder: Path, *arguments: str, python: Sequence[str] = ("-m", "play")) -> None:
         self.folder = folder
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-        command = [sys.executable, *python, "serve=true", "port=0", *arguments]
+        environment = ENVIRONMENT | {"PYTHONUNBUFFERED": "1"}
+        line = [sys.executable, *python, "serve=true", "port=0", *arguments]
         self._out = folder / "served.out"
         with self._out.open("wb") as out:
-            self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=out)
+            self.process = subprocess.Popen(line, cwd=folder, env=environment, stdout=out, stderr=out)
         until("an address", lambda: "Ctrl-C" in self.said or self.process.poll() is not None, 30)
         self.address = re.findall(r"http://127\.0\.0\.1:\d+/[\w-]{40,}/", self.said)[0]
         self.port = int(self.address.split(":")[2].split("/")[0])
@@ -93,10 +92,8 @@ def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
     assert served.said.count(token) == 1 and f"ssh -N -L {served.port}:127.0.0.1:{served.port} " in served.said
 
 
-def test_a_port_that_is_taken_is_one_line(served: Served) -> None:
-    command = [sys.executable, "-m", "play", "serve=true", f"port={served.port}"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    second = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+def test_a_port_in_use_is_one_line(served: Served) -> None:
+    second = command(served.folder, "", "serve=true", f"port={served.port}")
     assert second.returncode == 2 and second.stdout == ""
     assert second.stderr.startswith(f"error: port: {served.port} on 127.0.0.1: Address already in use; give another")
 
@@ -117,14 +114,12 @@ def test_a_hand_in_the_browser(served: Served, tmp_path: Path) -> None:
             assert "403" in str(await _loaded(browser, "document.body.innerText"))
             await browser.open(served.address)
             await browser.shows("Your turn", 40)
-            await browser.picture(tmp_path / "turn.png")
             await browser.click("1 stick")
             await browser.shows("The game is over")
             await browser.press("n")
             await browser.shows("Your turn")
             await browser.press("2")
             await browser.until("a card", lambda: "Seat 0: hit" in browser.terminal.text)
-            await browser.picture(tmp_path / "end.png")
             own = f"{served.address.rsplit('/', 2)[0]}/".removeprefix("http")
             away = [address for address in browser.asked if own not in address and not address.startswith("data:")]
             assert away == []  # nothing from elsewhere
@@ -132,6 +127,13 @@ def test_a_hand_in_the_browser(served: Served, tmp_path: Path) -> None:
     asyncio.run(script())
     results = list(replay_file(served.folder / "it's a $record.jsonl"))
     assert results and not any("error" in result for result in results)
+
+
+async def _turn(page: aiohttp.ClientWebSocketResponse) -> None:
+    """Until the page is asked."""
+    said = ""
+    while "Your turn" not in said:
+        said += (await page.receive_bytes(timeout=seconds(40))).decode()
 
 
 async def _loaded(browser: Browser, expression: str) -> Any:
@@ -150,9 +152,7 @@ def test_what_is_not_over_is_saved(served: Served, ending: str | int) -> None:
 
     async def script() -> None:
         async with aiohttp.ClientSession() as http, http.ws_connect(f"{served.address}ws?width=80&height=24") as page:
-            said = ""
-            while "Your turn" not in said:
-                said += (await page.receive_bytes(timeout=seconds(40))).decode()
+            await _turn(page)
             if ending == "page":
                 await page.close()
             else:
@@ -162,7 +162,7 @@ def test_what_is_not_over_is_saved(served: Served, ending: str | int) -> None:
     until("a save", lambda: saves.exists() and [path.name for path in saves.iterdir()] == ["sette_mezzo-3.json"], 20)
     if ending == "page":
         assert served.end() == 0
-    assert "go on with python -m play save=saves/sette_mezzo-3.json" in served.said
+    assert "resume with python -m play save=saves/sette_mezzo-3.json" in served.said
 
 
 SHORT_GRACE = "import sys, play.app.serve as s, play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"
@@ -179,9 +179,7 @@ def test_a_table_that_hangs_ends_with_its_page_and_with_the_server(folder: Path,
         address = f"{server.address}ws?width=80&height=24"
         async with aiohttp.ClientSession() as http, http.ws_connect(address) as one, http.ws_connect(address) as other:
             for page in (one, other):
-                said = ""
-                while "Your turn" not in said:
-                    said += (await page.receive_bytes(timeout=seconds(40))).decode()
+                await _turn(page)
             below = psutil.Process(server.process.pid).children(recursive=True)
             tables.extend(process for process in below if process.cmdline()[1:3] == ["-m", "play"])
             assert len(tables) == 2

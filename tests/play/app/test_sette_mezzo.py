@@ -1,6 +1,5 @@
 """Sette e mezzo on its screen: whole games by keys and by mouse, odds, and what the coach says."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -148,61 +147,19 @@ def test_odds_are_exact_and_go_with_the_position() -> None:
     driven(application("game=sette_mezzo", "seed=5"), script)
 
 
-def test_the_longest_hand_fits_at_80_columns_and_goes_on_from_a_save(tmp_path: Path) -> None:
-    save, shown = tmp_path / "table.json", []
-
-    def see(table: GameScreen) -> list[str]:
-        return text_of(table.app).splitlines()[1:8]
-
+def test_the_longest_hand_fits_at_80_columns() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await sat_down(pilot)
         seen: SmallView = view(table.table.hand, 0)
         await pilot.press("h")
         await judged(pilot, table, 1)
-        shown.append(see(table))
         long = SmallView(**{**seen.__dict__, "cards": ("A",) * 4 + ("F", "C", "R") * 2 + ("F",), "counts": "7.5"})
         await pilot.press("o")
         await asked(pilot)
-        table._comment = "Coach: " + "x" * 60
-        table.draw(long)
+        table.board.comment = "Coach: " + "x" * 60
+        table.board.draw(long)
         await pilot.pause()
         board = table.query_one("#board").region
         assert all(each.region.bottom <= board.bottom for each in table.query("#below Static").results(Static))
-        await pilot.press("q")
-        await wait(pilot, "the menu", lambda: pilot.app.screen is not table)
 
-    async def go_on(pilot: Pilot[int]) -> None:
-        shown.append(see(await sat_down(pilot)))
-
-    driven(application("game=sette_mezzo", "seed=5", f"save={save}"), script)
-    driven(application("game=sette_mezzo", f"save={save}"), go_on)
-    assert shown[0] == shown[1]
-
-
-async def after_a_mistake(pilot: Pilot[int]) -> None:
-    table = await sat_down(pilot)
-    await pilot.press("h")
-    await judged(pilot, table, 1)
-    await pilot.press("h")
-    await judged(pilot, table, 2)
-
-
-async def with_odds(pilot: Pilot[int]) -> None:
-    await sat_down(pilot)
-    for key in "ot":
-        await pilot.press(key)
-        await asked(pilot)
-
-
-@pytest.mark.parametrize(
-    ("moment", "size", "given"),
-    [(with_odds, SMALL, ()), (after_a_mistake, SMALL, ("lang=it",)), (with_odds, LARGE, ("lang=it",))],
-    ids=["odds-small", "mistake-small", "odds-large"],
-)
-def test_pictures(
-    snap_compare: Callable[..., bool],
-    moment: Callable[[Pilot[int]], Awaitable[None]],
-    size: tuple[int, int],
-    given: tuple[str, ...],
-) -> None:
-    assert snap_compare(application("game=sette_mezzo", "seed=15", *given), terminal_size=size, run_before=moment)
+    driven(application("game=sette_mezzo", "seed=5"), script)

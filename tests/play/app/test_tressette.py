@@ -23,11 +23,6 @@ from tressette.cards import card_text
 SUITS = "[♦♥♠♣] ([DCSB])"
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def seen(table: TableScreen) -> TressetteView:
     found: TressetteView = view(table.table.hand, table.viewer)
     return found
@@ -75,7 +70,7 @@ async def play_a_hand(pilot: Pilot[int], table: TableScreen, pick: Callable[[int
         await asked(pilot)
         moves = table.table.hand.moves
         assert card_text(moves[number].action) == cards[legal[number % len(legal)]]
-        assert [k for k, move in enumerate(moves) if table.stays_longer(move)] == list(range(3, len(moves), 4))
+        assert [k for k, move in enumerate(moves) if table.board.stays_longer(move)] == list(range(3, len(moves), 4))
     return refused
 
 
@@ -238,7 +233,7 @@ def test_the_review_by_keys_and_by_mouse() -> None:
         await pilot.press("v")
         assert "No hand is over yet" in text_of(pilot.app)
         while not table.table.hand.over:
-            table.choose(table.table.hand.legal[0])
+            table.action_choose(table.table.hand.legal[0])
             await asked(pilot)
         await pilot.press("v")
         await wait(pilot, "the review", lambda: isinstance(pilot.app.screen, ReviewScreen))
@@ -321,31 +316,7 @@ def test_nothing_is_cut_off_at_80_by_24(lang: str) -> None:
             assert known.region.height >= known.get_content_height(known.container_size, table.size, known.region.width)
             keys = table.query_one(".keys")
             assert keys.get_content_width(keys.container_size, table.size) <= 78
-            table.choose(table.table.hand.legal[0])
+            table.action_choose(table.table.hand.legal[0])
             await asked(pilot)
 
     driven(application("seed=3", "match=41", "signals=true", "accusi=true", f"lang={lang}"), script)
-
-
-SNAPSHOTS = {
-    "follow": (SMALL, ("seed=7",), ("1", "t")),
-    "large": (LARGE, ("seed=7", "match=21", "signals=true", "accusi=true", "lang=it"), ()),
-    "light": (SMALL, ("seed=7", "lang=it"), ("ctrl+t",)),
-}
-
-
-@pytest.mark.parametrize("name", SNAPSHOTS)
-def test_snapshots(name: str, snap_compare: Callable[..., bool]) -> None:
-    size, overrides, keys = SNAPSHOTS[name]
-
-    async def script(pilot: Pilot[int]) -> None:
-        table = await seated(pilot)
-        for _ in range(2):
-            table.choose(table.table.hand.legal[0])
-            await asked(pilot)
-        for key in keys:
-            await pilot.press(key)
-            await wait(pilot, "an answer", lambda: table.may_act)
-
-    app = application("hint=monte_carlo:samples=20", *overrides)
-    assert snap_compare(app, terminal_size=size, run_before=script)

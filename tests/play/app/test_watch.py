@@ -9,9 +9,9 @@ from textual.pilot import Pilot
 from textual.widgets import RichLog, Static
 
 from play.app.menu.menu import MenuScreen
-from play.app.spectate.watch import Watching
+from play.app.spectate.watch import WatchScreen
 from play.language import LANGUAGES
-from play.spectate.opened import open_hands
+from play.spectate.commentary import open_hands
 from play.views import view
 from tests.play.app.pilots import LARGE, SMALL, application, driven, text_of, wait
 from tests.play.test_watching import recorded
@@ -19,15 +19,15 @@ from tests.play.test_watching import recorded
 SLOW = "pace=60"  # nothing goes on by itself while a test looks
 
 
-async def looked_at(pilot: Pilot[int]) -> Watching:
-    """The screen, once it is there and nobody thinks."""
-    await wait(pilot, "a board", lambda: isinstance(pilot.app.screen, Watching))
+async def looked_at(pilot: Pilot[int]) -> WatchScreen:
+    """The screen, once it is there and nothing is computed."""
+    await wait(pilot, "a board", lambda: isinstance(pilot.app.screen, WatchScreen))
     return await settled(pilot)
 
 
-async def settled(pilot: Pilot[int]) -> Watching:
+async def settled(pilot: Pilot[int]) -> WatchScreen:
     screen = pilot.app.screen
-    assert isinstance(screen, Watching)
+    assert isinstance(screen, WatchScreen)
     # What the title says is there as soon as the first position is thought about.
     await wait(
         pilot, "an end of thinking", lambda: screen.is_mounted and shown(pilot, "#title") and not screen._thinking
@@ -35,7 +35,7 @@ async def settled(pilot: Pilot[int]) -> Watching:
     return screen
 
 
-async def press(pilot: Pilot[int], *keys: str) -> Watching:
+async def press(pilot: Pilot[int], *keys: str) -> WatchScreen:
     for key in keys:
         await pilot.press(key)
         await settled(pilot)
@@ -51,7 +51,7 @@ def told(pilot: Pilot[int]) -> str:
     return "\n".join(note.message for note in pilot.app._notifications)
 
 
-def cards_of(screen: Watching) -> list[str]:
+def cards_of(screen: WatchScreen) -> list[str]:
     return [card for message in open_hands(screen.table.hand) for card in str(message.values["cards"]).split()]
 
 
@@ -213,21 +213,10 @@ def test_there_is_no_learning_where_one_looks_on(tmp_path: Path) -> None:
         async def script(pilot: Pilot[int], counts: bool = counts) -> None:
             screen = await looked_at(pilot)
             await press(pilot, "space")
-            assert not screen.query_one("#lab").display and not screen.query_one("#stats").display
+            assert not screen.query("#lab, #stats, LearnBar")
             assert screen.query_one("#counted").display is counts
 
         driven(application(*overrides, SLOW), script, LARGE)
-
-
-def test_a_broken_file_is_a_line_in_the_menu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("games.jsonl").write_text("{}\n")
-
-    async def script(pilot: Pilot[int]) -> None:
-        await wait(pilot, "a line", lambda: "games.jsonl, line 1: game: missing; mend" in text_of(pilot.app))
-        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
-
-    driven(application("watch=games.jsonl"), script, LARGE)
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
@@ -253,19 +242,19 @@ def test_leaving_does_not_wait_for_a_whole_hand() -> None:
         await pilot.press("space", "n")  # a hand of 40 slow moves is played to its end
         await pilot.press("q")
         await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen), 20)
-        assert screen.games.left and len(screen.games.scene.hand.moves) < 40
+        assert len(screen.games.scene.hand.moves) < 40
 
     players = "opponents=monte_carlo:samples=2000"
     driven(application("watch=agents", "seed=7", SLOW, players, "hint=monte_carlo:samples=5"), script)
 
 
-def test_nobody_is_asked() -> None:
+def test_nothing_can_be_played() -> None:
     async def script(pilot: Pilot[int]) -> None:
         screen = await looked_at(pilot)
         await press(pilot, "space")
         before = screen.games.at
-        screen.choose(0)
-        await wait(pilot, "a line", lambda: "nobody asks you" in told(pilot))
+        await pilot.click("#card-1")
+        await wait(pilot, "a line", lambda: "nothing can be played here" in told(pilot))
         assert screen.games.at == before
 
-    driven(application("watch=agents", "game=sette_mezzo", "seed=3", SLOW), script, LARGE)
+    driven(application("watch=agents", "seed=3", SLOW, "hint=monte_carlo:samples=5"), script, LARGE)

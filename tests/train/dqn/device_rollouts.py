@@ -15,7 +15,8 @@ from cards.game import load_game
 from tests.train.runs import settings
 from train.dqn.rollout.device.backend import DeviceEvaluator, DeviceWorker
 from train.dqn.rollout.evaluator import Evaluator
-from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.worker import RolloutWorker
 
 MIXTURE = "opponents.phases=[{until: null, mix: {network: 0.6, OTHER: 0.2, random: 0.2}}]"
 VARIANTS = {

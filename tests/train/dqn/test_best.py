@@ -8,7 +8,7 @@ import pytest
 from cards.matches.duplicate import Duel
 from command.settings.checks import SettingsError
 from tests.errors import error_about
-from train.dqn.best_checkpoint import Best, score_of
+from train.dqn.evaluations import Best, score_of
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.settings.dqn import EvaluationSettings, TrainSettings

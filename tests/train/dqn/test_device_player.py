@@ -11,7 +11,8 @@ from tests.chips import emulated_chip
 from tests.train.runs import settings
 from train.dqn.players.device_player import DevicePlayer, Uploader
 from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
+from train.dqn.rollout.request import RolloutRequest
+from train.dqn.rollout.worker import RolloutWorker
 from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")

@@ -10,7 +10,8 @@ from tests.train.runs import equal, settings
 from train.dqn.learner.histograms import ROWS, look
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import build_network
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker, build_replay
+from train.dqn.rollout.request import RolloutRequest
+from train.dqn.rollout.worker import RolloutWorker, build_replay
 
 CPU = torch.device("cpu")
 

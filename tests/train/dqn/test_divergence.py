@@ -14,11 +14,12 @@ from train.__main__ import main
 from train.dqn.learner.divergence import DivergedError
 from train.dqn.learner.learner import MIN_SCALE, Learner, clip_
 from train.dqn.rollout.backend import LocalBackend
-from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.worker import RolloutWorker
 from train.dqn.trainer import Trainer
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.checkpoint.finite import not_finite
+from train.run.checkpoint.content import not_finite
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 from train.settings.dqn import LearnerSettings

@@ -22,8 +22,10 @@ from tests.train.warm import train
 from train.__main__ import main
 from train.api import make_backend
 from train.dqn.learner.learner import Learner
+from train.dqn.requests import Requests
 from train.dqn.rollout.backend import BackendLostError, LocalBackend
-from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.worker import RolloutWorker
 from train.dqn.trainer import Trainer
 from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
@@ -158,14 +160,14 @@ def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(
 ) -> None:
     """They were played with the weights that they name; what they were asked for is played again."""
     chosen, ages, learned = settings(tmp_path, "rollout.max_weights_age=60", "episodes=320"), list[int](), list[int]()
-    insert = Trainer._insert
+    insert = Requests.insert
 
-    def inserting(trainer: Trainer, rollout: Rollout) -> None:
-        before, age = trainer.counters.too_old, trainer.learner.updates - rollout.weights_version
-        insert(trainer, rollout)
-        (ages if trainer.counters.too_old > before else learned).append(age)
+    def inserting(requests: Requests, rollout: Rollout) -> None:
+        before, age = requests.counters.too_old, trainer.learner.updates - rollout.weights_version
+        insert(requests, rollout)
+        (ages if requests.counters.too_old > before else learned).append(age)
 
-    monkeypatch.setattr(Trainer, "_insert", inserting)
+    monkeypatch.setattr(Requests, "insert", inserting)
     with RunFolder(chosen) as folder:
         rollouts = Straggler(chosen)
         trainer = Trainer(chosen, folder, CPU, rollouts)
@@ -266,7 +268,7 @@ def test_a_learner_that_is_slow_holds_the_workers_back(
 
         def update(count: int) -> None:
             Trainer._update(trainer, count)
-            due.extend([trainer._updates_due()] * count)
+            due.extend([trainer.requests.updates_due()] * count)
 
         monkeypatch.setattr(trainer, "_update", update)
         Runner(trainer, folder, lambda: len(due) > 200).run()

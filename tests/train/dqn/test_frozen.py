@@ -19,7 +19,8 @@ from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from train.dqn.players.load import check_players, load_frozen, load_network, player_of
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
+from train.dqn.rollout.request import RolloutRequest
+from train.dqn.rollout.worker import RolloutWorker
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
 from tressette import GAME

@@ -14,9 +14,10 @@ from tests.errors import error_about
 from tests.train.dqn.test_loop import run
 from tests.train.runs import OWN_TO_A_RUN, equal, settings
 from train.dqn.replay.transitions import Recorder
-from train.dqn.rollout.league import KEPT, League, Score, score, shares, superfluous
+from train.dqn.rollout.league import KEPT, League, score, shares, superfluous
+from train.dqn.rollout.request import RolloutRequest, Score, Weights
 from train.dqn.rollout.seating import player_names, seating
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker, Weights, seeds_and_seats
+from train.dqn.rollout.worker import RolloutWorker, seeds_and_seats
 from train.settings.learning import LeagueSettings
 
 CPU = torch.device("cpu")
@@ -73,17 +74,6 @@ def test_who_leaves() -> None:
     assert episodes[0] == 0 and episodes[-1] == 3900 and len(episodes) == 5
     assert all(400 <= gap <= 2000 for gap in np.diff(episodes)[:-1])
     assert list(found.weights) == [number // 100 for number in episodes]
-
-
-def test_a_league_goes_on_from_its_state() -> None:
-    one, other = league(6, size=4), league(size=4)
-    one.count(3, Score(won=2.0, games=9))
-    other.load_state_dict(one.state_dict())
-    assert equal(one.state_dict(), other.state_dict()) == []
-    for each in (one, other):
-        each.join(700, {"weight": torch.zeros(2)})
-    assert [one.draw(k) for k in range(20)] == [other.draw(k) for k in range(20)]
-    assert list(one.weights) == list(other.weights)
 
 
 def test_a_score_is_of_games_in_which_both_sat() -> None:

@@ -11,11 +11,11 @@ import torch
 
 from cards.matches.duplicate import Duel
 from tests.chips import CHIPS, emulated_chip
-from tests.train.runs import OWN_TO_A_RUN, equal, save_format_1, save_format_2, settings, whole
+from tests.train.runs import OWN_TO_A_RUN, equal, save_format_2, settings, whole
 from train.api import make_backend
 from train.dqn.learner.learner import Learner
 from train.dqn.rollout.backend import LocalBackend
-from train.dqn.rollout.worker import RolloutRequest
+from train.dqn.rollout.request import RolloutRequest
 from train.dqn.trainer import Trainer
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.columns import TensorColumns
@@ -81,17 +81,6 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
     assert first == second
 
 
-def test_a_run_goes_on_from_a_checkpoint_of_format_1(tmp_path: Path) -> None:
-    """With a list of tensors, in what `torch.save` wrote, for a buffer."""
-    uninterrupted = run(tmp_path / "a")
-    state = run(tmp_path / "b", stop_after=128)
-    state["replay"]["rows"] = whole(state["replay"]["rows"])
-    (newest, *_) = checkpoint.listed(tmp_path / "b" / "tressette" / "small" / "checkpoints")
-    save_format_1(newest, state)
-    assert newest.read_bytes().startswith(b"busso-checkpoint 1 ")
-    assert differences(uninterrupted, run(tmp_path / "b")) == []
-
-
 def with_next_observations(state: dict[str, Any]) -> None:
     """The buffer as older versions had it."""
     replay = state["replay"]
@@ -101,19 +90,16 @@ def with_next_observations(state: dict[str, Any]) -> None:
     replay["tree"] = replay.pop("priorities") and torch.ones(len(action), dtype=torch.float64)
 
 
-@pytest.mark.parametrize("save", [save_format_1, save_format_2])
 @pytest.mark.parametrize("variant", [[], ["replay.prioritised=true"]], ids=["uniform", "prioritised"])
 def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
-    tmp_path: Path, save: Any, variant: list[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, variant: list[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next update waits for 1,000 decisions, and then all are made that are due."""
     before = run(tmp_path, *variant, stop_after=100)
     updates = before["learner"]["updates"]
     with_next_observations(before)
-    if save is save_format_1:
-        before["replay"]["rows"] = whole(before["replay"]["rows"])
     (newest, *_) = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
-    save(newest, before)
+    save_format_2(newest, before)
     held: list[int] = []
     update = Learner.update
     monkeypatch.setattr(Learner, "update", lambda it: held.append(it.replay.size) or update(it))
@@ -136,19 +122,6 @@ def test_a_run_whose_buffer_is_lost_goes_on(tmp_path: Path, caplog: pytest.LogCa
     assert "checkpoints/replay/rows_" in warning and "starts empty" in warning
     assert after["counters"]["env_steps"] == 256 * 40 == before["counters"]["env_steps"] + after["replay"]["inserted"]
     assert after["learner"]["updates"] == 256 * 40 // 2 // 64
-
-
-@pytest.mark.slow
-def test_a_resumed_run_of_spike_equals_an_uninterrupted_one_bit_for_bit(tmp_path: Path) -> None:
-    spike = ["game=spike", "game.seats=4", "game.min_seats=2", "game.hands=2", "learner.n_step=2", "episodes=192"]
-    whole = run(tmp_path / "a", *spike)
-    assert whole["counters"]["episodes"] == 192 and whole["learner"]["updates"] > 20
-    for episodes in (64, 100, 160):
-        run(tmp_path / "b", *spike, stop_after=episodes)
-    resumed = run(tmp_path / "b", *spike)
-    assert differences(whole, resumed) == []
-    first, second = (metrics_without_times(tmp_path / x / "spike" / "small") for x in "ab")
-    assert first == second and first[-1]["eval/points_vs_random"]
 
 
 DEEP = ("network.hidden=[32,32]", "network.dueling=true", "learner.double=true", "learner.ema_decay=0.9")
@@ -195,11 +168,6 @@ def metrics_without_times(folder: Path) -> list[dict[str, str]]:
     return [{k: v for k, v in row.items() if not k.endswith("_per_second")} for row in rows]
 
 
-def test_another_seed_is_another_run(tmp_path: Path) -> None:
-    a, b = (run(tmp_path / str(seed), f"seed={seed}") for seed in (1, 2))
-    assert any("online" in path for path in differences(a, b))
-
-
 def test_samples_per_insert_is_kept(tmp_path: Path) -> None:
     state = run(tmp_path, "learner.samples_per_insert=1.5")
     assert state["learner"]["updates"] * 64 / state["counters"]["env_steps"] == pytest.approx(1.5, rel=0.01)
@@ -218,7 +186,7 @@ def test_metrics_and_tensorboard_hold_the_promised_curves(tmp_path: Path) -> Non
     wanted |= {"replay/size", "replay/samples_per_insert"}
     wanted |= {f"time/{name}" for name in ("env_steps_per_second", "updates_per_second", "weights_lag")}
     wanted |= {"eval/win_rate_vs_random", "eval/points_vs_random"}
-    others = ("at_end/", "weights/")  # tests/train/run/test_board.py
+    others = ("at_end/", "weights/")  # tests/train/run/test_tensorboard.py
     assert wanted == {tag for tag in board.Tags()["scalars"] if not tag.startswith(others)}
     assert "config/text_summary" in board.Tags()["tensors"]
     rows = metrics_without_times(folder)
@@ -243,11 +211,6 @@ def test_learning_rate_and_epsilon_reach_their_ends(tmp_path: Path) -> None:
     run(tmp_path, "learner.lr=1e-3", "learner.lr_end=0")
     last = [row for row in metrics_without_times(tmp_path / "tressette" / "small") if row["train/lr"]][-1]
     assert float(last["train/lr"]) == 0 and float(last["rollout/epsilon"]) == 0.05
-
-
-def test_episodes_may_be_raised_later(tmp_path: Path) -> None:
-    run(tmp_path, "episodes=128")
-    assert run(tmp_path, "episodes=192")["counters"]["episodes"] == 192
 
 
 class Waiting(LocalBackend):
@@ -291,15 +254,15 @@ def test_curves_are_on_disk_even_if_the_checkpoint_is_not(tmp_path: Path, monkey
     assert closed == [True]
 
 
-def test_open_tickets_keep_their_attempt_and_may_be_of_an_older_version(tmp_path: Path) -> None:
+def test_open_requests_keep_their_attempt(tmp_path: Path) -> None:
     chosen, device = settings(tmp_path), choose_device("cpu")
     with RunFolder(chosen) as folder:
         trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
         trainer.requests.unplayed = [RolloutRequest(64, 32, 0.5, 3)]
         state = trainer.state_dict()
         assert state["open_requests"] == [[64, 32, 3]]
-        trainer.load_state_dict(state | {"open_requests": [[64, 32, 3], [96, 32]]})
-        requests = [trainer._next_request(), trainer._next_request()]
+        trainer.load_state_dict(state | {"open_requests": [[64, 32, 3], [96, 32, 0]]})
+        requests = [trainer.requests.next(), trainer.requests.next()]
     assert [(t.first, t.count, t.attempt, t.epsilon) for t in requests if t] == [(64, 32, 3, 1.0), (96, 32, 0, 1.0)]
 
 
@@ -308,7 +271,7 @@ def test_what_a_larger_backend_began_is_played_in_pieces(tmp_path: Path) -> None
     with RunFolder(chosen) as folder:
         trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
         trainer.requests.unplayed = [RolloutRequest(64, 80, 0.5, 3), RolloutRequest(200, 5, 0.5)]
-        requests = [trainer._next_request() for _ in range(4)]
+        requests = [trainer.requests.next() for _ in range(4)]
     found = [(request.first, request.count, request.attempt) for request in requests if request]
     assert found == [(64, 32, 3), (96, 32, 3), (128, 16, 3), (200, 5, 0)] and not trainer.requests.unplayed
 

@@ -12,13 +12,13 @@ from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY
 from cards.play import named_player, play
 from command.settings.checks import SettingsError
 from tests.errors import error_about
-from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import settings, small
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.replay.transitions import Recorder, Transitions
 from train.dqn.rollout.evaluator import Evaluator, evaluation_seating
+from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.seating import one_side
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
+from train.dqn.rollout.worker import RolloutWorker
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import Machine, resolve
 
@@ -99,22 +99,6 @@ def test_where_sides_are_drawn_the_networks_own_seats_are_learned_from(tmp_path:
         assert np.array_equal(getattr(other, name), getattr(against, name)), name
     both = rollout(by_side("network: 0.5, greedy: 0.5"))
     assert 30 * 20 < len(both.action) < 30 * 40 and len(both.action) % 20 == 0
-
-
-def test_resumed_equals_uninterrupted_against_a_network(tmp_path: Path) -> None:
-    run(tmp_path / "f", "evaluation.every_episodes=1000", "episodes=64")
-    frozen = tmp_path / "f" / "tressette" / "small"
-    given = [
-        f"opponents.only={frozen}",
-        f"evaluation.opponents=[{frozen}]",
-        "evaluation.best_metric=result",
-        "episodes=128",
-    ]
-    whole = run(tmp_path / "a", *given)
-    assert whole["counters"]["env_steps"] == 128 * 20  # ten cards of two seats
-    assert list(whole["players"]) == [str(frozen)]
-    run(tmp_path / "b", *given, stop_after=64)
-    assert differences(whole, run(tmp_path / "b", *given)) == []
 
 
 def resolved(*overrides: str) -> TrainSettings:

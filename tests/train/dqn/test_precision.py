@@ -18,7 +18,8 @@ from train.dqn.network.build import acting_network, build_network
 from train.dqn.network.precision import described, learner_format, player_format
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from train.dqn.rollout.evaluator import Evaluator
-from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
+from train.dqn.rollout.request import RolloutRequest
+from train.dqn.rollout.worker import RolloutWorker
 from tressette import GAME
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

@@ -19,8 +19,9 @@ from tests.train.runs import settings
 from train.dqn.counters import Counters
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.replay.transitions import Recorder, Transitions
+from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from train.dqn.rollout.seating import player_names, seating
-from train.dqn.rollout.worker import EpisodeReturn, Rollout, RolloutRequest, RolloutWorker, episode_return
+from train.dqn.rollout.worker import RolloutWorker, episode_return
 
 CPU = torch.device("cpu")
 MIXTURE = (

@@ -87,7 +87,7 @@ def test_a_signal_while_the_results_are_made_and_the_next_start_makes_them(
     """What was learned is on disk. Neither start has results that are not those of the whole run."""
     with signal_in("final", signal.SIGUSR1):
         assert main(small(tmp_path)) == 75
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert "the same command resumes" in capsys.readouterr().err
     assert not (folder(tmp_path) / FILE).exists()
     assert main(small(tmp_path)) == 0
     assert read_results(folder(tmp_path)) == read_results(trained_run()) is not None

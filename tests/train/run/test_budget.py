@@ -7,10 +7,10 @@ from command.settings.checks import SettingsError
 from command.settings.compose import compose
 from tests.errors import error_about
 from train.dqn.counters import Counters
-from train.dqn.rate_limiter import Pace
+from train.dqn.requests import RateLimiter
 from train.run.budget import Budget
-from train.run.every import ROWS, Cadence
-from train.run.metrics.rates import RecentRates
+from train.run.every import ROWS, Every
+from train.run.metrics.rates import Rates
 from train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
 
 
@@ -91,34 +91,28 @@ def test_of_two_budgets_the_one_that_is_spent_further_counts() -> None:
 
 def test_due_at_every_multiple_but_never_sooner_than_the_seconds() -> None:
     clock = Clock()
-    cadence = Cadence(100, 60.0, clock)
-    assert [cadence.take(n) for n in (0, 99, 100, 101)] == [False, False, True, False]
-    assert not cadence.take(100_000)  # a thousand were passed, at once
+    every = Every(100, 60.0, clock)
+    assert [every.take(n) for n in (0, 99, 100, 101)] == [False, False, True, False]
+    assert not every.take(100_000)  # a thousand were passed, at once
     clock.now += 59.9
-    assert not cadence.take(200_000)
+    assert not every.take(200_000)
     clock.now += 0.1
-    assert cadence.take(200_000)  # it stayed due
+    assert every.take(200_000)  # it stayed due
     clock.now += 1000
-    assert not cadence.take(200_099) and cadence.take(200_100)
-
-
-def test_a_resumed_cadence_does_not_do_again_what_was_done() -> None:
-    cadence = Cadence(100, 0.0)
-    cadence.passed = 7
-    assert not cadence.take(799) and cadence.take(800)
+    assert not every.take(200_099) and every.take(200_100)
 
 
 def test_what_was_due_before_a_run_was_resumed_counts_as_done() -> None:
-    cadence = Cadence(5, 0.0)
-    cadence.skip(7)
-    assert not cadence.take(8) and cadence.take(10)
+    every = Every(5, 0.0)
+    every.skip(7)
+    assert not every.take(8) and every.take(10)
 
 
 @pytest.mark.parametrize(("per_second", "at_most"), [(5_000, 17_000), (200_000, 17_000), (50, 4_000)])
 def test_rows_of_a_week_are_thinned_with_the_age_of_the_run(per_second: int, at_most: int) -> None:
     """A look every second of a week; 10,000 episodes and 2 seconds between two rows, as by default."""
     clock = Clock()
-    log, taken = Cadence(10_000, 2.0, clock, dense=ROWS), []
+    log, taken = Every(10_000, 2.0, clock, dense=ROWS), []
     for clock.now in range(1, 7 * 24 * 3600):
         if log.take(per_second * clock.now):
             taken.append(clock.now)
@@ -131,16 +125,16 @@ def test_rows_of_a_week_are_thinned_with_the_age_of_the_run(per_second: int, at_
     assert np.diff(at[at < ROWS * 2]).max() <= max(2, 10_000 / per_second)  # nothing is left out of a short run
 
 
-def test_a_thinned_cadence_needs_no_memory_of_its_own() -> None:
+def test_a_thinned_every_needs_no_memory_of_its_own() -> None:
     """Interrupted anywhere it goes on as it would have: what was `passed` is in the checkpoint already."""
 
     def rows(stops: set[int]) -> list[int]:
-        cadence, found = Cadence(10, 0.0, dense=4), []
+        every, found = Every(10, 0.0, dense=4), []
         for episodes in range(0, 3000, 5):
             if episodes in stops:
-                passed, cadence = cadence.passed, Cadence(10, 0.0, dense=4)
-                cadence.passed = passed
-            if cadence.take(episodes):
+                passed, every = every.passed, Every(10, 0.0, dense=4)
+                every.passed = passed
+            if every.take(episodes):
                 found.append(episodes)
         return found
 
@@ -151,9 +145,9 @@ def test_a_thinned_cadence_needs_no_memory_of_its_own() -> None:
 
 def test_a_larger_distance_after_a_resume_is_no_silence() -> None:
     """A run that was logged every 10 episodes goes on with every 1000: it passed 5000 of those, 50 of these."""
-    cadence = Cadence(1000, 0.0)
-    cadence.passed = 5000
-    assert not cadence.take(50_999) and cadence.take(51_000)
+    every = Every(1000, 0.0)
+    every.passed = 5000
+    assert not every.take(50_999) and every.take(51_000)
 
 
 def test_a_trainer_may_time_itself() -> None:
@@ -169,7 +163,7 @@ def test_a_trainer_may_time_itself() -> None:
 
 def test_rates_are_of_the_last_seconds_and_never_of_a_moment() -> None:
     clock = Clock()
-    rates = RecentRates(clock)
+    rates = Rates(20.0, clock)
     rates.per_second(0, 0)
     clock.now += 10
     assert rates.per_second(5000, 20) == (500, 2)
@@ -182,19 +176,19 @@ def test_rates_are_of_the_last_seconds_and_never_of_a_moment() -> None:
 
 
 def test_updates_that_are_due() -> None:
-    pace = Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=1000), 4000)
-    assert [pace.due(inserted, inserted, 0) for inserted in (0, 999, 1000, 1280)] == [0, 0, 7, 10]
-    assert pace.due(1280, 1280, 4) == 6 and pace.due(1280, 1280, 11) == 0
-    assert pace.due(9000, 999, 0) == 0 and pace.due(9000, 1000, 64) == 6, "with a buffer that was empty again"
-    never_full = Pace(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=10**6), 500)
+    limiter = RateLimiter(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=1000), 4000)
+    assert [limiter.due(inserted, inserted, 0) for inserted in (0, 999, 1000, 1280)] == [0, 0, 7, 10]
+    assert limiter.due(1280, 1280, 4) == 6 and limiter.due(1280, 1280, 11) == 0
+    assert limiter.due(9000, 999, 0) == 0 and limiter.due(9000, 1000, 64) == 6, "with a buffer that was empty again"
+    never_full = RateLimiter(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=10**6), 500)
     assert never_full.due(640, 500, 0) == 5
 
 
 def test_weights_may_be_older_where_more_is_in_flight() -> None:
     """A request here pays for 20 updates: with 1,000 of them in flight what comes back is 20,000 updates old."""
-    pace = Pace(LearnerSettings(batch_size=1024, samples_per_insert=0.5), 10**6)
+    limiter = RateLimiter(LearnerSettings(batch_size=1024, samples_per_insert=0.5), 10**6)
     counters = Counters(env_steps=10 * 40_960, rollouts=10)
-    assert pace.per_rollout(counters) == 20
-    assert pace.max_weights_age(10_000, 4, counters) == 10_000
-    assert pace.max_weights_age(10_000, 1000, counters) == 80_000
-    assert pace.max_weights_age(10_000, 1000, Counters()) == 10_000
+    assert limiter.per_rollout(counters) == 20
+    assert limiter.max_weights_age(10_000, 4, counters) == 10_000
+    assert limiter.max_weights_age(10_000, 1000, counters) == 80_000
+    assert limiter.max_weights_age(10_000, 1000, Counters()) == 10_000

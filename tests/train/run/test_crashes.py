@@ -1,22 +1,18 @@
 """The machine fails at any moment of a save: what is there afterwards is the old or the new, and never nothing."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from cards.base.files import make_folder
-from play.table.saves import read_save, write_save
+from cards.base.files import make_folder, write_atomic
 from tests.disk import Disk, lay_out, watched
-from tests.play.people import choice, sit_down
 from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
 from tests.train.runs import equal, settings
 from train.dqn.replay.buffer import ReplayBuffer
-from train.run import results
 from train.run.checkpoint import checkpoint, columns, pruning, segments
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
@@ -113,43 +109,22 @@ def test_each_sync_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
     assert any(faults_of_a_run(tmp_path))
 
 
-def saves(folder: Path) -> tuple[Callable[[int], None], Callable[[Path], int]]:
-    """A table of a person, after more and more actions."""
-    session = sit_down("seed=7")
-
-    def write(number: int) -> None:
-        session.play(choice(session.table)) if session.table.person_to_move else session.reply()
-        write_save(folder / "table.json", session.table, {"name": "tressette"})
-
-    return write, lambda there: len(read_save(there / "table.json")["hands"][0])
-
-
-def results_of_a_run(folder: Path) -> tuple[Callable[[int], None], Callable[[Path], int]]:
-    """results.json, again after each."""
-    return lambda number: results.write(folder, {"n": number}), lambda there: json.loads(
-        (there / "results.json").read_text()
-    )["n"]
-
-
 @pytest.mark.parametrize("synced", [True, False])
-@pytest.mark.parametrize("kind", [saves, results_of_a_run])
-def test_other_files_are_the_old_or_the_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, synced: bool
+def test_a_file_that_is_replaced_is_the_old_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: bool
 ) -> None:
+    """As the saves of a table, results.json and all other files that are written in one go."""
     if not synced:
         monkeypatch.setattr(Disk, "sync", lambda disk, path: None)
     root = tmp_path / "root"
     root.mkdir()
-    write, read = kind(root)
     with watched(root) as disk:
         for number in range(1, 4):
-            write(number)
+            write_atomic(root / "file", str(number))
             disk.mark()
     found = []
     for number, crash in enumerate(disk.crashes()):
         lay_out(crash.left, after := tmp_path / str(number))
-        try:
-            found.append((crash.marks, read(after)))
-        except (FileNotFoundError, ValueError):
-            found.append((crash.marks, 0))
+        content = (after / "file").read_text() if (after / "file").exists() else ""
+        found.append((crash.marks, int(content or 0)))
     assert all(marks <= content <= marks + 1 for marks, content in found) == synced, found

@@ -15,7 +15,6 @@ from train.dqn.learner.learner import Learner
 from train.dqn.trainer import Trainer
 from train.run import gpu_failures
 from train.run.checkpoint import checkpoint
-from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
 from train.run.gpu_failures import failure_in
 from train.run.launches import FILE as STARTS
@@ -87,14 +86,6 @@ def test_a_job_with_a_gpu_does_not_train_on_a_cpu(
 def test_a_job_without_a_gpu_trains(tmp_path: Path, job: Callable[..., None], variables: dict[str, str]) -> None:
     """Or one whose GPUs were hidden on purpose."""
     job(**variables)
-    assert gpu_failures.device_of_run("auto", tmp_path).type == "cpu"
-
-
-def test_a_machine_outside_of_a_job_trains(
-    tmp_path: Path, job: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job(CUDA_VISIBLE_DEVICES="0")
-    monkeypatch.delenv("SLURM_JOB_ID")
     assert gpu_failures.device_of_run("auto", tmp_path).type == "cpu"
 
 
@@ -192,14 +183,6 @@ def test_after_an_error_of_the_gpu_the_last_checkpoint_stands(
     assert "Traceback" in (folder(tmp_path) / "train.log").read_text()
 
 
-def test_an_error_of_the_gpu_before_anything_was_saved(
-    tmp_path: Path, fails: Callable[..., None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    fails(0, RuntimeError(ILLEGAL))
-    assert [train(tmp_path) for _ in range(2)] == [EXIT_REQUEUE, 1]
-    assert episodes(tmp_path) == [] and "no checkpoint" in capsys.readouterr().err
-
-
 def test_two_failures_without_a_checkpoint_between_them_end_the_job(
     tmp_path: Path, fails: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -211,20 +194,6 @@ def test_two_failures_without_a_checkpoint_between_them_end_the_job(
     capsys.readouterr()
     assert train(tmp_path) == 1
     assert "2 times in a row" in capsys.readouterr().err
-
-
-def test_a_save_that_fails_too_does_not_hide_it(
-    tmp_path: Path, fails: Callable[..., None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One under way in the background: what it reads of the GPU is lost as well."""
-
-    def lost(writer: BackgroundWriter) -> None:
-        raise checkpoint.CheckpointError("episode_000000000064.pt", "could not be written (No space left on device)")
-
-    fails(0, RuntimeError(ILLEGAL))
-    monkeypatch.setattr(BackgroundWriter, "wait", lost)
-    assert train(tmp_path) == EXIT_REQUEUE
-    assert "illegal memory access" in capsys.readouterr().err
 
 
 def test_an_error_of_the_gpu_that_a_save_meets_first(
@@ -245,20 +214,6 @@ def test_an_error_of_the_gpu_that_a_save_meets_first(
     assert train(tmp_path) == EXIT_REQUEUE
     said = capsys.readouterr().err
     assert "illegal memory access" in said and "free space" not in said and episodes(tmp_path) == [64]
-
-
-def test_a_checkpoint_that_the_gpu_does_not_take_is_not_blamed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert train(tmp_path, "episodes=64") == 0
-
-    def refused(*_: Any) -> None:
-        raise RuntimeError(ILLEGAL)
-
-    monkeypatch.setattr(Learner, "load_state_dict", refused)
-    capsys.readouterr()
-    assert train(tmp_path) == EXIT_REQUEUE
-    assert key_of(capsys.readouterr().err) == "device" and episodes(tmp_path) == [64]
 
 
 @pytest.mark.parametrize(

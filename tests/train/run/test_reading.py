@@ -15,7 +15,7 @@ from tests.train.run.test_checkpoint import contents
 from tests.train.runs import TrainedRuns, equal, small
 from train.__main__ import main
 from train.dqn.replay.buffer import ReplayBuffer
-from train.run.checkpoint import checkpoint, pruning, reading, segments
+from train.run.checkpoint import checkpoint, files, pruning, segments
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.checkpoint.checkpoint import UnreadableError
 from train.run.checkpoint.columns import TensorColumns
@@ -28,7 +28,7 @@ Fail = Callable[[Path], None]
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "WAITS", (0.0, 0.0))
+    monkeypatch.setattr(files, "WAITS", (0.0, 0.0))
     monkeypatch.setattr(segments, "SEGMENT_BYTES", 100 * 37)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from cards.base.files import rename_aside
 from command.settings.checks import SettingsError
 from tests.errors import error_about
 from train.run import results
@@ -74,14 +73,3 @@ def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
     add_checkpoint(tmp_path, 64)
     with error_about(SettingsError, tmp_path / results.FILE, "damaged"):
         read_results(tmp_path)
-
-
-def test_a_file_that_is_set_aside_never_takes_the_place_of_another(tmp_path: Path) -> None:
-    for number in range(3):
-        path = write(tmp_path, number)
-        rename_aside(path, ".x")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "results.json.2.x",
-        "results.json.3.x",
-        "results.json.x",
-    ]

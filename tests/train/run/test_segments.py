@@ -141,24 +141,6 @@ def test_whatever_is_added_saved_and_resumed_all_checkpoints_that_are_kept_are_e
     assert {path.name for path in run.files()} <= needed, "and no file is left that none needs"
 
 
-def test_samples_of_a_resumed_buffer_are_the_same(tmp_path: Path) -> None:
-    for alpha in (0.0, 0.6):
-        run = Run(tmp_path / str(alpha), alpha)
-        run.folder.mkdir()
-        run.add(3333)
-        run.replay.set_priorities(torch.arange(500), torch.linspace(0, 3, 500))
-        run.save()
-        before = run.replay
-        run.resume()
-        for _ in range(3):
-            one, two = before.sample(64), run.replay.sample(64)
-            assert torch.equal(one.rows, two.rows)
-            assert all(torch.equal(a, b) for a, b in zip(one.batch, two.batch, strict=True))
-            for replay in (before, run.replay):
-                replay.set_priorities(one.rows, one.batch.n_step_return)
-                replay.add(rows(10, 77))
-
-
 def flip(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 8
@@ -241,16 +223,6 @@ def test_a_checkpoint_that_is_copied_alone_plays(tmp_path: Path) -> None:
 
 def copy_of(run: Run) -> str:
     return checkpoint.listed(run.folder)[0].name
-
-
-def test_a_loaded_state_can_be_saved_whole(tmp_path: Path) -> None:
-    """Into one file, which needs no other."""
-    run = Run(tmp_path)
-    run.add(3333)
-    path = run.save()
-    checkpoint.save(tmp_path / "whole.pt", checkpoint.load(path))
-    shutil.rmtree(tmp_path / "replay")
-    assert equal(contents(checkpoint.load(tmp_path / "whole.pt", to_go_on=True)["replay"]), run.saved[path]) == []
 
 
 def test_a_run_that_goes_on_otherwise_leaves_older_checkpoints_as_they_were(tmp_path: Path) -> None:

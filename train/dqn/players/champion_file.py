@@ -24,7 +24,7 @@ from command import __version__
 from command.foreign import read_json
 from train.dqn.network.build import check_size
 from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.checkpoint.finite import not_finite
+from train.run.checkpoint.content import not_finite
 from train.settings.dqn import TrainSettings
 from train.settings.saved import settings_of_checkpoint
 

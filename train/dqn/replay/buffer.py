@@ -14,7 +14,7 @@ from cards.base.errors import InputError
 from train.dqn.replay.priorities import Priorities
 from train.dqn.replay.ring import RingColumns, RingGuard
 from train.dqn.replay.transitions import Transitions
-from train.run.checkpoint.columns import Columns, as_columns
+from train.run.checkpoint.columns import Columns
 from train.run.checkpoint.files import NewerFormatError
 from train.run.checkpoint.segments import Segments, StoredSegments
 
@@ -166,7 +166,7 @@ class ReplayBuffer:
         Raises OSError when rows cannot be read. Where they are lost, or have the columns of an older version, the
         buffer stays empty, with a warning.
         """
-        rows = as_columns(state["rows"])
+        rows: Columns = state["rows"]
         priorities = state["priorities"] if "priorities" in state else state["tree"]  # as older versions had it
         if state["capacity"] != self.capacity or (priorities is None) != (self._priorities is None):
             raise InputError("replay", "the checkpoint was made with other replay settings")

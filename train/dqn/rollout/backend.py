@@ -11,14 +11,15 @@ import torch
 from cards.base.stopping import Stop, StoppedError
 from cards.matches.duplicate import Duel
 from command.errors import UserError
-from train.dqn.rollout.evaluator import Evaluator, Judge
-from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.rollout.evaluator import Evaluator, PlaysDuels
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.worker import RolloutWorker
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings
 
 
 class Worker(Protocol):
-    """Who plays requests: `RolloutWorker`, or one on a device."""
+    """Plays requests: `RolloutWorker`, or one on a device."""
 
     def load(self, version: int, weights: Weights) -> None:
         """Play with these weights from now on."""
@@ -28,7 +29,7 @@ class Worker(Protocol):
 
 
 class BackendLostError(UserError):
-    """Nobody is there any more to play; the message says why, and the run goes on from its checkpoint."""
+    """The workers are gone; the message says why, and the run resumes from its checkpoint."""
 
     exit_code = EXIT_REQUEUE
 
@@ -49,7 +50,7 @@ class RolloutBackend(Protocol):
         """Requests submitted from now on are played with these weights."""
 
     def enrol(self, members: dict[int, Weights]) -> None:
-        """Requests submitted from now on name one of these members of the league, or none. Nobody may change them."""
+        """Requests submitted from now on name one of these members of the league, or none. They may not be changed."""
 
     def workers(self) -> int:
         """How many play beside the learner."""
@@ -87,7 +88,7 @@ class LocalBackend:
         settings: TrainSettings,
         device: torch.device,
         worker: Worker | None = None,
-        evaluator: Judge | None = None,
+        evaluator: PlaysDuels | None = None,
     ) -> None:
         self._worker = worker or RolloutWorker(settings, device)
         self._evaluator = evaluator or Evaluator(settings, device)
@@ -97,51 +98,41 @@ class LocalBackend:
         self._evaluations: list[tuple[int, dict[str, Duel]]] = []
 
     def wants_weights(self) -> bool:
-        """See `RolloutBackend`. Every request is played with the newest."""
+        """Every request is played with the newest."""
         return True
 
     def publish(self, version: int, weights: Weights) -> None:
-        """See `RolloutBackend`."""
         self._worker.load(version, weights)
 
     def enrol(self, members: dict[int, Weights]) -> None:
-        """See `RolloutBackend`."""
         self._members = members
 
     def workers(self) -> int:
-        """See `RolloutBackend`."""
         return 0
 
     def games(self) -> int:
-        """See `RolloutBackend`."""
         return self._games
 
     def free_slots(self) -> int:
-        """See `RolloutBackend`."""
         return 1 - len(self._done)
 
     def submit(self, request: RolloutRequest) -> None:
-        """See `RolloutBackend`."""
         member = None if request.member is None else self._members[request.member]
         self._done.append(self._worker.play(request, member))
 
     def ready(self, wait: bool) -> list[Rollout]:
-        """See `RolloutBackend`."""
         done, self._done = self._done, []
         return done
 
     def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
-        """See `RolloutBackend`."""
         with suppress(StoppedError):
             self._evaluations.append((tag, self._evaluator.duels(weights, "evaluation", self._deals, stop_requested)))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
-        """See `RolloutBackend`."""
         done, self._evaluations = self._evaluations, []
         return done
 
     def describe(self, stop_requested: Stop) -> str:
-        """See `RolloutBackend`."""
         return "local: games are played in the learner's process"
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
 from train.dqn.network.build import acting_network
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players.load import player_of
-from train.dqn.rollout.worker import Weights
+from train.dqn.rollout.request import Weights
 from train.settings.dqn import TrainSettings
 
 
@@ -25,8 +25,8 @@ def evaluation_seating(settings: TrainSettings) -> str:
     return ONE_AGAINST_MANY if one else ALTERNATE
 
 
-class Judge(Protocol):
-    """Who plays evaluations: `Evaluator`, or one on a device."""
+class PlaysDuels(Protocol):
+    """Plays evaluations: `Evaluator`, or one on a device."""
 
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
         """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds.
@@ -46,7 +46,6 @@ class Evaluator:
         self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
 
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
-        """See `Judge`."""
         self._network.load_state_dict(weights)
         player = Stoppable(NetworkPlayer(self._network), stop)
         seeds = stream(self._settings.seed, stream_name, 0, deals)

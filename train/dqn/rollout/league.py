@@ -1,38 +1,29 @@
-"""A league: past selves of the network, against which it goes on learning."""
+"""A league: past versions of the network, against which it learns."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from cards.compiled.splitmix import stream
+from train.dqn.rollout.request import Score, Weights
 from train.settings.dqn import LEAGUE, TrainSettings
 from train.settings.learning import LeagueSettings
-
-Weights = dict[str, Tensor]
 
 KEPT = 0.98  # of older results, with every rollout that brings new ones: they tell of the last fifty or so
 NEWEST = 0.25  # share of the members that count as the newest
 SCALARS = ("league/members", "league/win_rate", "league/win_rate_newest", "league/win_rate_oldest")
 
 
-class Score(NamedTuple):
-    """How the network's seats did against those of a member, in the games in which both sat: a draw is half a win."""
-
-    won: float
-    games: int
-
-
 def score(totals: NDArray[np.float32], own: NDArray[np.bool_], theirs: NDArray[np.bool_]) -> Score:
     """By what the seats of each side earned on average, given who sits where, all `[games, seats]`.
 
-    Seats that are not taken belong to nobody.
+    Seats that are not occupied belong to neither.
     """
     met = own.any(axis=1) & theirs.any(axis=1)
     totals, own, theirs = totals[met], own[met], theirs[met]
@@ -53,7 +44,7 @@ class Member:
 
     @property
     def win_rate(self) -> float:
-        """Of the network against this member; one game won and one lost are added, so that it is 0.5 when unknown."""
+        """Share of games won against this member, with one won and one lost added, so that it is 0.5 when unknown."""
         return (self.won + 1.0) / (self.games + 2.0)
 
 
@@ -94,7 +85,7 @@ class League:
 
     @property
     def weights(self) -> dict[int, Weights]:
-        """The weights of the members by number, which nobody may change."""
+        """The weights of the members by number; they may not be changed."""
         return {member.number: member.weights for member in self._members}
 
     def join(self, episodes: int, weights: Weights) -> None:
@@ -114,7 +105,7 @@ class League:
         return self._members[min(int(np.searchsorted(bounds, at, side="right")), len(self._members) - 1)].number
 
     def count(self, number: int | None, result: Score | None) -> None:
-        """What a rollout against a member brought. One that has left meanwhile is not counted."""
+        """Count the result of a rollout against a member. One that has left meanwhile is not counted."""
         if number is None or result is None:
             return
         for member in self._members:
@@ -124,7 +115,7 @@ class League:
                 member.games += result.games
 
     def log_row(self) -> dict[str, float]:
-        """What a row of metrics says: how many there are, and how often the network wins against them."""
+        """The curves of the league: how many there are, and how often the network wins against them."""
         if not self._members:
             return {"league/members": 0.0}
         rates = [member.win_rate for member in self._members]

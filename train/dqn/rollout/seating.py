@@ -16,19 +16,9 @@ _SEATING, _SIDE = 0x5EA7, 0x51DE
 
 
 def seated_players(settings: TrainSettings) -> list[str]:
-    """Everybody who plays in the games that are learned from; the network comes first."""
-    return (
-        player_names(settings.opponents.phases)
-        if settings.opponents.only is None
-        else [NETWORK, settings.opponents.only]
-    )
-
-
-def seats_of(
-    settings: TrainSettings, game: Game, names: Sequence[str], first_episode: int, seeds: NDArray[np.uint64]
-) -> NDArray[np.uint8]:
-    """Who sits where in each episode, `[episodes, seats]` of indices into `names`, which are `seated_players`."""
-    return seating(phases_of(settings), names, first_episode, seeds, game)
+    """The players of the games that are learned from; the network comes first."""
+    only = settings.opponents.only
+    return player_names(settings.opponents.phases) if only is None else [NETWORK, only]
 
 
 def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
@@ -41,7 +31,7 @@ def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
 def seating(
     phases: Sequence[PhaseSettings], names: Sequence[str], first_episode: int, seeds: NDArray[np.uint64], game: Game
 ) -> NDArray[np.uint8]:
-    """Who sits where in each episode, `[episodes, seats]` of indices into `names`; it follows from the game's seed."""
+    """The player of each seat, `[episodes, seats]` of indices into `names`; it follows from the seed of the game."""
     out = np.zeros((seeds.size, game.seats), np.uint8)
     for rows, phase in _rows_of_phases(phases, first_episode, seeds.size):
         if phase.each == SEAT:
@@ -52,7 +42,7 @@ def seating(
 
 
 def learned_seats(settings: TrainSettings, sitting: NDArray[np.uint8], first_episode: int) -> NDArray[np.bool_] | None:
-    """Whose decisions are learned from, `[episodes, seats]`, given who sits where; None: everybody's.
+    """The seats whose decisions are learned from, `[episodes, seats]`, given the players of the seats; None: all.
 
     Where every seat is drawn by itself, all meet the same mixture. Where players have sides, what the others decide is
     a part of the world of the network's side. Their own decisions were taken in another world, whose other seats
@@ -83,7 +73,7 @@ def one_side(game: Game, seeds: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def player_names(phases: Sequence[PhaseSettings]) -> list[str]:
-    """Everybody who plays in some phase; the network comes first."""
+    """The players of all phases; the network comes first."""
     names = [NETWORK]
     for phase in phases:
         names += [name for name in phase.mix if name not in names]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import copy
 import queue
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -18,10 +19,11 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from cards.base.stopping import Stop, StoppedError
+from cards.base.stopping import Stop
 from cards.matches.duplicate import Duel
 from train.dqn.rollout.evaluator import Evaluator
-from train.dqn.rollout.worker import Rollout, RolloutRequest, RolloutWorker, Weights
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.worker import RolloutWorker
 from train.run.metrics import resources
 from train.settings.dqn import TrainSettings
 
@@ -59,81 +61,65 @@ class ThreadsBackend:
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         rollout = settings.rollout
         self._device, self._on_gpu = device, device.type == "cuda"
-        self._threads_each = rollout.torch_threads
         self._count = rollout.actor_threads_on(self._on_gpu, resources.cpus() - settings.learner.threads)
         self._games = rollout.games_on(self._on_gpu)
         self._deals = settings.evaluation.deals
-        self._changed = threading.Condition()  # guards the next three
-        self._rollouts: deque[Rollout] = deque()
-        self._evaluations: deque[tuple[int, dict[str, Duel]]] = deque()
-        self._failure: BaseException | None = None
-        self._ending = threading.Event()
-        self._requests: queue.SimpleQueue[tuple[RolloutRequest, _HandedOver | None] | None] = queue.SimpleQueue()
+        self._ending, self._compiling = threading.Event(), threading.Lock()
         self._members: dict[int, _HandedOver] = {}
-        self._to_evaluate: queue.SimpleQueue[_HandedOver | None] = queue.SimpleQueue()
         self._newest: _HandedOver | None = None
-        self._out = self._evaluating = 0
-        self._compiling = threading.Lock()
-        # Not in the threads: initial weights are drawn by way of PyTorch's own generator, which is everybody's.
+        self._playing: list[Future[Rollout]] = []
+        self._evaluating: list[Future[tuple[int, dict[str, Duel]]]] = []
+        # Not in the threads: initial weights are drawn by way of PyTorch's own generator, which all threads share.
         worker = partial(RolloutWorker, settings, device, self._on_gpu, self._ending.is_set)
         workers = [worker()]
         while len(workers) < self._count:  # with copies: what is chosen for a network is chosen once, for all blocks
             workers.append(worker(copy.deepcopy(workers[0].network)))
-        evaluator = Evaluator(settings, device)
+        self._evaluator = Evaluator(settings, device), self._new_stream()
+        self._idle: queue.SimpleQueue[tuple[RolloutWorker, torch.cuda.Stream | None]] = queue.SimpleQueue()
+        for each in workers:
+            self._idle.put((each, self._new_stream()))
         if self._on_gpu:
             torch.cuda.synchronize(device)  # the networks were made on this thread's stream
-        jobs = [partial(self._play, worker) for worker in workers] + [partial(self._evaluate, evaluator)]
-        self._threads = [threading.Thread(target=self._run, args=(job,), daemon=True) for job in jobs]
-        for thread in self._threads:
-            thread.start()
+        begin = partial(torch.set_num_threads, rollout.torch_threads)  # of each thread
+        self._blocks = ThreadPoolExecutor(self._count, "block", begin)
+        self._evaluations = ThreadPoolExecutor(1, "evaluation", begin)
 
-    # ------------------------------------------------------------------ in the threads
+    def _new_stream(self) -> torch.cuda.Stream | None:
+        return torch.cuda.Stream(self._device) if self._on_gpu else None  # type: ignore[no-untyped-call]
 
-    def _run(self, job: Callable[[], None]) -> None:
+    def _play(self, request: RolloutRequest, member: _HandedOver | None) -> Rollout:
+        """Play a request, in a thread."""
+        worker, stream = self._idle.get()
         try:
-            torch.set_num_threads(self._threads_each)  # of this thread
-            with own_stream(self._device):
-                job()
-        except StoppedError:
-            pass  # the backend is closed
-        except BaseException as error:  # whatever it is, the learner's thread shall raise it
-            with self._changed:
-                self._failure = self._failure or error
-                self._changed.notify_all()
+            with on_stream(stream):
+                if not worker.rounds:
+                    with self._compiling:  # the first thread compiles for all
+                        worker.play(RolloutRequest(0, 1, 0.0))
+                newest = self._newest
+                if newest is not None and newest.version != worker.version:
+                    worker.load(newest.version, newest.receive())
+                rollout = worker.play(request, None if member is None else member.receive())
+                if stream is not None:
+                    stream.synchronize()  # from now on any stream may read them
+                return rollout
+        finally:
+            self._idle.put((worker, stream))
 
-    def _play(self, worker: RolloutWorker) -> None:
-        with self._compiling:  # the first thread compiles for all
-            worker.play(RolloutRequest(0, 1, 0.0))
-        while (order := self._requests.get()) is not None:
-            (request, member), newest = order, self._newest
-            if newest is not None and newest.version != worker.version:
-                worker.load(newest.version, newest.receive())
-            rollout = worker.play(request, None if member is None else member.receive())
-            if self._on_gpu:
-                torch.cuda.current_stream(self._device).synchronize()  # from now on any stream may read them
-            with self._changed:
-                self._rollouts.append(rollout)
-                self._changed.notify_all()
-
-    def _evaluate(self, evaluator: Evaluator) -> None:
-        while (order := self._to_evaluate.get()) is not None:
-            duels = evaluator.duels(order.receive(), "evaluation", self._deals, self._ending.is_set)
-            with self._changed:
-                self._evaluations.append((order.version, duels))
-                self._changed.notify_all()
-
-    # ------------------------------------------------------------------ in the learner's thread
+    def _evaluate(self, order: _HandedOver) -> tuple[int, dict[str, Duel]]:
+        """Evaluate weights, in a thread."""
+        evaluator, stream = self._evaluator
+        with on_stream(stream):
+            return order.version, evaluator.duels(order.receive(), "evaluation", self._deals, self._ending.is_set)
 
     def wants_weights(self) -> bool:
-        """See `RolloutBackend`. Every request is played with the newest when it begins."""
+        """Every request is played with the newest when it begins."""
         return True
 
     def publish(self, version: int, weights: Weights) -> None:
-        """See `RolloutBackend`. The weights are not copied: nobody may change them from now on."""
+        """The weights are not copied: they may not be changed from now on."""
         self._newest = self._handed_over(version, weights)
 
     def enrol(self, members: dict[int, Weights]) -> None:
-        """See `RolloutBackend`."""
         there = self._members
         self._members = {n: there.get(n) or self._handed_over(n, weights) for n, weights in members.items()}
 
@@ -142,41 +128,33 @@ class ThreadsBackend:
         return self._count
 
     def games(self) -> int:
-        """See `RolloutBackend`."""
         return self._games
 
     def free_slots(self) -> int:
         """Requests that still fit: those that are played, and those that a block finds when it is done."""
         ahead = _AHEAD_ON_GPU if self._on_gpu else self._count
-        return 0 if self._failure else self._count + ahead - self._out
+        return self._count + ahead - len(self._playing)
 
     def submit(self, request: RolloutRequest) -> None:
-        """See `RolloutBackend`."""
-        self._out += 1
-        self._requests.put((request, None if request.member is None else self._members[request.member]))
+        member = None if request.member is None else self._members[request.member]
+        self._playing.append(self._blocks.submit(self._play, request, member))
 
     def ready(self, wait: bool) -> list[Rollout]:
-        """See `RolloutBackend`. Raises what a thread raised, once all that was done before is given out."""
-        done = self._taken(self._rollouts, wait)
-        self._out -= len(done)
+        """Raises what a thread raised, once all that was done before is given out."""
+        done = _taken(self._playing, wait)
         for rollout in done:
-            columns: Sequence[object] = rollout.transitions
-            keep_for_this_stream([column for column in columns if isinstance(column, Tensor)])
+            keep_for_this_stream([column for column in rollout.transitions if isinstance(column, Tensor)])
         return done
 
     def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
         """See `RolloutBackend`. `close` ends it."""
-        self._evaluating += 1
-        self._to_evaluate.put(self._handed_over(tag, weights))
+        self._evaluating.append(self._evaluations.submit(self._evaluate, self._handed_over(tag, weights)))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
-        """See `RolloutBackend`. Raises what a thread raised."""
-        done = self._taken(self._evaluations, wait and self._evaluating > 0)
-        self._evaluating -= len(done)
-        return done
+        """Raises what a thread raised."""
+        return _taken(self._evaluating, wait)
 
     def describe(self, stop_requested: Stop) -> str:
-        """See `RolloutBackend`."""
         where = torch.cuda.get_device_name(self._device) if self._on_gpu else "the CPU"
         blocks = "block" if self._count == 1 else "blocks"
         return f"threads: {self._count} {blocks} of {self._games} games on CPU threads, values on {where}"
@@ -184,33 +162,31 @@ class ThreadsBackend:
     def close(self) -> None:
         """End all threads, in the middle of their games."""
         self._ending.set()
-        for _ in range(self._count):
-            self._requests.put(None)
-        self._to_evaluate.put(None)
-        for thread in self._threads:
-            thread.join()
-        self._rollouts.clear()
+        for threads in (self._blocks, self._evaluations):
+            threads.shutdown(cancel_futures=True)
+        self._playing.clear()
 
     def _handed_over(self, version: int, weights: Weights) -> _HandedOver:
         made = torch.cuda.current_stream(self._device).record_event() if self._on_gpu else None
         return _HandedOver(version, weights, made)
 
-    def _taken(self, queued: deque[T], wait: bool) -> list[T]:
-        with self._changed:
-            if wait:
-                self._changed.wait_for(lambda: queued or self._failure, WAIT_SECONDS)
-            done = list(queued)
-            queued.clear()
-            if not done and self._failure is not None:
-                raise self._failure
-        return done
+
+def _taken(futures: list[Future[T]], wait: bool) -> list[T]:
+    """Take out the results that are there; with `wait`, wait for one a second at most."""
+    if wait and futures:
+        wait_for(futures, WAIT_SECONDS, FIRST_COMPLETED)
+    done = [future for future in futures if future.done()]
+    whole = [future for future in done if future.exception() is None]
+    if done and not whole:
+        done[0].result()  # raises
+    for future in whole:
+        futures.remove(future)
+    return [future.result() for future in whole]
 
 
-def own_stream(device: torch.device) -> AbstractContextManager[object]:
-    """A stream for all that this thread asks of a GPU until the context ends; nothing on a CPU."""
-    if device.type != "cuda":
-        return nullcontext()
-    return torch.cuda.stream(torch.cuda.Stream(device))  # type: ignore[no-untyped-call]
+def on_stream(stream: torch.cuda.Stream | None) -> AbstractContextManager[object]:
+    """The stream for all that this thread asks of a GPU until the context ends; nothing on a CPU."""
+    return nullcontext() if stream is None else torch.cuda.stream(stream)
 
 
 def keep_for_this_stream(tensors: Sequence[Tensor]) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from cards.base.stopping import Stop, StoppedError, never, stoppable
 from cards.compiled.splitmix import stream
@@ -21,69 +18,27 @@ from train.dqn.network.build import acting_network
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from train.dqn.players.device_player import DevicePlayer
 from train.dqn.players.load import player_of
-from train.dqn.replay.buffer import ReplayBuffer, TransitionTensors
-from train.dqn.replay.transitions import Recorder, Transitions
+from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.replay.transitions import Recorder
 from train.dqn.rollout.device.recorder import DeviceRecorder
-from train.dqn.rollout.league import Score, score
-from train.dqn.rollout.seating import learned_seats, seated_players, seats_of
+from train.dqn.rollout.league import score
+from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest, Weights
+from train.dqn.rollout.seating import learned_seats, phases_of, seated_players, seating
 from train.settings.dqn import LEAGUE, TrainSettings
 
-Weights = dict[str, Tensor]
 _ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
 
 
-@dataclass(frozen=True)
-class RolloutRequest:
-    """One rollout: play the episodes `first .. first + count - 1` of the run with this exploration.
-
-    Each `attempt` at them deals other games: what ended one worker shall not end the next. In the seats of the league
-    sits this `member`, by number; None: the network itself.
-    """
-
-    first: int
-    count: int
-    epsilon: float
-    attempt: int = 0
-    member: int | None = None
-
-    def pieces(self, most: int) -> list[RolloutRequest]:
-        """The same episodes, at most so many at a time: a small backend may go on with what a larger one began."""
-        starts = range(0, self.count, most)
-        return [replace(self, first=self.first + k, count=min(most, self.count - k)) for k in starts]
-
-
-class EpisodeReturn(NamedTuple):
-    """Of the reward sums of the taken seats that are the network's (of all taken seats, if it has none).
-
-    `mean` is NaN where it is 0 by construction: it is over everybody, and what one seat wins others lose. `absolute`,
-    the mean size of a win or loss, still says how much a game decides.
-    """
-
-    mean: float
-    absolute: float
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """What came of a request."""
-
-    request: RolloutRequest
-    transitions: Transitions | TransitionTensors
-    weights_version: int
-    episode_return: EpisodeReturn
-    league: Score | None = None  # against the member of the request
-
-
 def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], taken: NDArray[np.bool_]) -> EpisodeReturn:
-    """Of what every seat earned, which seats are the network's `own`, and which are `taken`, all `[games, seats]`."""
+    """The return, given what each seat earned, the network's `own` seats and the `taken` ones, all `[games, seats]`."""
     seats = own & taken
     if not seats.any():
         seats = taken
     earned = totals[seats].astype(np.float64)
     absolute = float(np.abs(earned).mean())
-    everybody = totals.shape[1] > 1 and np.array_equal(seats, taken)
+    all_seats = totals.shape[1] > 1 and np.array_equal(seats, taken)
     sums = np.where(taken, totals, 0).sum(axis=1, dtype=np.float64)
-    zero = everybody and bool((np.abs(sums) <= _ROUNDING * absolute).all())
+    zero = all_seats and bool((np.abs(sums) <= _ROUNDING * absolute).all())
     return EpisodeReturn(math.nan if zero else float(earned.mean()), absolute)
 
 
@@ -93,7 +48,7 @@ def seeds_and_seats(
     """The seed of each game of a request, and who sits where, as indices into `names`; the same for every worker."""
     name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
     seeds = stream(settings.seed, name, request.first, request.count)
-    sitting = seats_of(settings, game, names, request.first, seeds)
+    sitting = seating(phases_of(settings), names, request.first, seeds, game)
     if request.member is None and LEAGUE in names:
         sitting[sitting == names.index(LEAGUE)] = 0
     return seeds, sitting

@@ -16,7 +16,7 @@ from train.run.checkpoint.snapshot import Snapshot
 class BackgroundWriter:
     """Saves in a thread, one file after another, so that the learner only waits for a copy of what is small.
 
-    Large columns are not copied: they are held, and whoever would change rows that are not yet written waits.
+    Large columns are not copied: they are held, and a change of rows that are not yet written waits.
     `allowed` raises a UserError where nothing may be written or deleted any more; it is asked before each.
     """
 
@@ -64,7 +64,7 @@ class BackgroundWriter:
             self._allowed()
             delete_unneeded_segments(path.parent)  # else what was written in vain takes the room the next one needs
             raise
-        finally:  # whatever went wrong, nobody waits for ever
+        finally:  # whatever went wrong, no thread waits for ever
             for each in held.values():
                 each.release()
         if keep is not None:

@@ -4,8 +4,7 @@ A file is one line of text, `busso-checkpoint 3 <sha256 of the rest>`; one line 
 of the state, if it has any (`train.run.checkpoint.columns`); their bytes; and what `torch.save` wrote of all else.
 Neither writing nor loading one makes a copy of the columns. Those that only grow lie in files of their own
 (`train.run.checkpoint.segments`), which checkpoints share: one that is copied without them is enough to play.
-Older files are read: format 2 knows no segments, format 1 no columns, and `torch.save` wrote everything. A newer format
-is refused. It has to be one wherever an older busso must not go on, with settings that it does not know as well.
+Format 2, that of version 0.2.0, knows no segments, and is read as well. A newer format is refused.
 
 What is wrong with a file decides what follows. One that is damaged is set aside, and the one before it is used. One
 that cannot be read may be whole: it is tried again, then the run ends with exit code 75, and everything stays.
@@ -33,18 +32,23 @@ from command.errors import UserError
 from command.settings.old_keys import upgraded
 from train.run.checkpoint import segments
 from train.run.checkpoint.columns import Columns, Place, as_bytes, described, put, restored, taken_out
-from train.run.checkpoint.files import Hashing, NewerFormatError, header_bytes, on_disk, refuse_newer
-from train.run.checkpoint.finite import not_finite
-from train.run.checkpoint.reading import is_missing, names_in, patiently
+from train.run.checkpoint.content import check_archive, check_state, not_finite
+from train.run.checkpoint.files import (
+    NewerFormatError,
+    header_bytes,
+    is_missing,
+    names_in,
+    on_disk,
+    patiently,
+    refuse_newer,
+)
 from train.run.checkpoint.segments import GrowingColumns, StoredSegments
-from train.run.metrics.proportion import check_archive, check_state
 from train.run.signals import EXIT_REQUEUE
 
 MAGIC = b"busso-checkpoint 3 "
-MAGIC_2, MAGIC_1 = b"busso-checkpoint 2 ", b"busso-checkpoint 1 "  # as long as the other
-_KNOWN = (MAGIC, MAGIC_2, MAGIC_1)
+_KNOWN = (MAGIC, b"busso-checkpoint 2 ")  # as long as the other
 _HEADER = header_bytes(MAGIC)
-_LONGEST_LINE = 1 << 20  # of JSON; a few hundred characters in truth
+LONGEST_LINE = 1 << 20  # of JSON; a few hundred characters in truth
 _NAME = re.compile(r"episode_(\d{12}|[1-9]\d{12,})\.pt")
 BEST = "best.pt"
 DAMAGED = ".damaged"  # how the names of files end that were set aside
@@ -84,12 +88,18 @@ def write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callabl
     """Raises CheckpointError, and what `allowed` raises just before the file is there; it is then as it was."""
     temporary = temporary_beside(path)
     try:
-        descriptions = [{"place": place, **_described(each, path.parent)} for place, each in columns.items()]
+        descriptions = []
+        for place, each in columns.items():
+            if isinstance(each, GrowingColumns):
+                descriptions.append({"place": place, **segments.write_segments(each, path.parent)})
+            else:
+                descriptions.append({"place": place, **described(each)})
         with on_disk(temporary, MAGIC) as file:
             file.write(json.dumps(descriptions).encode() + b"\n")
-            for each in columns.values():
-                if not isinstance(each, GrowingColumns):
-                    _write_columns(each, file)
+            within = [each for each in columns.values() if not isinstance(each, GrowingColumns)]
+            for piece in (piece for each in within for _, piece in each.pieces()):
+                for values in piece:
+                    file.write(as_bytes(values))
             torch.save(rest, file)  # type: ignore[arg-type]
         allowed()
         for description in descriptions:
@@ -104,16 +114,6 @@ def write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callabl
     finally:
         with suppress(OSError):
             temporary.unlink()
-
-
-def _described(columns: Columns, beside: Path) -> dict[str, Any]:
-    return segments.write_segments(columns, beside) if isinstance(columns, GrowingColumns) else described(columns)
-
-
-def _write_columns(columns: Columns, file: Hashing) -> None:
-    for _, piece in columns.pieces():
-        for values in piece:
-            file.write(as_bytes(values))
 
 
 def load(path: Path, to_go_on: bool = False) -> dict[str, Any]:
@@ -134,30 +134,23 @@ def _load(path: Path, to_go_on: bool) -> dict[str, Any]:
     try:
         file = path.open("rb")
     except (FileNotFoundError, NotADirectoryError) as error:
-        if not is_missing(path):  # it is listed: whoever serves the files is behind
+        if not is_missing(path):  # it is listed: the file server is behind
             raise
         raise MissingError(path, f"cannot be read ({error.strerror})") from None
     with file:
-        magic = _checked(path, file)
-        return _loaded(path, file, magic, to_go_on)
+        header = file.read(_HEADER)
+        refuse_newer(path, header, _KNOWN)
+        if not header.startswith(_KNOWN):
+            raise CheckpointError(path, "not a checkpoint of busso")
+        if hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n" != header[len(MAGIC) :]:
+            raise CheckpointError(path, "damaged (its checksum does not match)")
+        file.seek(_HEADER)
+        return _loaded(path, file, to_go_on)
 
 
-def _checked(path: Path, file: BufferedReader) -> bytes:
-    """The magic of a file whose checksum is right; the file then stands behind it."""
-    header = file.read(_HEADER)
-    magic = header[: len(MAGIC)]
-    refuse_newer(path, header, _KNOWN)
-    if magic not in _KNOWN:
-        raise CheckpointError(path, "not a checkpoint of busso")
-    if hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n" != header[len(MAGIC) :]:
-        raise CheckpointError(path, "damaged (its checksum does not match)")
-    file.seek(_HEADER)
-    return magic
-
-
-def _loaded(path: Path, file: BufferedReader, magic: bytes, to_go_on: bool) -> dict[str, Any]:
+def _loaded(path: Path, file: BufferedReader, to_go_on: bool) -> dict[str, Any]:
     try:
-        columns = _stored_columns(file, path.parent) if magic != MAGIC_1 else {}
+        columns = _stored_columns(file, path.parent)
         rest = io.BytesIO(file.read())  # torch makes another error of one that comes while it reads
         check_archive(rest, rest.getbuffer().nbytes)
         state = torch.load(rest, map_location="cpu", weights_only=True)
@@ -200,7 +193,7 @@ def _check_segments(path: Path, columns: StoredSegments) -> None:
 
 def _stored_columns(file: IO[bytes], beside: Path) -> dict[Place, Columns]:
     """The columns by their places; the file then stands behind them."""
-    descriptions = json.loads(file.readline(_LONGEST_LINE))
+    descriptions = json.loads(file.readline(LONGEST_LINE))
     at = file.tell()
     columns: dict[Place, Columns] = {}
     for description in descriptions:
@@ -274,7 +267,7 @@ def load_best(folder: Path) -> Found | None:
 
 
 def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
-    """What a person names: a checkpoint file, or a run folder for its best. A better one that is damaged is a warning.
+    """A checkpoint file, or the best of a run folder. A better one that is damaged is a warning.
 
     Raises CheckpointError when there is none that is whole.
     """
@@ -304,14 +297,3 @@ def refuse_newer_than_known(folder: Path) -> None:
     for path in [*needing(folder), *best]:
         with path.open("rb") as file:
             refuse_newer(path, file.read(_HEADER), _KNOWN)
-
-
-def needed_segments(path: Path) -> list[str]:
-    """Their names; none of a file that is no checkpoint. Raises OSError when it cannot be read."""
-    with path.open("rb") as file:
-        magic = file.read(_HEADER)[: len(MAGIC)]
-        try:
-            descriptions = json.loads(file.readline(_LONGEST_LINE)) if magic == MAGIC else []
-            return [name for each in descriptions for name, *_ in each.get("segments", [])]
-        except (ValueError, TypeError, AttributeError):
-            return []

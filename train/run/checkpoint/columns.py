@@ -15,7 +15,7 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-from train.run.checkpoint.reading import patiently
+from train.run.checkpoint.files import patiently
 
 Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
 
@@ -25,7 +25,7 @@ _DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.uint8, t
 
 @dataclass(frozen=True)
 class Kind:
-    """What one row of a column is."""
+    """Type and shape of one row of a column."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -55,11 +55,11 @@ class Columns(ABC):
         """The first row of each piece and its part of every column, on the CPU; valid until the next is asked for."""
 
     def held(self, beside: Path) -> Columns:
-        """The same columns, which nobody changes from now on until `release`; for a checkpoint in folder `beside`."""
+        """The same columns, which do not change until `release`; for a checkpoint in folder `beside`."""
         return self
 
     def release(self) -> None:  # noqa: B027 - most have nothing to let go
-        """What `held` returned may change again."""
+        """Let the columns that `held` returned change again."""
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """First row and end of each piece."""
@@ -84,7 +84,7 @@ class TensorColumns(Columns):
 
 
 class CopiedColumns(TensorColumns):
-    """Columns in memory that change everywhere and at any time: whoever writes them gets a copy, on the same device."""
+    """Columns in memory that change everywhere and at any time: the writer gets a copy, on the same device."""
 
     def held(self, beside: Path) -> Columns:
         """See `Columns.held`."""
@@ -129,11 +129,6 @@ def as_bytes(values: Tensor) -> memoryview:
     return values.numpy().data.cast("B")
 
 
-def as_columns(rows: Columns | Sequence[Tensor]) -> Columns:
-    """Columns of whichever kind a state holds: files of format 1 hold plain tensors."""
-    return rows if isinstance(rows, Columns) else TensorColumns(rows)
-
-
 def taken_out(state: Any, columns: dict[Place, Columns], place: Place = ()) -> Any:
     """The state with None for its columns, which are put into `columns` under the places that they have in it."""
     if isinstance(state, Columns):
@@ -154,7 +149,7 @@ def put(state: Any, place: Place, columns: Columns) -> None:
 
 
 def described(columns: Columns) -> dict[str, Any]:
-    """What `restored` needs besides the bytes, as JSON has it."""
+    """All that `restored` needs besides the bytes, as JSON has it."""
     kinds = [[str(kind.dtype).removeprefix("torch."), list(kind.shape)] for kind in columns.kinds]
     return {"kinds": kinds, "rows": columns.rows, "first": columns.first, "piece": columns.piece}
 

@@ -1,7 +1,7 @@
 """Files that are whole or not there, with a checksum over all but their first line.
 
 That line begins with a magic, a name and the number of a format: `busso-checkpoint 3 `. A number that is not known is
-that of a newer busso.
+that of a newer busso. A read that fails says nothing of what is in a file: it is tried again.
 """
 
 from __future__ import annotations
@@ -9,12 +9,17 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from command.errors import UserError
+
+T = TypeVar("T")
+
+WAITS = (0.2, 1.0, 4.0)  # seconds between two tries; what takes a file server longer is for the next start
 
 
 class NewerFormatError(UserError):
@@ -80,3 +85,29 @@ def on_disk(temporary: Path, magic: bytes) -> Iterator[Hashing]:
         if hashing is not None and hashing.failed is not None:
             raise hashing.failed from None
         raise
+
+
+def patiently(read: Callable[[], T]) -> T:
+    """The value of `read`, which is called again after each of WAITS. Raises its last OSError."""
+    for wait in WAITS:
+        try:
+            return read()
+        except OSError:
+            time.sleep(wait)
+    return read()
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names in a folder, none where there is no folder. Raises OSError when it cannot be read.
+
+    `Path.glob` takes a folder that cannot be read for an empty one.
+    """
+    try:
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def is_missing(path: Path) -> bool:
+    """Whether a file that cannot be found is not in its folder either. Raises OSError when that cannot be read."""
+    return path.name not in names_in(path.parent)

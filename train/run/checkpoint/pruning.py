@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from contextlib import suppress
 from pathlib import Path
 
 from cards.base.files import delete_left_over
 from train.run.checkpoint import checkpoint, segments
-from train.run.checkpoint.files import NewerFormatError
+from train.run.checkpoint.checkpoint import LONGEST_LINE, MAGIC
+from train.run.checkpoint.files import NewerFormatError, header_bytes
 
 log = logging.getLogger("train")
 
@@ -37,7 +39,7 @@ def delete_unneeded_segments(folder: Path) -> None:
     if not _may_delete(folder):
         return
     with suppress(OSError):  # one that cannot be read any more: the next call tries again
-        needed = {name for path in checkpoint.needing(folder) for name in checkpoint.needed_segments(path)}
+        needed = {name for path in checkpoint.needing(folder) for name in _needed(path)}
         segments.delete_all_but(folder, needed)
 
 
@@ -47,3 +49,14 @@ def _may_delete(folder: Path) -> bool:
     except (OSError, NewerFormatError):
         return False
     return True
+
+
+def _needed(path: Path) -> list[str]:
+    """Their names; none of a file that is no checkpoint. Raises OSError when it cannot be read."""
+    with path.open("rb") as file:
+        magic = file.read(header_bytes(MAGIC))[: len(MAGIC)]
+        try:
+            descriptions = json.loads(file.readline(LONGEST_LINE)) if magic == MAGIC else []
+            return [name for each in descriptions for name, *_ in each.get("segments", [])]
+        except (ValueError, TypeError, AttributeError):
+            return []

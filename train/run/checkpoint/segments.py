@@ -22,8 +22,15 @@ from torch import Tensor
 
 from cards.base.files import delete_left_over, sync_folder, temporary_beside
 from train.run.checkpoint.columns import Columns, Kind, as_bytes, described, kinds_of, read_into
-from train.run.checkpoint.files import Hashing, NewerFormatError, header_bytes, on_disk, refuse_newer
-from train.run.checkpoint.reading import is_missing, patiently
+from train.run.checkpoint.files import (
+    Hashing,
+    NewerFormatError,
+    header_bytes,
+    is_missing,
+    on_disk,
+    patiently,
+    refuse_newer,
+)
 
 FOLDER = "replay"  # of the segments, beside the checkpoints
 MAGIC = b"busso-rows 1 "
@@ -49,7 +56,7 @@ def segment_rows(capacity: int, row_bytes: int) -> int:
 
 
 class Segments:
-    """The segments that are known to be whole on disk, by folder and end: those of one buffer, as it goes on."""
+    """The segments that are known to be whole on disk, by folder and end: those of one buffer, as it grows."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Path, int], Segment] = {}
@@ -207,7 +214,7 @@ class StoredSegments(Columns):
         try:
             return path.open("rb")
         except (FileNotFoundError, NotADirectoryError) as error:
-            if not is_missing(path):  # it is listed: whoever serves the files is behind
+            if not is_missing(path):  # it is listed: the file server is behind
                 raise
             raise ValueError(f"{path} cannot be read ({error.strerror})") from None
 

@@ -1,4 +1,4 @@
-"""Copies of what is small in a state, made without holding up whoever changes it."""
+"""Copies of what is small in a state, made without holding up those that change it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Snapshot:
     """A nested state as it is now.
 
     Tensors on the CPU are copied at once. Those on a GPU are copied there, in turn with the work that it was given
-    before, and nobody waits; they come to the host when `on_host` is called, in whichever thread, by a stream of its
+    before, and no thread waits; they come to the host when `on_host` is called, in whichever thread, by a stream of its
     own, so that the work given since does not have to end first.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from array import array
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from cards.base.errors import InputError
@@ -13,8 +13,8 @@ FILE = "metrics.csv"
 Curve = tuple[Sequence[float], Sequence[float]]  # the numbers of decisions, and the values there
 
 
-def read(run: Path, only: Container[str] | None = None) -> dict[str, Curve]:
-    """The scalars of a run by name, in the order of their rows; none before its first row. `only` leaves others out.
+def read(run: Path) -> dict[str, Curve]:
+    """The scalars of a run by name, in the order of their rows; none before its first row.
 
     Raises FileNotFoundError without the file, InputError that names it for one that is damaged.
     """
@@ -25,7 +25,7 @@ def read(run: Path, only: Container[str] | None = None) -> dict[str, Curve]:
             for row in csv.DictReader(file):
                 step = float(row.pop("env_steps"))
                 for name, text in row.items():
-                    if text and (only is None or name in only):
+                    if text:
                         steps, values = curves.setdefault(name, (array("d"), array("d")))
                         value = float(text)
                         steps.append(step)

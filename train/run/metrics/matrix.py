@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from cards.base.errors import InputError
 from train.run.metrics.curves import read
-from train.run.metrics.metrics import evaluation_scalar
+from train.run.metrics.scalars import evaluation_scalar
 
 ROWS = 12  # evaluations at most, evenly over the run
 
@@ -35,15 +37,14 @@ def drawn(run: Path, final: Mapping[str, float]) -> NDArray[np.uint8]:
 
 def _evaluations(run: Path, opponents: list[str]) -> list[tuple[str, list[float]]]:
     """The decisions before each evaluation, as text, and the games won against each opponent; NaN where unknown."""
-    names = [evaluation_scalar("win_rate", opponent) for opponent in opponents]
     try:
-        curves = read(run, names)
-    except (OSError, ValueError):
+        curves = read(run)
+    except (OSError, InputError):
         return []
-    found: dict[int, list[float]] = {}
-    for name, (steps, values) in curves.items():
-        for step, value in zip(steps, values, strict=True):
-            found.setdefault(int(step), [np.nan] * len(names))[names.index(name)] = value
-    at = sorted(found)
-    chosen = [at[k] for k in np.unique(np.linspace(0, len(at) - 1, ROWS).round().astype(int))] if at else []
-    return [(f"{step:,} decisions", found[step]) for step in chosen]
+    found: dict[float, list[float]] = {}
+    for column, opponent in enumerate(opponents):
+        for step, won in zip(*curves.get(evaluation_scalar("win_rate", opponent), ([], [])), strict=True):
+            found.setdefault(step, [math.nan] * len(opponents))[column] = won
+    steps = sorted(found)
+    chosen = [steps[k] for k in np.unique(np.linspace(0, len(steps) - 1, ROWS).round().astype(int))] if steps else []
+    return [(f"{step:,.0f} decisions", found[step]) for step in chosen]

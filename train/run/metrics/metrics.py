@@ -6,7 +6,6 @@ import csv
 import io
 import logging
 import math
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,55 +16,23 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from cards.base.files import rename_aside, replacing
-from cards.player_specs import curve_name
+from cards.base.files import rename_aside, write_atomic
 from command.terminal.visible import VisibleFormatter
 from train.run.checkpoint import checkpoint
-from train.run.checkpoint.reading import is_missing, patiently
+from train.run.checkpoint.files import is_missing, patiently
 from train.run.metrics.curves import FILE
-from train.run.metrics.tensorboard import Board
+from train.run.metrics.scalars import SCALARS, evaluation_scalars
+from train.run.metrics.tensorboard import TensorBoardFiles
 
-SCALARS = (
-    "rollout/episode_return",  # mean over the network's seats; empty in self-play, where it is always 0
-    "rollout/absolute_return",  # mean of its absolute value: how much is won and lost in a game
-    "rollout/episode_length",  # decisions of all seats in a game
-    "rollout/epsilon",
-    "rollout/episodes",
-    "rollout/too_old",
-    "train/loss",
-    "train/q_mean",
-    "train/td_error",
-    "train/grad_norm",
-    "train/lr",
-    "train/updates",
-    "replay/size",
-    "replay/samples_per_insert",
-    "time/env_steps_per_second",
-    "time/updates_per_second",
-    "time/weights_lag",
-)
-
-BLOCK = 1 << 16  # bytes of metrics.csv that are read at once
 LOG_BYTES = 10_000_000  # of train.log, a week of lines; then it is renamed, over the one that was renamed before
 _LONGEST = 1 << 20  # bytes of its first line
-
-
-def evaluation_scalars(opponents: Sequence[str]) -> list[str]:
-    """The names of the evaluation curves against these opponents."""
-    return [evaluation_scalar(what, name) for name in opponents for what in ("win_rate", "points")]
-
-
-def evaluation_scalar(what: str, opponent: str) -> str:
-    """The name of the curve of `win_rate` or `points` against an opponent, which TensorBoard takes as it is."""
-    return f"eval/{what}_vs_{curve_name(opponent)}"
 
 
 class Metrics:
     """Writes scalars to both places.
 
-    A run that goes on from a checkpoint at `env_steps` drops the rows written after it, and those of evaluations that
-    it makes `again`. It reads these rows alone, from the end of the file: all others were there at the checkpoint.
-    Raises UnreadableError when the file cannot be read.
+    A run that resumes from a checkpoint at `env_steps` drops the rows written after it, and those of evaluations that
+    it makes `again`. Raises UnreadableError when the file cannot be read.
     """
 
     def __init__(
@@ -79,36 +46,35 @@ class Metrics:
     ) -> None:
         columns = ["env_steps", *scalars, *evaluation_scalars(opponents)]
         self._path = folder / FILE
-        # Evaluations that are made again are on the board already, and come out the same.
-        self._on_board: set[int] = set()
+        # Evaluations that are made again are in TensorBoard already, and come out the same.
+        self._on_tensorboard: set[int] = set()
         try:
-            old = patiently(partial(self._left, env_steps, again)) if env_steps else []
+            old, lines = patiently(partial(self._kept, env_steps, again)) if env_steps else ([], [])
         except OSError as error:
             raise checkpoint.UnreadableError.because(error, self._path) from None
         self._columns = old + [name for name in columns if name not in old]
-        if self._columns != old:
-            _rewrite(self._path, old, self._columns)
+        end = b"," * (len(self._columns) - len(old)) + b"\r\n"
+        header = io.StringIO()
+        csv.writer(header).writerow(self._columns)
+        write_atomic(self._path, header.getvalue().encode() + b"".join(line.rstrip(b"\r\n") + end for line in lines))
         self._file = self._path.open("a", newline="")
         self._rows = csv.DictWriter(self._file, self._columns, restval="", extrasaction="ignore")
-        self._board = Board(folder, config_text, columns, env_steps)
+        self._tensorboard = TensorBoardFiles(folder, config_text, columns, env_steps)
 
-    def _left(self, env_steps: int, again: Sequence[int]) -> list[str]:
-        """The columns of the file, cut to the rows that stay; none if no row does."""
-        columns = _columns(self._path)
-        return columns if columns and self._cut(columns, env_steps, again) else []
-
-    def _cut(self, columns: Sequence[str], env_steps: int, again: Sequence[int]) -> bool:
-        """Cut the file after the last row that was there at the checkpoint; whether there is one."""
-        for end, line in _from_the_end(self._path):
-            row = parsed(line, columns)
-            step, evaluation = _step(row), not row.get("rollout/episodes")
-            if evaluation and step in again:
-                self._on_board.add(step)
-            elif 0 <= step <= env_steps:
-                if end < self._path.stat().st_size:
-                    os.truncate(self._path, end)
-                return True
-        return False
+    def _kept(self, env_steps: int, again: Sequence[int]) -> tuple[list[str], list[bytes]]:
+        """The columns of the file, and its rows that were there at the checkpoint; none that is damaged."""
+        columns, kept = _columns(self._path), []
+        if columns:
+            with self._path.open("rb") as file:
+                file.readline()
+                for line in file:
+                    row = _parsed(line, columns)
+                    step = int(row.get("env_steps", -1))
+                    if step in again and not row.get("rollout/episodes"):
+                        self._on_tensorboard.add(step)
+                    elif 0 <= step <= env_steps:
+                        kept.append(line)
+        return columns, kept
 
     def write(self, env_steps: int, scalars: Mapping[str, float]) -> None:
         """One row of metrics.csv, and one point on each curve. What is not finite is left out. Raises OSError."""
@@ -116,15 +82,15 @@ class Metrics:
         with _named(self._path):
             self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})
             self._file.flush()
-        if env_steps not in self._on_board or "rollout/episodes" in known:
-            self._board.scalars(env_steps, known)
-        self._board.flush()
+        if env_steps not in self._on_tensorboard or "rollout/episodes" in known:
+            self._tensorboard.scalars(env_steps, known)
+        self._tensorboard.flush()
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]], norms: Mapping[str, float]) -> None:
-        """What TensorBoard alone has: a histogram of each array, and a point on a curve of each norm."""
-        self._board.histograms(env_steps, values)
-        self._board.scalars(env_steps, norms)
-        self._board.flush()
+        """Write what TensorBoard alone has: a histogram of each array, and a point on a curve of each norm."""
+        self._tensorboard.histograms(env_steps, values)
+        self._tensorboard.scalars(env_steps, norms)
+        self._tensorboard.flush()
 
     def close(self) -> None:
         """Everything to disk."""
@@ -132,7 +98,7 @@ class Metrics:
             with _named(self._path):
                 self._file.close()
         finally:
-            self._board.close()
+            self._tensorboard.close()
 
 
 @contextmanager
@@ -151,34 +117,18 @@ def _columns(path: Path) -> list[str]:
     with path.open("rb") as file:
         line = file.readline(_LONGEST)
     columns = _fields(line)
-    if not line or "env_steps" in columns:
+    if not line or columns[:1] == ["env_steps"]:
         return columns
     aside = rename_aside(path, checkpoint.DAMAGED)
     logging.getLogger("train").warning("%s: no file of metrics; it is now %s", path, aside.name)
     return []
 
 
-def _from_the_end(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file but the first, the last one first: where each ends in the file, and its bytes."""
-    with path.open("rb") as file:
-        start = len(file.readline())
-        begin = end = file.seek(0, os.SEEK_END)
-        rest = b""  # of a line whose beginning is not read yet
-        while begin > start:
-            size = min(BLOCK, begin - start)
-            begin = file.seek(begin - size)
-            rest, *lines = io.BytesIO(file.read(size) + rest).readlines()
-            for line in reversed(lines):
-                yield end, line
-                end -= len(line)
-        if rest:
-            yield end, rest
-
-
-def parsed(line: bytes, columns: Sequence[str]) -> dict[str, str]:
+def _parsed(line: bytes, columns: Sequence[str]) -> dict[str, str]:
     """A row; empty for a line that is not whole or has another number of fields."""
     fields = _fields(line)
-    return dict(zip(columns, fields, strict=True)) if line.endswith(b"\n") and len(fields) == len(columns) else {}
+    whole = line.endswith(b"\n") and len(fields) == len(columns) and fields[0].isdecimal()
+    return dict(zip(columns, fields, strict=True)) if whole else {}
 
 
 def _fields(line: bytes) -> list[str]:
@@ -186,29 +136,6 @@ def _fields(line: bytes) -> list[str]:
         return next(csv.reader([line.decode()]), [])
     except (UnicodeDecodeError, csv.Error):
         return []
-
-
-def _step(row: Mapping[str, str]) -> int:
-    """Of a row; -1 of one that has none."""
-    try:
-        return int(row["env_steps"])
-    except (KeyError, ValueError):
-        return -1
-
-
-def _rewrite(path: Path, old: Sequence[str], columns: Sequence[str]) -> None:
-    """Give the rows of the `old` columns, with which the new ones begin, empty fields for the others.
-
-    Damaged rows are dropped; all rows without `old`.
-    """
-    with replacing(path) as temporary, temporary.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        if old:
-            with path.open("rb") as before:
-                before.readline()
-                rows = (parsed(line, old) for line in before)
-                writer.writerows([*row.values(), *[""] * (len(columns) - len(old))] for row in rows if row)
 
 
 class _LogFile(RotatingFileHandler):

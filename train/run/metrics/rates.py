@@ -5,40 +5,20 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True)
 class Rates:
-    """What had been counted at some moment, for rates since then."""
+    """Decisions and updates a second since the last call, or over the last `window` seconds if that is longer."""
 
-    env_steps: int
-    updates: int = 0
-    time: float = field(default_factory=time.perf_counter)
-
-    def per_second(self, env_steps: int, updates: int) -> dict[str, float]:
-        """Decisions and updates per second since that moment."""
-        seconds = max(time.perf_counter() - self.time, 1e-9)
-        return {
-            "time/env_steps_per_second": (env_steps - self.env_steps) / seconds,
-            "time/updates_per_second": (updates - self.updates) / seconds,
-        }
-
-
-class RecentRates:
-    """Decisions and updates per second over the last `WINDOW` seconds, for a person to look at."""
-
-    WINDOW = 20.0
-
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
+    def __init__(self, window: float = 0.0, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._window, self._clock = window, clock
         self._seen: deque[tuple[float, int, int]] = deque()
 
     def per_second(self, env_steps: int, updates: int) -> tuple[float, float]:
         """The rates, given the counts of now; zeros at the first call."""
         now = self._clock()
         self._seen.append((now, env_steps, updates))
-        while len(self._seen) > 2 and now - self._seen[1][0] >= self.WINDOW:
+        while len(self._seen) > 2 and now - self._seen[1][0] >= self._window:
             self._seen.popleft()
         then, steps_then, updates_then = self._seen[0]
         seconds = max(now - then, 1e-9)

@@ -1,4 +1,4 @@
-"""What this process may use of a machine that others use too: its CPUs, and its memory."""
+"""The CPUs and the memory that this process may use of a machine which others use, too."""
 
 from __future__ import annotations
 

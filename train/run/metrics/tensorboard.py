@@ -1,16 +1,18 @@
 """TensorBoard's files of a run: curves, the settings as text and as hyperparameters, histograms, and what came of it.
 
-All of it lies in one folder, a file for each start (`events.py`). A start that goes on from a checkpoint has
-TensorBoard forget what was written after it; what is written once, at the first start, stays. The results of a complete
-run are written one step after its last, so that a start that goes on forgets them as well, and the next end writes its
-own.
+All of it lies in one folder, a file for each start, which TensorBoard reads in the order of their names. A start that
+resumes from a checkpoint has TensorBoard forget what was written after it; what is written once, at the first start,
+stays. The results of a complete run are written one step after its last, so that a start that resumes it forgets them
+as well, and the next end writes its own.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,18 +21,22 @@ from typing import Any
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams import metadata
 from tensorboard.plugins.hparams.api_pb2 import STATUS_SUCCESS
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionEndInfo, SessionStartInfo
+from tensorboard.summary.writer.record_writer import RecordWriter
 from torch.utils.tensorboard.summary import custom_scalars, histogram, image, scalar, text
 
 from cards.base.files import write_atomic
 from command.settings.checks import SettingsError
-from train.run.metrics.events import PATTERN, EventFile
+from train.run.metrics.scalars import evaluation_scalar
 from train.run.results import read_results
 
 FOLDER = "tensorboard"
+PATTERN = "events.out.tfevents.*"
+_SECONDS = re.compile(r"events\.out\.tfevents\.(\d+)\.")
 # The curves, of one point each, that hold the results: first of all by name, by which the page HParams sorts.
 FINAL = "at_end/"
 _GREATEST = 1e20  # the outermost bars
@@ -58,8 +64,47 @@ LAYOUT = (
 _NO_HYPERPARAMETERS = re.compile(r"name|runs|device|log_\w+|checkpoint\..*")  # which run it is, and how it is kept
 
 
-class Board:
-    """Writes what TensorBoard shows; `env_steps`: of the checkpoint that the run goes on from, 0 of none."""
+class EventFile:
+    """A new event file in the folder; what earlier ones have at `purge_step` and later counts no more.
+
+    It is one open file, and its name follows those of all others. `torch.utils.tensorboard.SummaryWriter` opens its
+    file for each number, and two of its files of one second may be read in either order.
+    """
+
+    def __init__(self, folder: Path, purge_step: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = (folder / _next_name(folder)).open("xb")
+        self._records = RecordWriter(self._file)
+        self._write(Event(file_version="brain.Event:2"), 0)
+        self._write(Event(session_log=SessionLog(status=SessionLog.START)), purge_step)
+        self.flush()
+
+    def add(self, summary: Any, env_steps: int) -> None:
+        """A `Summary` after so many decisions."""
+        self._write(Event(summary=summary), env_steps)
+
+    def flush(self) -> None:
+        """Hand all over to the system."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Everything to disk."""
+        self._file.close()
+
+    def _write(self, event: Any, step: int) -> None:
+        event.wall_time, event.step = time.time(), step
+        self._records.write(event.SerializeToString())
+
+
+def _next_name(folder: Path) -> str:
+    """As TensorBoard names its files, with a second after all others: clocks of nodes differ, and starts are short."""
+    found = (_SECONDS.match(path.name) for path in folder.glob(PATTERN))
+    seconds = max([int(time.time()), *(int(match[1]) + 1 for match in found if match)])
+    return f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}"
+
+
+class TensorBoardFiles:
+    """Writes what TensorBoard shows; `env_steps` is that of the checkpoint that the run resumes from, else 0."""
 
     def __init__(self, run: Path, settings: str, curves: Sequence[str], env_steps: int) -> None:
         folder = run / FOLDER
@@ -86,7 +131,7 @@ class Board:
                 self._events.add(histogram(name, array, bars), env_steps)
 
     def flush(self) -> None:
-        """A run may be killed, and goes on from its checkpoint: no point before that may be missing."""
+        """Hand all to the system: of a run that is killed no point before its checkpoint may be missing."""
         self._events.flush()
 
     def close(self) -> None:
@@ -125,8 +170,6 @@ def finish(run: Path, env_steps: int) -> None:
 
 def final_scalars(results: Mapping[str, Any]) -> dict[str, float]:
     """The numbers of results.json by the names of their curves: means against each opponent, or errors of a table."""
-    from train.run.metrics.metrics import evaluation_scalar
-
     found: dict[str, float] = {}
     for name, value in results.items():
         if isinstance(value, Mapping):
@@ -195,6 +238,6 @@ def _end() -> Summary:
 
 
 def _hparams(tag: str, data: HParamsPluginData) -> Summary:
-    """What the page HParams reads lies in a summary's metadata; as a run of its own `add_hparams` would write it."""
+    """The content of the page HParams lies in a summary's metadata; `add_hparams` would write a run of its own."""
     plugin = metadata.create_summary_metadata(data)
     return Summary(value=[Summary.Value(tag=tag, metadata=plugin, tensor=metadata.NULL_TENSOR)])

@@ -24,7 +24,7 @@ from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.ray.backend import RayBackend, nodes_of_cluster
 from train.dqn.rollout.ray.messages import SLOTS
 from train.dqn.rollout.ray.supervisor import descendants
-from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.run.checkpoint import checkpoint
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings
@@ -53,8 +53,8 @@ def assert_processes_are_as_they_should(learner: int) -> None:
     """
     (worker,) = named(learner, "ray::WorkerActor")
     assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, learner)
-    (_, broker) = named(learner, "train.dqn.rollout.ray.supervisor")
-    assert "_raylet" in Path(f"/proc/{broker}/maps").read_text()
+    (_, driver) = named(learner, "train.dqn.rollout.ray.supervisor")
+    assert "_raylet" in Path(f"/proc/{driver}/maps").read_text()
     assert "_raylet" not in Path(f"/proc/{learner}/maps").read_text()
 
 
@@ -208,16 +208,6 @@ def test_new_weights_reach_a_worker_before_its_next_batch(chosen: TrainSettings,
     assert versions[20_000] == versions[30_000] == 2
 
 
-def test_weights_are_wanted_once_in_an_interval(
-    chosen: TrainSettings, rollouts: RayBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rollouts.publish(3, weights_of(chosen))
-    now = time.monotonic()
-    assert not rollouts.wants_weights() or time.monotonic() - now > 0.1
-    monkeypatch.setattr(time, "monotonic", lambda: now + 0.11)
-    assert rollouts.wants_weights()
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)])
 def test_rollouts_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
     rollouts: RayBackend, number: int, caplog: pytest.LogCaptureFixture
@@ -248,14 +238,3 @@ def test_an_evaluator_that_dies_is_replaced(chosen: TrainSettings, rollouts: Ray
         done += rollouts.evaluated(wait=True)
     ((tag, duels),) = done
     assert tag == 7 and duels["random"].wins.size == chosen.evaluation.deals
-
-
-@pytest.mark.slow  # without Ray: test_broker.py, test_each_actor_that_did_nothing_is_one_death
-def test_workers_that_cannot_start_end_the_run(tmp_path: Path) -> None:
-    """Not for ever one after another: here what they have to play is gone."""
-    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1")
-    with (
-        closing(RayBackend(chosen, actors="tests.bench.stubs", orders="nothing")) as rollouts,
-        error_about(SettingsError, "rollout=ray", hint="rollout=local"),
-    ):
-        until(rollouts, lambda: False)

@@ -9,19 +9,18 @@ import pytest
 
 from command.errors import UserError
 from command.settings.checks import SettingsError
-from tests.errors import error_about, key_of
-from tests.train.runs import settings, small
-from train.__main__ import main
+from tests.errors import error_about
+from tests.train.runs import settings
 from train.dqn.rollout.ray.backend import RayBackend
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import RolloutSettings
 
 pytestmark = pytest.mark.ray
 
-# The keeper as it is, with a Ray that does not come up.
-_KEEPER = """
+# The supervisor as it is, with a Ray that does not come up.
+_SUPERVISOR = """
 import os, pathlib, sys, ray
-from train.dqn.rollout.ray import supervisor as keeper
+from train.dqn.rollout.ray import supervisor
 
 def init(**given):
     logs = pathlib.Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"
@@ -31,7 +30,7 @@ def init(**given):
 
 ray.init = init
 lifeline, channel, *slots = map(int, sys.argv[2:])
-sys.exit(keeper.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
+sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
 TEMPORARY = [
     'raise Exception("\\nThe current node timed out during startup.\\nAnd more.")',
@@ -53,7 +52,7 @@ def ray_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     def does(what: str) -> None:
         def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
             if command[1:3] == ["-m", "train.dqn.rollout.ray.supervisor"]:
-                command = [command[0], "-c", _KEEPER.replace("RAISE", what), *command[3:]]
+                command = [command[0], "-c", _SUPERVISOR.replace("RAISE", what), *command[3:]]
             return start(command, **options)
 
         monkeypatch.setattr(subprocess, "Popen", popen)
@@ -93,19 +92,8 @@ def test_a_start_that_a_setting_forbids(tmp_path: Path, ray_that: Any, what: str
 
 
 def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    from train.dqn.rollout.ray.cluster.connect import connect
+    from train.dqn.rollout.ray.connect import connect
 
     monkeypatch.setenv("RAY_ADDRESS", "local")
     with error_about(SettingsError, "RAY_ADDRESS"):
         connect(RolloutSettings(), "rollout=ray", "rollout=local")
-
-
-@pytest.mark.slow  # imports Ray twice
-def test_a_job_does_not_come_back_for_ever(tmp_path: Path, ray_that: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    ray_that(TEMPORARY[0])
-    codes = []
-    for _ in range(2):
-        codes.append(main(small(tmp_path, "rollout=ray")))
-        said = capsys.readouterr().err
-        assert key_of(said, alone=False) == "rollout=ray" and "Traceback" not in said and "And more" not in said
-    assert codes == [EXIT_REQUEUE, 1]

@@ -15,7 +15,7 @@ from tests.errors import error_about
 from tests.train.processes import trainer, until
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.rollout.ray import gauges
+from train.dqn.rollout.ray import actors
 from train.settings.resolve import Machine, resolve
 
 INSTALLED = all(find_spec(name) for name in ("aiohttp_cors", "opencensus", "prometheus_client"))
@@ -77,19 +77,19 @@ class Told:
 
 
 def test_what_a_worker_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gauges, "Counter", Told)
-    monkeypatch.setattr(gauges, "Gauge", Told)
+    monkeypatch.setattr(actors, "Counter", Told)
+    monkeypatch.setattr(actors, "Gauge", Told)
     clock = iter([10.0, 12.0, 13.0])
-    monkeypatch.setattr(gauges.time, "perf_counter", lambda: next(clock))
-    told = gauges.Gauges("tressette/x")
+    monkeypatch.setattr(actors.time, "perf_counter", lambda: next(clock))
+    told = actors.Gauges("tressette/x")
     told.played(32, 1280, 5)
     told.played(32, 1000, 0)
     numbers = {name: [value for value, _ in values] for name, values in Told.seen.items()}
     assert numbers == {
-        gauges.DECISIONS: [1280, 1000],
-        gauges.GAMES: [32, 32],
-        gauges.RATE: [640.0, 1000.0],
-        gauges.LAG: [5, 0],
+        actors.DECISIONS: [1280, 1000],
+        actors.GAMES: [32, 32],
+        actors.RATE: [640.0, 1000.0],
+        actors.LAG: [5, 0],
     }
     assert all(tags == {"run": "tressette/x"} for values in Told.seen.values() for _, tags in values)
 

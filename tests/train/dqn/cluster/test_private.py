@@ -15,8 +15,8 @@ import pytest
 
 from command.settings.checks import SettingsError
 from tests.errors import error_about
-from tests.train.processes import ended, named, trainer, until
-from train.dqn.rollout.ray.cluster import private
+from tests.train.processes import named, trainer, until
+from train.dqn.rollout.ray import private
 from train.dqn.rollout.ray.supervisor import descendants
 
 RUN = ("rollout=ray", "rollout.games=32", "rollout.workers=1", "checkpoint.every_episodes=1000000")
@@ -165,31 +165,7 @@ def test_when_all_are_killed_at_once_the_next_start_removes_the_folder(tmp_path:
         private.sweep(temporary)
         return not left.exists()
 
-    until("its keeper has ended", swept, 20)
-
-
-_TOURNAMENT = ("game=sette_mezzo", "players=[random,hit_below_5]", "processes=ray", "batch_deals=64")
-
-
-@pytest.mark.ray
-@pytest.mark.slow  # a cluster of its own for each way to end
-@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGKILL])
-def test_the_cluster_of_a_tournament_is_as_private(tmp_path: Path, temporary: Path, number: int | None) -> None:
-    deals = "deals=64" if number is None else "deals=10000000"
-    command = [sys.executable, "-m", "evaluate.tournament", *_TOURNAMENT, deals, f"folder={tmp_path / 'folder'}"]
-    given = {**os.environ, "TMPDIR": str(temporary)}
-    process = subprocess.Popen(command, env=given, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    with ended(process):
-        if number is None:
-            assert process.wait(300) == 0
-        else:
-            until("a unit is being played", lambda: named(process.pid, "ray::UnitActor") or process.poll() is not None)
-            ports = listening([process.pid, *descendants(process.pid)])
-            assert len(ports) >= 5 and all(is_loopback(address) for address in ports.values()), ports
-            assert len(list(temporary.iterdir())) == 1
-            process.send_signal(number)
-            process.wait(60)
-        until("the folder is gone", lambda: not list(temporary.iterdir()), 60)
+    until("its supervisor has ended", swept, 20)
 
 
 # ------------------------------------------------------------------ folders, without Ray
@@ -228,8 +204,7 @@ def test_only_folders_of_dead_processes_are_swept(temporary: Path, monkeypatch: 
     mine = private.make()
     ended = temporary / f"{private.PREFIX}ended"
     ended.mkdir()
-    script = "from train.dqn.rollout.ray.cluster import private; "
-    script += "import sys, pathlib; private.claim(pathlib.Path(sys.argv[1]))"
+    script = "import sys, pathlib; from train.dqn.rollout.ray import private; private.claim(pathlib.Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", script, str(ended)], check=True)
     (ended / "session").mkdir()
     unclaimed, of_a_job = temporary / f"{private.PREFIX}new", temporary / "another"

@@ -22,8 +22,9 @@ from train.dqn.players.load import player_of
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.device.block import DeviceBlock
 from train.dqn.rollout.device.returns import DeviceRounds
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.seating import seated_players
-from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights, episode_return, seeds_and_seats
+from train.dqn.rollout.worker import episode_return, seeds_and_seats
 from train.settings.dqn import GPU_GAMES, TrainSettings
 
 
@@ -48,13 +49,12 @@ class DeviceWorker:
         self._block = self._new_block(settings.rollout.games_on_device())
 
     def load(self, version: int, weights: Weights) -> None:
-        """See `RolloutWorker`."""
         if version != self._version:
             self.network.load_state_dict(weights)
             self._version = version
 
     def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
-        """See `RolloutWorker`. There is no league here, which the settings see to."""
+        """There is no league here, which the settings see to."""
         settings, learner = self._settings, self._settings.learner
         seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         if request.count > self._block.count:  # of a run that was begun with more
@@ -93,7 +93,6 @@ class DeviceEvaluator:
             self._block = DeviceBlock(self._game, count, self._network, self._on_device)
 
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
-        """See `Judge`."""
         self._network.load_state_dict(weights)
         seeds, batch = stream(self._seed, stream_name, 0, deals), self._block.count // self._plays
         duels: dict[str, Duel] = {}
@@ -146,5 +145,4 @@ class DeviceBackend(LocalBackend):
         self._games = settings.rollout.games_on_device()
 
     def describe(self, stop_requested: Callable[[], bool]) -> str:
-        """See `RolloutBackend`."""
         return f"device: {self._games} games at a time on the learner's device"

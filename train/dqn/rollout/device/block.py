@@ -31,7 +31,7 @@ ROUNDS = 8  # of one graph; then the CPU looks whether there is a game left
 
 @dataclass(frozen=True)
 class Rounds:
-    """What was written down in some rounds of all games, as tensors `[rounds, games]`; `observation` has words too.
+    """The record of some rounds of all games, as tensors `[rounds, games]`; `observation` has words too.
 
     `legal` is 0 in games that were over, and then nothing else of that game and round means anything.
     """

@@ -33,14 +33,13 @@ class DeviceRecorder:
         totals: NDArray[np.float32],
         greedy: NDArray[np.bool_] | None = None,
     ) -> None:
-        """See `Recorder`."""
         self._recorder.watch(decisions, actions, totals, greedy)
         asked = self._player.uploaded
         there = asked[1] if asked is not None and asked[0] is decisions else self._uploader.upload(decisions)
         self._rounds.append(there)
 
     def transitions(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> TransitionTensors:
-        """See `Recorder`. They are made on the stream of this thread."""
+        """They are made on the stream of this thread."""
         outcomes = self._recorder.outcomes(totals, gamma, n_step)
         rest = (torch.from_numpy(column).to(self._player.device) for column in outcomes)
         return TransitionTensors(self._joined("observation"), self._joined("legal"), *rest)

@@ -1,4 +1,4 @@
-"""From the rounds of a block on a device to transitions there: rows of games that go on, and returns by seat."""
+"""From the rounds of a block on a device to transitions there: successors and returns by seat."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What runs in the processes of a Ray cluster: a rollout worker, and the evaluator.
+"""The actors of a Ray cluster: a rollout worker, and the evaluator.
 
-The broker hands on what they take and give without looking at it, so it needs neither PyTorch nor the games: all that
+The driver hands on what they take and give without looking at it, so it needs neither PyTorch nor the games: all that
 is imported when an actor starts.
 """
 
@@ -8,25 +8,46 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import ray
+from ray.util.metrics import Counter, Gauge
 
-from train.dqn.rollout.ray.gauges import Gauges
-from train.dqn.rollout.ray.messages import Arrays, RequestFields, WeightArrays
+from train.dqn.rollout.ray.messages import Arrays, WeightArrays
 from train.dqn.rollout.ray.pool import HEALTH
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 
 if TYPE_CHECKING:
-    import torch
-
-    from train.dqn.rollout.worker import Weights
     from train.settings.dqn import TrainSettings
 
+DECISIONS, GAMES = "busso_decisions", "busso_games"
+RATE, LAG = "busso_decisions_per_second", "busso_weights_lag"
 
-def _device(gpus: float) -> torch.device:
-    import torch
 
-    return torch.device("cuda" if gpus > 0 else "cpu")
+class Gauges:
+    """Metrics of a rollout worker for Ray's dashboard, and for Prometheus, where it reads the nodes of the cluster.
+
+    Ray puts `ray_` before each name, and says beside it which worker on which node it is of.
+    """
+
+    def __init__(self, run: str) -> None:
+        keys, self._tags = ("run",), {"run": run}
+        self._decisions = Counter(DECISIONS, "decisions that were played", keys)
+        self._games = Counter(GAMES, "games that were played", keys)
+        self._rate = Gauge(RATE, "decisions a second in the last rollout, with the wait before it", keys)
+        self._lag = Gauge(LAG, "updates between the weights of the last rollout and the newest heard of", keys)
+        self._last = time.perf_counter()
+
+    def played(self, games: int, decisions: int, lag: int) -> None:
+        """A rollout has been played, with weights that are `lag` updates old."""
+        now = time.perf_counter()
+        self._decisions.inc(decisions, self._tags)
+        self._games.inc(games, self._tags)
+        self._rate.set(decisions / max(now - self._last, 1e-9), self._tags)
+        self._lag.set(lag, self._tags)
+        self._last = now
 
 
 def _tensors(arrays: WeightArrays) -> Weights:
@@ -36,24 +57,20 @@ def _tensors(arrays: WeightArrays) -> Weights:
     return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
 
-def _gauges(settings: TrainSettings) -> Gauges | None:
-    """Where somebody looks at them."""
-    return Gauges(f"{settings.game_name}/{settings.name}") if settings.rollout.dashboard else None
-
-
 class WorkerActor:
     """`RolloutWorker` as an actor. It hears of new weights and says how far it is while it plays."""
 
     def __init__(self, pickled_settings: bytes) -> None:
         import torch
 
-        from train.dqn.rollout.worker import RolloutRequest, RolloutWorker
+        from train.dqn.rollout.worker import RolloutWorker
 
         settings: TrainSettings = pickle.loads(pickled_settings)
-        torch.set_num_threads(settings.rollout.torch_threads)
-        self._worker = RolloutWorker(settings, _device(settings.rollout.gpus_per_worker))
+        rollout = settings.rollout
+        torch.set_num_threads(rollout.torch_threads)
+        self._worker = RolloutWorker(settings, torch.device("cuda" if rollout.gpus_per_worker > 0 else "cpu"))
         self._worker.play(RolloutRequest(0, 1, 0.0))  # compiles the game, so that a heartbeat need not allow for it
-        self._gauges = _gauges(settings)
+        self._gauges = Gauges(f"{settings.game_name}/{settings.name}") if rollout.dashboard else None
         self._loaded = -1
         self._newest: tuple[int, list[Any]] = (-1, [])
 
@@ -64,25 +81,22 @@ class WorkerActor:
         return self._worker.rounds
 
     def play(
-        self, request: RequestFields, version: int, weights: list[Any], member: list[Any]
-    ) -> tuple[dict[str, Any], Arrays]:
+        self, request: RolloutRequest, version: int, weights: list[Any], member: list[Any]
+    ) -> tuple[Rollout, Arrays]:
         """Play a request with these weights, or newer ones that it heard of since the request was submitted.
 
         `member`, empty or one, are the weights of the member of the league that the request names.
         """
-        from train.dqn.rollout.worker import RolloutRequest
-
         self._hear_of(version, weights)
         newest, reference = self._newest
         if newest > self._loaded:
             self._worker.load(newest, _tensors(ray.get(reference[0])))
             self._loaded = newest
-        rollout = self._worker.play(RolloutRequest(*request), _tensors(ray.get(member[0])) if member else None)
-        about = {name: value for name, value in vars(rollout).items() if name != "transitions"}
-        arrays: Any = rollout.transitions  # of NumPy: this worker keeps nothing on a device
+        rollout = self._worker.play(request, _tensors(ray.get(member[0])) if member else None)
+        arrays = rollout.transitions  # of NumPy: this worker keeps nothing on a device
         if self._gauges is not None:
-            self._gauges.played(request[1], len(arrays.action), max(0, self._newest[0] - self._loaded))
-        return about | {"request": request}, list(arrays)
+            self._gauges.played(request.count, len(arrays.action), max(0, self._newest[0] - self._loaded))
+        return replace(rollout, transitions=None), list(arrays)
 
     def _hear_of(self, version: int, weights: list[Any]) -> None:
         """One exchange of a reference: heartbeats come in another thread."""
@@ -109,5 +123,5 @@ class EvaluatorActor:
         return next(self._beats)
 
     def duels(self, weights: WeightArrays) -> bytes:
-        """What `Evaluator.duels` finds, pickled."""
+        """The results of `Evaluator.duels`, pickled."""
         return pickle.dumps(self._evaluator.duels(_tensors(weights), "evaluation", self._deals))

@@ -10,7 +10,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from cards.base.stopping import Stop
 from cards.matches.duplicate import Duel
 from train.dqn.replay.transitions import Transitions
 from train.dqn.rollout.backend import BackendLostError
-from train.dqn.rollout.ray.cluster.process import RayProcess
 from train.dqn.rollout.ray.messages import SLOTS, Layout, Order, WeightArrays
-from train.dqn.rollout.worker import Rollout, RolloutRequest, Weights
+from train.dqn.rollout.ray.process import RayProcess
+from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
@@ -64,50 +64,37 @@ class RayBackend:
         says = settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear, BackendLostError)
 
-    # ------------------------------------------------------------------ from the process, in a thread of its own
-
     def _hear(self, name: str, *message: Any) -> None:
+        """From the process, in a thread of its own."""
         with self._lock:
-            getattr(self, f"_on_{name}")(*message)
+            if name == "hello":
+                (self._description,) = message
+            elif name == "workers":
+                (self._workers,) = message
+            elif name == "warning":
+                self._warnings += message
+            elif name == "rollout":
+                self._take_in(*message)
+            elif name == "evaluated":
+                tag, duels = message
+                self._evaluations.append((tag, pickle.loads(duels)))
             self._lock.notify_all()
 
-    def _on_hello(self, description: str) -> None:
-        self._description = description
-
-    def _on_workers(self, ready: int) -> None:
-        self._workers = ready
-
-    def _on_warning(self, text: str) -> None:
-        self._warnings.append(text)
-
-    def _on_alive(self) -> None:
-        pass
-
-    def _on_failed(self) -> None:
-        pass
-
-    def _on_rollout(self, about: dict[str, Any], slot: int, layout: Layout) -> None:
+    def _take_in(self, rollout: Rollout, slot: int, layout: Layout) -> None:
         arrays, lease = self._process.slots[slot].read(layout)
         weakref.finalize(lease, self._process.say, "free", slot).atexit = False
-        request = RolloutRequest(*about.pop("request"))
-        self._rollouts.append((Rollout(request=request, transitions=Transitions._make(arrays), **about), lease))
-
-    def _on_evaluated(self, tag: int, duels: bytes) -> None:
-        self._evaluations.append((tag, pickle.loads(duels)))
-
-    # ------------------------------------------------------------------ from the learner
+        self._rollouts.append((replace(rollout, transitions=Transitions._make(arrays)), lease))
 
     def wants_weights(self) -> bool:
-        """See `RolloutBackend`."""
         return not self._published or time.monotonic() - self._published >= self._rollout.publish_ms / 1000
 
     def publish(self, version: int, weights: Weights) -> None:
-        """See `RolloutBackend`. Workers hear of them with a heartbeat, or with their next request."""
+        """Workers hear of them with a heartbeat, or with their next request."""
         self._published = time.monotonic()
         self._process.say("publish", version, _arrays(weights))
 
     def enrol(self, members: dict[int, Weights]) -> None:
-        """See `RolloutBackend`. Each is sent once."""
+        """Each is sent once."""
         new = {number: _arrays(weights) for number, weights in members.items() if number not in self._enrolled}
         self._enrolled = set(members)
         self._process.say("enrol", list(members), new)
@@ -117,7 +104,6 @@ class RayBackend:
         return self._workers
 
     def games(self) -> int:
-        """See `RolloutBackend`."""
         return self._rollout.games_on(gpu=False)
 
     def free_slots(self) -> int:
@@ -125,9 +111,8 @@ class RayBackend:
         return 0 if self._process.failure else self._rollout.in_flight * self._workers - self._out
 
     def submit(self, request: RolloutRequest) -> None:
-        """See `RolloutBackend`."""
         self._out += 1
-        self._process.say("submit", *astuple(request))
+        self._process.say("submit", request)
 
     def ready(self, wait: bool) -> list[Rollout]:
         """The rollout that was done first. Its arrays lie in memory that is used again when they are gone."""
@@ -140,7 +125,7 @@ class RayBackend:
         rollout, lease = self._rollouts.popleft()
         self._out -= 1
         self._lent = [each for each in self._lent if each() is not None]
-        if len(self._lent) >= SLOTS // 2:  # whoever keeps so many shall not keep the others from coming
+        if len(self._lent) >= SLOTS // 2:  # a learner that keeps so many gets copies: others must find a slot
             return [_copied(rollout)]
         self._lent.append(weakref.ref(lease))
         return [rollout]
@@ -151,7 +136,6 @@ class RayBackend:
         self._process.say("evaluate", tag, _arrays(weights))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
-        """See `RolloutBackend`."""
         if wait and self._evaluating:
             self._wait(lambda: bool(self._evaluations))
             if not self._evaluations:
@@ -192,12 +176,11 @@ def _arrays(weights: Weights) -> WeightArrays:
 
 
 def _copied(rollout: Rollout) -> Rollout:
-    arrays: Any = rollout.transitions  # views of NumPy into a slot
-    return replace(rollout, transitions=Transitions._make(array.copy() for array in arrays))
+    return replace(rollout, transitions=Transitions._make(array.copy() for array in rollout.transitions))
 
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:
-    """What each node of the cluster of `RayBackend` has, as a line of text. Raises UserError."""
+    """The resources of each node of the cluster of `RayBackend`, a line each. Raises UserError."""
     answer: list[str] = []
     heard = threading.Event()
 

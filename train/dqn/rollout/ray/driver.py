@@ -1,6 +1,6 @@
 """The process that speaks Ray: between the learner, at the other end of a channel, and the workers.
 
-In place of a learner, another command may have units of its work done.
+In place of a learner, another command may have calls made.
 """
 
 from __future__ import annotations
@@ -21,148 +21,114 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from command.settings.checks import SettingsError
-from train.dqn.rollout.ray.cluster import private
-from train.dqn.rollout.ray.cluster.connect import NotStartedError, connect, describe_nodes
+from train.dqn.rollout.ray import private
+from train.dqn.rollout.ray.connect import NotStartedError, connect, describe_nodes
 from train.dqn.rollout.ray.messages import Arrays, Order, Slot
 from train.dqn.rollout.ray.pool import WorkerPool, reason_of
-from train.dqn.rollout.ray.supervisor import EXIT_LOST, ignore_signals
-from train.dqn.rollout.ray.unit_pool import UnitPool
-from train.dqn.rollout.ray.watch import Watch
+from train.dqn.rollout.ray.tasks import TaskPool
+from train.dqn.rollout.request import Rollout
+from train.run.signals import ignore_signals
 
 ALIVE_SECONDS = 1.0  # between two signs of life
 
 
-def serve(channel: int, slots: list[int]) -> NoReturn:
+def serve(descriptor: int, slots: list[int]) -> NoReturn:
     """Do what the order says until the other end of the channel is closed, and end this process."""
-    link = Link(Connection(channel))
-    broker = Broker(link, [Slot(file) for file in slots])
+    channel = Connection(descriptor)
     try:
-        broker.run()
+        Driver(channel, [Slot(file) for file in slots]).run()
     except SettingsError as error:
-        link.tell("failed", "setting", error.args, error.exit_code)
+        tell(channel, "failed", "setting", error.args, error.exit_code)
     except NotStartedError as error:
-        lost(link, str(error), "start")
+        lost(channel, str(error), "start")
     except RayTaskError as error:
-        link.tell("failed", "error", str(error), 1)  # of ours in an actor, with its own traceback
+        tell(channel, "failed", "error", str(error), 1)  # of ours in an actor, with its own traceback
     except (RayError, ConnectionError) as error:
-        lost(link, reason_of(error))
+        lost(channel, reason_of(error))
     except Exception:  # whatever it is, the learner shall say it
-        link.tell("failed", "error", traceback.format_exc(), 1)
+        tell(channel, "failed", "error", traceback.format_exc(), 1)
     if os.environ.get("RAY_ADDRESS"):
-        ray.shutdown()  # which ends the actors; what is our own the keeper ends, more quickly than Ray
+        ray.shutdown()  # which ends the actors; what is our own the supervisor ends, more quickly than Ray
     os._exit(0)
 
 
-def lost(link: Link, reason: str, what: str = "lost") -> NoReturn:
+def lost(channel: Connection, reason: str, what: str = "lost") -> NoReturn:
     """Say so and end at once: without its cluster Ray would try for a minute to end in order."""
     if not os.environ.get("RAY_ADDRESS"):
         private.say_last_words()
-    link.tell("failed", what, reason, 1)
-    os._exit(EXIT_LOST)
+    tell(channel, "failed", what, reason, 1)
+    os._exit(private.EXIT_LOST)
 
 
-class Link:
-    """The channel, for several threads."""
-
-    def __init__(self, channel: Connection) -> None:
-        self.hear = channel.recv
-        self._channel = channel
-        self._lock = threading.Lock()
-
-    def tell(self, *message: Any) -> None:
-        """Send a message, if there is still anybody to hear it."""
-        with self._lock, suppress(OSError):
-            self._channel.send(message)
+def tell(channel: Connection, *message: Any) -> None:
+    """Send a message, unless the other end is closed."""
+    with suppress(OSError):
+        channel.send(message)
 
 
-class Broker:
-    """What the learner says, and what comes of Ray, are events, which one thread takes in turn."""
+class Driver:
+    """Messages of the learner and answers of Ray are events, which one thread takes in turn.
 
-    def __init__(self, link: Link, slots: list[Slot]) -> None:
-        self._link, self._slots = link, slots
+    All messages but "free" are methods of the pool.
+    """
+
+    def __init__(self, channel: Connection, slots: list[Slot]) -> None:
+        self._channel, self._slots = channel, slots
         self._free = list(range(len(slots)))
-        self._waiting: deque[tuple[dict[str, Any], Arrays]] = deque()  # for a free slot
+        self._waiting: deque[tuple[Rollout, Arrays]] = deque()  # for a free slot
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._started = self._ended = False
-        self._said = 0.0
+        self._pool: WorkerPool | TaskPool | None = None
+        self._ended = False
 
     def run(self) -> None:
         """Until the learner closes its end."""
-        order: Order = self._link.hear()
+        order: Order = self._channel.recv()
         threading.Thread(target=self._listen, daemon=True).start()
         dashboard = connect(order.rollout, order.asked, order.instead)
         ignore_signals()  # again: Ray has put handlers of its own in their place
-        Watch(partial(lost, self._link)).start()
         if order.describe_nodes:
-            self._link.tell("hello", "\n".join(describe_nodes()))
+            tell(self._channel, "hello", "\n".join(describe_nodes()))
             return
-        pool = UnitPool if order.units else WorkerPool
-        self._pool: Any = pool(order, self, self._events.put)  # it has the methods for the messages that come
-        self._started = True
+        pool = self._pool = (TaskPool if order.tasks else WorkerPool)(order, self._tell, self._events.put)
         shown = f"; Ray's dashboard: {dashboard}" if order.rollout.dashboard and dashboard else ""
-        self._link.tell("hello", self._pool.describe() + shown)
+        tell(self._channel, "hello", pool.describe() + shown)
+        said = 0.0
         while not self._ended:
-            self._pool.look_after_workers()
+            pool.look_after_workers()
             with suppress(queue.Empty):
-                self._events.get(timeout=self._pool.look_seconds)()
-            if time.monotonic() - self._said > ALIVE_SECONDS:
-                self._said = time.monotonic()
-                self._link.tell("alive")
-
-    # ------------------------------------------------------------------ from the learner
+                self._events.get(timeout=pool.look_seconds)()
+            if time.monotonic() - said > ALIVE_SECONDS:
+                said = time.monotonic()
+                tell(self._channel, "alive")
 
     def _listen(self) -> None:
         with suppress(EOFError, OSError):
             while True:
-                name, *rest = self._link.hear()
-                self._events.put(partial(getattr(self, f"_on_{name}"), *rest))
-        if not self._started:
-            os._exit(0)  # whatever Ray is doing; the keeper sees to the rest
+                self._events.put(partial(self._do, *self._channel.recv()))
+        if self._pool is None:
+            os._exit(0)  # whatever Ray is doing; the supervisor sees to the rest
         self._events.put(self._end)
 
     def _end(self) -> None:
         self._ended = True
 
-    def _on_publish(self, version: int, weights: dict[str, Any]) -> None:
-        self._pool.publish(version, weights)
+    def _do(self, name: str, *message: Any) -> None:
+        if name == "free":
+            self._free += message
+            self._send_rollouts()
+        else:
+            getattr(self._pool, name)(*message)
 
-    def _on_enrol(self, numbers: list[int], new: dict[int, dict[str, Any]]) -> None:
-        self._pool.enrol(numbers, new)
-
-    def _on_submit(self, *request: Any) -> None:
-        self._pool.submit(request)
-
-    def _on_evaluate(self, tag: int, weights: dict[str, Any]) -> None:
-        self._pool.evaluate(tag, weights)
-
-    def _on_free(self, slot: int) -> None:
-        self._free.append(slot)
-        self._send_rollouts()
-
-    # ------------------------------------------------------------------ from the pool
-
-    def rollout(self, about: dict[str, Any], arrays: Arrays) -> None:
-        """See `pool.Listener`."""
-        self._waiting.append((about, arrays))
-        self._send_rollouts()
+    def _tell(self, name: str, *message: Any) -> None:
+        """Send what the pool says to the learner; the arrays of a rollout go through a slot."""
+        if name == "rollout":
+            rollout, arrays = message
+            self._waiting.append((rollout, arrays))
+            self._send_rollouts()
+        else:
+            tell(self._channel, name, *message)
 
     def _send_rollouts(self) -> None:
         while self._free and self._waiting:
-            slot, (about, arrays) = self._free.pop(), self._waiting.popleft()
-            self._link.tell("rollout", about, slot, self._slots[slot].write(arrays))
-
-    def evaluated(self, tag: int, duels: bytes) -> None:
-        """See `pool.Listener`."""
-        self._link.tell("evaluated", tag, duels)
-
-    def answer(self, answer: bytes) -> None:
-        """See `unit_pool.Listener`."""
-        self._link.tell("answer", answer)
-
-    def workers(self, ready: int) -> None:
-        """See `pool.Listener`."""
-        self._link.tell("workers", ready)
-
-    def warning(self, text: str) -> None:
-        """See `pool.Listener`."""
-        self._link.tell("warning", text)
+            slot, (rollout, arrays) = self._free.pop(), self._waiting.popleft()
+            tell(self._channel, "rollout", rollout, slot, self._slots[slot].write(arrays))

@@ -1,11 +1,11 @@
-"""What the learner and the process that speaks Ray say to each other, and the memory that both see. No Ray here.
+"""Messages between the learner and the process that speaks Ray, and the memory that both see. No Ray here.
 
-A message is a tuple that begins with its name. To the broker go an `Order` first, then "publish" (version, weights),
-"enrol" (numbers of the league's members, weights of the new ones), "submit" (the fields of a request), "evaluate" (tag,
-weights) and "free" (slot). From it come "hello" (who plays), "workers" (how many have started), "rollout" (what is said
-of it, slot, layout), "evaluated" (tag, duels), "warning" (text), "alive", and at last perhaps "failed" (what, text,
-exit code). Weights are arrays by name. Of units of other work go and come "submit" (unit), "workers" (how many there
-are, started or not) and "answer" (answer), pickled.
+A message is a tuple that begins with its name. To the driver go an `Order` first, then "publish" (version, weights),
+"enrol" (numbers of the league's members, weights of the new ones), "submit" (request), "evaluate" (tag, weights) and
+"free" (slot). From it come "hello" (who plays), "workers" (how many have started), "rollout" (rollout without its
+transitions, slot, layout), "evaluated" (tag, duels), "warning" (text), "alive", and at last perhaps "failed" (what,
+text, exit code). Weights are arrays by name. Calls of other commands go as "submit" (number, pickled call) and come
+as "answer" (number, pickled answer); "workers" is how many run at the same time.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from numpy.typing import NDArray
 
 from train.settings.dqn import RolloutSettings
 
-SLOTS = 8  # rollouts on their way from the broker to the learner; the others wait where the workers left them
+SLOTS = 8  # rollouts on their way from the driver to the learner; the others wait where the workers left them
 _ALIGNMENT = 64
 
 Arrays = list[NDArray[Any]]
 WeightArrays = dict[str, NDArray[Any]]
-RequestFields = tuple[int, int, float, int, int | None]  # of `train.dqn.rollout.worker.RolloutRequest`
 Layout = list[tuple[str, tuple[int, ...], int]]  # of each array: dtype, shape, first byte
 
 
 @dataclass(frozen=True)
 class Order:
-    """What the broker is to do; the actors understand `settings`, it does not."""
+    """The task of the driver; the actors understand `settings`, it does not."""
 
     rollout: RolloutSettings
     learner_threads: int
@@ -40,10 +39,10 @@ class Order:
     settings: bytes
     describe_nodes: bool = False  # and nothing else
     elsewhere: bool = False  # no worker on this node while others have CPUs
-    units: bool = False  # of other work, in place of rollouts: `settings` makes what answers them
+    tasks: bool = False  # calls of another command, in place of rollouts
     asked: str = "rollout=ray"  # how the user asked for Ray; for messages, like the next two
     instead: str = "rollout=local"
-    again: str = "the same command goes on from the checkpoint"  # what to do when the cluster is lost
+    again: str = "the same command resumes from the checkpoint"  # what to do when the cluster is lost
 
 
 class Slot:

@@ -8,34 +8,19 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
 from command.settings.checks import SettingsError
-from train.dqn.rollout.ray.cluster.connect import alive_nodes, amounts, cpus_here, reserve
-from train.dqn.rollout.ray.messages import Arrays, Order, RequestFields, WeightArrays
+from train.dqn.rollout.ray.connect import alive_nodes, amounts, cpus_here, reserve
+from train.dqn.rollout.ray.messages import Order, WeightArrays
+from train.dqn.rollout.request import RolloutRequest
 
 HEALTH = "health"  # the concurrency group that answers while an actor plays
 START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
 DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run
-
-
-class Listener(Protocol):
-    """Whom the pool tells what comes."""
-
-    def rollout(self, about: dict[str, Any], arrays: Arrays) -> None:
-        """A request has been played: what the actor says of it, and its transitions."""
-
-    def evaluated(self, tag: int, duels: bytes) -> None:
-        """An evaluation is done."""
-
-    def workers(self, ready: int) -> None:
-        """So many workers have started, and live."""
-
-    def warning(self, text: str) -> None:
-        """Something that the user should know."""
 
 
 @dataclass(eq=False)
@@ -43,31 +28,12 @@ class _Member:
     """An actor as this process knows it."""
 
     actor: Any
-    requests: dict[int, RequestFields] = field(default_factory=dict)  # by first episode
+    requests: dict[int, RolloutRequest] = field(default_factory=dict)  # by first episode
     heard: float = field(default_factory=time.monotonic)  # when it last got on with something, or had nothing to do
     asked: bool = False  # and has not answered yet
     rounds: int = -1
     ready: bool = False  # has answered once
     useful: bool = False  # has done something
-
-
-class _Loads:
-    """Workers by how many requests they have, so that the one with the fewest is found without looking at all."""
-
-    def __init__(self) -> None:
-        self._workers: dict[int, dict[_Member, None]] = {}
-
-    def enter(self, worker: _Member) -> None:
-        self._workers.setdefault(len(worker.requests), {})[worker] = None
-
-    def leave(self, worker: _Member) -> None:
-        there = self._workers.get(len(worker.requests), {})
-        there.pop(worker, None)
-        if not there:
-            self._workers.pop(len(worker.requests), None)
-
-    def with_fewest_requests(self) -> _Member | None:
-        return next(iter(self._workers[min(self._workers)])) if self._workers else None
 
 
 class WorkerPool:
@@ -79,9 +45,9 @@ class WorkerPool:
     reference to the newest weights; it fetches them when it starts a batch, and a node holds them once.
     """
 
-    def __init__(self, order: Order, listener: Listener, put: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, order: Order, tell: Callable[..., None], put: Callable[[Callable[[], None]], None]) -> None:
         self._rollout, self._settings = order.rollout, order.settings
-        self._listener, self._put = listener, put
+        self._tell, self._put = tell, put
         actors = importlib.import_module(order.actors)
         self._taken = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
         reserve(self._taken, self._wanted())
@@ -91,9 +57,7 @@ class WorkerPool:
         self._evaluator_class = remote(actors.EvaluatorActor).options(num_cpus=0)
         self._newest: tuple[int, list[Any]] = (-1, [])  # version and reference, in a list so that Ray does not fetch it
         self._members: dict[int, list[Any]] = {}  # of the league: references, in the same way
-        self._loads = _Loads()
-        self._ready = 0
-        self._lost: list[RequestFields] = []  # to be played again
+        self._lost: list[RolloutRequest] = []  # to be played again
         self._evaluations: dict[int, Any] = {}  # references to weights by tag
         self._fruitless = 0  # actors that died without having done anything, since one did
         self._looked = time.monotonic()
@@ -136,49 +100,46 @@ class WorkerPool:
     # ------------------------------------------------------------------ requests
 
     def publish(self, version: int, weights: WeightArrays) -> None:
-        """Put the weights into the object store, once for all workers. Older ones go when nobody holds them."""
+        """Put the weights into the object store, once for all workers. Older ones go when no worker holds them."""
         self._newest = (version, [ray.put(weights)])
 
     def enrol(self, numbers: list[int], new: dict[int, WeightArrays]) -> None:
         """These are the members of the league. One that has left is kept as long as a request that is out names it."""
         self._members |= {number: [ray.put(weights)] for number, weights in new.items()}
         out = [request for worker in self._workers for request in worker.requests.values()]
-        named = {*numbers, *(request[-1] for request in [*out, *self._lost])}
+        named = {*numbers, *(request.member for request in [*out, *self._lost])}
         self._members = {number: weights for number, weights in self._members.items() if number in named}
 
-    def submit(self, request: RequestFields) -> None:
+    def submit(self, request: RolloutRequest) -> None:
         """Give a request to the worker with the fewest; it waits if the last of them has just died."""
-        worker = self._loads.with_fewest_requests()
-        if worker is None:
+        ready = [worker for worker in self._workers if worker.ready]
+        if not ready:
             self._lost.append(request)
             return
-        self._loads.leave(worker)
-        worker.requests[request[0]] = request
-        self._loads.enter(worker)
-        member = [] if request[-1] is None else self._members[request[-1]]
+        worker = min(ready, key=lambda worker: len(worker.requests))
+        worker.requests[request.first] = request
+        member = [] if request.member is None else self._members[request.member]
         reference = worker.actor.play.remote(request, *self._newest, member)
         self._then(reference, partial(self._played, worker, request))
 
-    def _played(self, worker: _Member, request: RequestFields, answer: Future[Any]) -> None:
-        if worker.requests.get(request[0]) is not request:
+    def _played(self, worker: _Member, request: RolloutRequest, answer: Future[Any]) -> None:
+        if worker.requests.get(request.first) is not request:
             return  # it was given up, and another plays the request
         try:
-            about, arrays = answer.result()
+            rollout, arrays = answer.result()
         except RayTaskError:
             raise  # an error of ours, which would come again
         except RayError as error:  # the worker, its node, or what it left behind is gone
             self._replace(worker, reason_of(error))
             return
-        self._loads.leave(worker)
-        del worker.requests[request[0]]
-        self._loads.enter(worker)
+        del worker.requests[request.first]
         self._fruitless, worker.useful = 0, True
-        self._listener.rollout(about, arrays)
+        self._tell("rollout", rollout, arrays)
 
     # ------------------------------------------------------------------ who is alive
 
     def look_after_workers(self) -> None:
-        """Hear from everybody now and then, take in new nodes, and hand lost requests to those who are left."""
+        """Ask all actors for a heartbeat now and then, take in new nodes, and hand lost requests to others."""
         now = time.monotonic()
         if now - self._looked >= self.look_seconds:
             members = [*self._workers, self._evaluator]
@@ -189,9 +150,8 @@ class WorkerPool:
             for member in members:
                 self._check(member, now)
             self._fit_to_cluster()
-        while self._lost and self._ready:
-            first, count, epsilon, attempt, of_league = self._lost.pop(0)
-            self.submit((first, count, epsilon, attempt + 1, of_league))
+        while self._lost and any(worker.ready for worker in self._workers):
+            self.submit(self._lost.pop(0).again())
 
     def _ask(self, member: _Member) -> None:
         member.asked = True
@@ -213,12 +173,10 @@ class WorkerPool:
         if not member.ready:
             member.ready = True
             if member is not self._evaluator:
-                self._loads.enter(member)
-                self._count_ready(1)
+                self._tell_workers()
 
-    def _count_ready(self, more: int) -> None:
-        self._ready += more
-        self._listener.workers(self._ready)
+    def _tell_workers(self) -> None:
+        self._tell("workers", sum(worker.ready for worker in self._workers))
 
     def _check(self, member: _Member, now: float) -> None:
         """Replace the member if it has not got on for too long, else ask it again."""
@@ -231,8 +189,8 @@ class WorkerPool:
             self._ask(member)
 
     def _give_up_starting(self, member: _Member, seconds: float) -> None:
-        """It hangs, or it waits for a node; with nobody else there the run would wait for ever."""
-        if member is not self._evaluator and not self._ready:
+        """It hangs, or it waits for a node; without any other worker the run would wait for ever."""
+        if member is not self._evaluator and not any(worker.ready for worker in self._workers):
             has = ", ".join(f"{amount:g} {name}s" for name, amount in amounts().items())
             raise SettingsError("rollout=ray", f"no worker has started in {seconds:.0f} s; the cluster has {has}")
         self._replace(member, f"not started in {seconds:.0f} s")
@@ -246,7 +204,7 @@ class WorkerPool:
         self._workers |= {self._start(self._worker_class): None for _ in range(-excess)}
 
     def _replace(self, member: _Member, reason: str) -> None:
-        """Give a member up: another takes its place, its requests go to whoever has room."""
+        """Give a member up: another takes its place, its requests go to others."""
         ray.kill(member.actor)
         self._count_death(member, reason)
         if member is self._evaluator:
@@ -255,11 +213,9 @@ class WorkerPool:
                 self._evaluate(tag, weights)
         elif member in self._workers:
             del self._workers[member]
-            self._loads.leave(member)
             self._lost += member.requests.values()
             member.requests.clear()
-            if member.ready:
-                self._count_ready(-1)
+            self._tell_workers()
             self._fit_to_cluster()
 
     def _count_death(self, member: _Member, reason: str) -> None:
@@ -267,7 +223,7 @@ class WorkerPool:
         if self._fruitless >= DEATHS_IN_A_ROW + len(self._workers):
             raise SettingsError("rollout=ray", f"actors die one after another ({reason})", "try rollout=local")
         who = "evaluator" if member is self._evaluator else "worker"
-        self._listener.warning(f"a Ray {who} is replaced: {reason}")
+        self._tell("warning", f"a Ray {who} is replaced: {reason}")
 
     # ------------------------------------------------------------------ evaluation
 
@@ -292,9 +248,9 @@ class WorkerPool:
             return
         del self._evaluations[tag]
         self._fruitless, member.useful = 0, True
-        self._listener.evaluated(tag, duels)
+        self._tell("evaluated", tag, duels)
 
 
 def reason_of(error: Exception) -> str:
-    """What Ray says, in one line."""
+    """The error of Ray, in one line."""
     return " ".join(str(error).split())[:300]

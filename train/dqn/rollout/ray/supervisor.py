@@ -1,14 +1,13 @@
 """The process between a learner and Ray, which sees to it that nothing is left behind. It imports next to nothing.
 
-`python -m train.dqn.rollout.ray.supervisor FOLDER LIFELINE CHANNEL SLOT...` forks the broker, which speaks Ray; all but
-the folder are file descriptors. When the broker has ended, however it did, or the other end of LIFELINE is closed, it
+`python -m train.dqn.rollout.ray.supervisor FOLDER LIFELINE CHANNEL SLOT...` forks the driver, which speaks Ray; all but
+the folder are file descriptors. When the driver has ended, however it did, or the other end of LIFELINE is closed, it
 ends all its descendants, and removes the folder; of processes whose parents end it becomes the parent. What others
 started, at an outside RAY_ADDRESS, is not among them; then FOLDER is empty.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
 import signal
@@ -16,74 +15,59 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 
-from command.child import end_with_parent
-from train.dqn.rollout.ray.cluster import private
+from command.child import adopt_orphans, end_with_parent
+from train.dqn.rollout.ray import private
+from train.run.signals import ignore_signals
 
-GRACE_SECONDS = 5.0  # for the broker to leave Ray in order
+GRACE_SECONDS = 5.0  # for the driver to leave Ray in order
 KILL_SECONDS = 10.0
-EXIT_LOST = 3  # of a broker that has said what Ray said last
-_SET_CHILD_SUBREAPER = 36  # of prctl(2)
 
 
 def main(folder: Path | None, lifeline: int, channel: int, slots: list[int]) -> int:
-    """Returns the exit code of the broker."""
+    """Returns the exit code of the driver."""
     ignore_signals()
-    _adopt_orphans()
+    adopt_orphans()
     if folder:
         private.claim(folder)
-    keeper = os.getpid()
-    ended, lives = os.pipe()  # of which only the broker has the second end: older kernels have no pidfd
-    broker = os.fork()
-    if broker == 0:
+    supervisor = os.getpid()
+    ended, lives = os.pipe()  # of which only the driver has the second end: older kernels have no pidfd
+    driver = os.fork()
+    if driver == 0:
         for file in (lifeline, ended):
             os.close(file)
-        if not end_with_parent(keeper, signal.SIGKILL):
+        if not end_with_parent(supervisor, signal.SIGKILL):
             return 1
         from train.dqn.rollout.ray.driver import serve
 
         serve(channel, slots)
     for file in (lives, channel, *slots):
-        os.close(file)  # the learner shall see that the broker is gone
-    code = _keep(lifeline, ended, broker)
+        os.close(file)  # the learner shall see that the driver is gone
+    code = _keep(lifeline, ended, driver)
     if folder:
-        if code not in (0, EXIT_LOST):
+        if code not in (0, private.EXIT_LOST):
             private.say_last_words()
         private.remove(folder)
     return code
 
 
-def ignore_signals() -> None:
-    """Whatever a terminal or a scheduler sends to a whole job is for the learner, which saves before it ends this.
-
-    By handlers, which what is started from here does not inherit.
-    """
-
-    def ignore(number: int, frame: FrameType | None) -> None:
-        pass
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
-        signal.signal(number, ignore)
-
-
-def _keep(lifeline: int, ended: int, broker: int) -> int:
+def _keep(lifeline: int, ended: int, driver: int) -> int:
     wait = select.poll()
     for file in (lifeline, ended):
         wait.register(file, select.POLLIN)
     if all(file != ended for file, _ in wait.poll()):  # the learner is gone, or wants this to end
         wait.unregister(lifeline)
         wait.poll(int(1000 * GRACE_SECONDS))
-    return end_descendants(broker)
+    return end_descendants(driver)
 
 
-def end_descendants(broker: int) -> int:
-    """Kill everything that descends from this process; the exit code of the broker."""
+def end_descendants(driver: int) -> int:
+    """Kill everything that descends from this process; the exit code of the driver."""
     code, end = 1, time.monotonic() + KILL_SECONDS
     while time.monotonic() < end:
         with suppress(ChildProcessError):
             while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                if found[0] == broker:
+                if found[0] == driver:
                     code = os.waitstatus_to_exitcode(found[1])
         left = descendants(os.getpid())
         if not left:
@@ -96,7 +80,7 @@ def end_descendants(broker: int) -> int:
 
 
 def descendants(ancestor: int) -> list[int]:
-    """The processes that descend from this one, ended ones that nobody has waited for included."""
+    """The processes that descend from this one, ended ones that were not waited for included."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
@@ -110,11 +94,6 @@ def descendants(ancestor: int) -> list[int]:
         found += below
         unseen += below
     return found
-
-
-def _adopt_orphans() -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,205 @@
+"""A batch of deals of one pair, which any process can play."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.compiled.splitmix import stream
+from cards.game import Game
+from cards.matches.duplicate import Duel, Outcome, Plays, duel_of
+from cards.matches.match import play_matches
+from cards.matches.records import MatchHistory
+from cards.play import Actions, Decisions, Player, play
+from command.game import load_configured_game
+from command.settings.checks import SettingsError
+from evaluate.players.load import load_player, player_without_file
+from evaluate.tournament.settings import Pair, TournamentSettings
+from train.dqn.players.named import fingerprint
+from train.run.device import choose_device
+
+if TYPE_CHECKING:
+    import torch
+
+STREAM, WARM_UP = "tournament", "warm-up"
+_ALWAYS_THERE = ("auto", "cpu")  # values of `device` that cannot be refused
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Deals `first .. first + deals - 1` of the tournament, between two players; the first `records` are written."""
+
+    pair: Pair
+    first: int
+    deals: int
+    records: int = 0
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The cost of a player's decisions: seconds of the clock and of CPUs, decisions with a choice, and forced ones."""
+
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    decisions: int = 0
+    forced: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
+
+
+@dataclass(frozen=True)
+class Played:
+    """A batch with its results, one row per deal as in `Duel`.
+
+    `spent` is by player, `seconds` what all of it took; `records` are lines of JSON by row of `seatings`.
+    """
+
+    batch: Batch
+    duel: Duel
+    spent: tuple[Spent, Spent]
+    seconds: float
+    records: list[list[str]] = field(default_factory=list)
+
+
+class Timed:
+    """A player whose decisions are counted and timed; those taken at the same time are timed together."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+        self.spent = Spent()
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `Player`."""
+        self._player.begin(seeds)
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `Player`."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        actions = self._player.act(decisions)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        masks = decisions.legal
+        chosen = int(np.count_nonzero(masks & (masks - np.uint64(1))))  # more than one bit is set
+        self.spent += Spent(wall, cpu, chosen, masks.size - chosen)
+        return actions
+
+
+class Worker:
+    """Plays batches. Each player is loaded once, when it is first needed, and plays a game before it is timed.
+
+    `files` are fingerprints by player, see `train.dqn.players.named.fingerprint`: a run that is still being trained
+    may have another best network by the time that a process loads it.
+    """
+
+    def __init__(self, settings: TournamentSettings, files: Mapping[str, str] | None = None) -> None:
+        self._files = files or {}
+        self._settings = settings
+        self.game = load_configured_game(settings.game)
+        if settings.device not in _ALWAYS_THERE:
+            _ = self._device  # a missing device is refused at once, also for rule players
+        self._players: dict[str, Player] = {}
+        self._warmed: set[str] = set()
+
+    @cached_property
+    def _device(self) -> torch.device:
+        """Where networks play. PyTorch is imported for it, so tournaments of rule players never ask."""
+        import torch
+
+        torch.set_num_threads(self._settings.threads)
+        return choose_device(self._settings.device)
+
+    def load(self, name: str) -> Player:
+        """The player of that name. Raises SettingsError and CheckpointError as `load_player`, and for another file."""
+        if name not in self._players:
+            player = player_without_file(self.game, name)
+            self._players[name] = load_player(self.game, name, self._device) if player is None else player
+            if name in self._files and fingerprint(self.game, name) != self._files[name]:
+                raise SettingsError(
+                    "players",
+                    f"the file of {name} has changed since the tournament began",
+                    "name a checkpoint file, or wait for the end of its training",
+                )
+        return self._players[name]
+
+    def play(self, batch: Batch) -> Played:
+        """Play a batch: the same one gives the same results in any process."""
+        first, second = (self._warm(name) for name in batch.pair)
+        start = time.perf_counter()
+        seeds = stream(self._settings.seed, STREAM, batch.first, batch.deals)
+        timed = Timed(first), Timed(second)
+        lines: list[list[str]] = []
+
+        def played(plays: Plays) -> Outcome:
+            if self._settings.match is not None:
+                return self._play_matches(batch, timed, plays, self._settings.match, lines)
+            history = History(plays.seeds.size) if batch.records else None
+            states, _ = play(
+                self.game, plays.seeds, timed, plays.sides, watch=None if history is None else history.watch
+            )
+            if history is not None:
+                lines.extend(history.records(self.game, plays, batch.records, batch.pair))
+            return self.game.returns(states), self.game.taken(states)
+
+        duel = duel_of(self.game, played, seeds, self._settings.seating, batch=batch.deals)
+        return Played(batch, duel, (timed[0].spent, timed[1].spent), time.perf_counter() - start, lines)
+
+    def _play_matches(
+        self, batch: Batch, players: Sequence[Player], plays: Plays, target: int, lines: list[list[str]]
+    ) -> Outcome:
+        """The same in matches to a score, each on the deals that follow from its seed."""
+        taken = np.ones(plays.sides.shape, np.bool_)
+        if not batch.records:
+            return play_matches(self.game, plays.seeds, players, plays.sides, target).results(), taken
+        row, deal = np.nonzero(plays.counted)
+        names = [
+            f"{batch.pair[0]} - {batch.pair[1]}, deal {batch.first + k + 1}, play {play + 1}"
+            if k < batch.records
+            else None
+            for play, k in zip(row.tolist(), deal.tolist(), strict=True)
+        ]
+        history = MatchHistory(self.game, target, names)
+        matches = play_matches(self.game, plays.seeds, players, plays.sides, target, history.watch, history.hand_over)
+        lines.extend([] for _ in plays.counted)
+        for index, hands, sides in zip(row.tolist(), history.hands, plays.sides.tolist(), strict=True):
+            seated = {"names": [batch.pair[side] for side in sides]}
+            lines[index] += [json.dumps(hand | seated, separators=(",", ":")) for hand in hands]
+        return matches.results(), taken
+
+    def _warm(self, name: str) -> Player:
+        """The player, after a game that compiles what it needs."""
+        player = self.load(name)
+        if name not in self._warmed:
+            self._warmed.add(name)
+            play(self.game, stream(0, WARM_UP, 0, 1), [player], np.zeros((1, self.game.seats), np.uint8))
+        return player
+
+
+class History:
+    """The actions of games that are being played."""
+
+    def __init__(self, games: int) -> None:
+        self._actions: list[list[int]] = [[] for _ in range(games)]
+
+    def watch(self, decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
+        """See `cards.play.play`."""
+        for index, action in zip(decisions.games.tolist(), actions.tolist(), strict=True):
+            self._actions[index].append(action)
+
+    def records(self, game: Game, plays: Plays, deals: int, pair: Pair) -> list[list[str]]:
+        """Lines of JSON of the games of the first so many deals, by row of `seatings`, with the names of who sat."""
+        row, deal = np.nonzero(plays.counted)
+        starts = game.deal(plays.seeds)
+        lines: list[list[str]] = [[] for _ in range(len(plays.counted))]
+        for index in np.flatnonzero(deal < deals).tolist():
+            seated = game.taken(starts[index : index + 1])[0]
+            names = [pair[side] for side in plays.sides[index][seated].tolist()]
+            record: dict[str, Any] = game.record(starts[index], self._actions[index]) | {"names": names}
+            lines[row[index]].append(json.dumps(record, separators=(",", ":")))
+        return lines

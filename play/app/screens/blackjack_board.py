@@ -1,0 +1,245 @@
+"""The board of Blackjack: cards, the value table with what the learners have come to, and a button for all they do."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import ComposeResult
+from textual.color import Color
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Static
+
+from blackjack.rules import HIT, STAND
+from play.app.table.board import Board
+from play.blackjack_lab.learning import METHODS, Learned
+from play.blackjack_lab.lesson_speech import legend, mark, speed_text, stats
+from play.blackjack_lab.lessons import Lessons
+from play.blackjack_lab.value_table import COLUMNS, Block, block, summed
+from play.language import Language
+from play.views.small import SmallView
+
+_HIDDEN = "░░░"
+_KEYS = dict(zip(METHODS, "mdl", strict=True))
+_LABEL = 4  # columns of the row labels
+_NARROWEST, _WIDEST = 3, 6  # columns of a cell
+_SHADES = 16  # strengths of a colour
+_DEEPEST = 0.85
+_BOLD = Style(bold=True)
+
+
+class ValueTable(Widget):
+    """The hard or the soft sums, as large as there is room for: tall cells have a second line.
+
+    The decision of the game in play is underlined and in reverse. Drawn line by line, as it changes all the time.
+    """
+
+    def __init__(self, title: str, id: str) -> None:  # noqa: A002 - as Textual calls it
+        super().__init__(id=id)
+        self._title = title
+        self.first: Block | None = None  # what is shown
+        self._second: Block | None = None
+        self._here: tuple[int, int] | None = None
+        self._styles: dict[tuple[str, int, bool], Style] = {}
+
+    def show(self, first: Block, second: Block, here: tuple[int, int] | None) -> None:
+        """Show these cells, in tall cells with the second ones below; `here` is the row and column in play."""
+        if (first, second, here) != (self.first, self._second, self._here):
+            self.first, self._second, self._here = first, second, here
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The heads of the columns, and then one or two lines for each sum."""
+        if self.first is None or self._second is None:
+            return Strip.blank(self.size.width, self.rich_style)
+        width = max(_NARROWEST, min(_WIDEST, (self.size.width - _LABEL) // len(COLUMNS)))
+        ground = self.rich_style
+        if y == 0:
+            heads = "".join(f"{column:>3}".center(width) for column in COLUMNS)
+            segments = [Segment(f"{self._title:<{_LABEL}}{heads}", ground + _BOLD)]
+        else:
+            tall = self.size.height >= 2 * len(self.first.sums) + 1
+            row, second = divmod(y - 1, 2) if tall else (y - 1, 0)
+            segments = self._row(row, bool(second), width, ground)
+        return Strip(segments).adjust_cell_length(self.size.width, ground)
+
+    def _row(self, row: int, second: bool, width: int, ground: Style) -> list[Segment]:
+        assert self.first is not None and self._second is not None
+        if row >= len(self.first.sums):
+            return []
+        label = " " * _LABEL if second else f"{self.first.sums[row]:>{_LABEL - 1}} "
+        texts = (self._second if second else self.first).cells[row]
+        # Both lines of a cell have the colour of the first.
+        shades = self.first.cells[row]
+        cells = [
+            Segment(text.text.center(width), self._style(shade.shade, (row, column) == self._here))
+            for column, (text, shade) in enumerate(zip(texts, shades, strict=True))
+        ]
+        return [Segment(label, ground + _BOLD), *cells]
+
+    def _style(self, shade: float, here: bool) -> Style:
+        key = (self.app.theme, round(max(-1.0, min(1.0, shade)) * _SHADES), here)
+        if key not in self._styles:
+            variables = self.app.theme_variables
+            tint = Color.parse(variables["primary" if key[1] > 0 else "warning"])
+            background = Color.parse(variables["surface"]).blend(tint, abs(key[1]) / _SHADES * _DEEPEST)
+            foreground = background + background.get_contrast_text(1.0)
+            style = Style(color=foreground.rich_color, bgcolor=background.rich_color)
+            self._styles[key] = style + Style(bold=here, underline=here, reverse=here)
+        return self._styles[key]
+
+
+class Lab(Vertical):
+    """One method's table, hard and soft sums, and a line for each method."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(id="lab")
+        self._language = language
+        self._drawn: tuple[Learned | None, str] = (None, "")  # what the blocks are of
+        self._blocks: dict[str, tuple[Block, Block]] = {}
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="caption", markup=False)
+        with Horizontal(id="tables"):
+            yield ValueTable(self._language.say("blackjack_screen.hard"), id="hard")
+            with Vertical(id="right"):
+                yield ValueTable(self._language.say("blackjack_screen.soft"), id="soft")
+                yield Static(id="lines", markup=False)
+                yield Static(id="legend", markup=False)
+
+    def show(
+        self, lessons: Lessons, method: str, quantity: str, here: tuple[str, int, int] | None, said: list[str]
+    ) -> None:
+        """Show that quantity of that method's table; `here` is the block, row and column of the game in play.
+
+        What was `said`, if anything, is there in place of the legend.
+        """
+        language = self._language
+        self._set("#caption", f"{method.upper()}: {language.say(f'blackjack_screen.caption_{quantity}')}")
+        self._set("#lines", stats(language, lessons))
+        self._set("#legend", "\n".join(said) or legend(language, lessons.choices.policy))
+        if (lessons[method].learned, quantity) != self._drawn:
+            self._drawn = (lessons[method].learned, quantity)
+            self._blocks = self._made(lessons[method].learned, quantity)
+        for name, (first, second) in self._blocks.items():
+            place = here[1:] if here is not None and here[0] == name else None
+            self.query_one(f"#{name}", ValueTable).show(first, second, place)
+
+    def _set(self, selector: str, text: str) -> None:
+        self.query_one(selector, Static).update(text, layout=False)  # its height is fixed: this comes all the time
+
+    def _made(self, learned: Learned | None, quantity: str) -> dict[str, tuple[Block, Block]]:
+        """Of the hard and the soft sums what is shown, and what is below it where there is room."""
+        say = self._language.say
+        letters = (say("blackjack_screen.letter_stand"), say("blackjack_screen.letter_hit"))
+        cells = None if learned is None else summed(learned)
+        shown = (quantity, "value" if quantity == "best" else "best")
+        found = {}
+        for name in ("hard", "soft"):
+            first, second = (block(cells, name, each, letters) for each in shown)
+            found[name] = (first, second)
+        return found
+
+
+class Chip(Static):
+    """A button as wide as its text, that takes no focus: Enter is for the next game. Each has a key, too."""
+
+    def __init__(self, name: str, action: str) -> None:
+        super().__init__(id=name, markup=False, classes="chip")
+        self._action, self._shown = f"screen.{action}", ""
+
+    def show(self, text: str) -> None:
+        """Name it: its key, and what it does or how things are."""
+        if text != self._shown:
+            self._shown = text
+            key, _, rest = text.partition(" ")
+            self.update(Content.assemble((key, "bold"), " ", rest))
+
+    async def on_click(self) -> None:
+        """Do it."""
+        await self.run_action(self._action)
+
+
+class LearnBar(Horizontal):
+    """What starts and pauses the methods, and says what is shown."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(id="learn")
+        self._language = language
+
+    def compose(self) -> ComposeResult:
+        for name in METHODS:
+            yield Chip(name, f"learn('{name}')")
+        for name in ("autoplay", "next_method", "next_quantity", "next_speed", "reset", "adjust", "flip"):
+            yield Chip(name, name)
+
+    def show(self, lessons: Lessons, method: str, quantity: str, autoplay: bool, flipped: bool) -> None:
+        """Name the chips after how things are."""
+        say = self._language.say
+        texts = {name: f"{_KEYS[name]} {mark(lessons[name])}{name.upper()}" for name in METHODS}
+        texts |= {
+            "autoplay": f"a {'●' if autoplay else '○'}Auto",
+            "next_method": f"c {method.upper()}",
+            "next_quantity": f"x {say(f'blackjack_screen.{quantity}')}",
+            "next_speed": f"f {speed_text(self._language, lessons.choices.speed)}",
+            "reset": f"r {say('blackjack_screen.reset')}",
+            "adjust": f"e {say('blackjack_screen.adjust')}",
+            "flip": f"b {say('blackjack_screen.cards') if flipped else say('blackjack_screen.table')}",
+        }
+        for name, text in texts.items():
+            self.query_one(f"#{name}", Chip).show(text)
+
+
+class Cards(Static):
+    """A row of cards, ranks alone; where there is no room for the row they are told in one line."""
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - as Textual calls it
+        super().__init__(id=id, markup=False, classes="cards")
+
+    def show(self, cards: tuple[str, ...]) -> None:
+        """Show these ranks."""
+        if 5 * len(cards) > max(self.size.width, 40):
+            self.update("\n" + " ".join(cards))
+            return
+        middle = "".join("│" + (card if card == _HIDDEN else f"{card:^3}") + "│" for card in cards)
+        self.update("\n".join(("╭───╮" * len(cards), middle, "╰───╯" * len(cards))))
+
+
+class GameBoard(Board):
+    """Cards of both sides; where a person plays, the value table with the learners, too."""
+
+    LETTERS: ClassVar[dict[int, str]] = {HIT: "h", STAND: "s"}
+    ROOMY = (130, 56)  # from here on cards and table are seen together
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="play"):
+            yield Static(id="dealer", markup=False)
+            yield Cards(id="dealer_cards")
+            yield Static(id="player", markup=False)
+            yield Cards(id="player_cards")
+            yield Static(id="outcome", markup=False)
+            yield Static(id="counted", markup=False)
+            if self.table.people:
+                yield Static(id="stats", markup=False)
+        if self.table.people:
+            yield Lab(self.language)
+
+    def draw(self, seen: SmallView) -> None:
+        """Cards, sums, and what came of it."""
+        say, counts = self.language.say, seen.other_counts
+        dealer = "blackjack_screen.dealer" if counts is None else "blackjack_screen.dealer_open"
+        player = "blackjack_screen.player_soft" if seen.soft else "blackjack_screen.player"
+        self.set_text("dealer", say(dealer, counts=counts, rule=seen.rule))
+        self.query_one("#dealer_cards", Cards).show(seen.other + ((_HIDDEN,) if seen.outcome is None else ()))
+        self.set_text("player", say(player, counts=seen.counts))
+        self.query_one("#player_cards", Cards).show(seen.cards)
+        self.set_text("outcome", "" if seen.outcome is None else f"▶ {say(f'result.{seen.outcome}')}")
+        self.set_text("counted", self.games_text("blackjack_screen.counted"))
+
+    def set_text(self, name: str, text: str) -> None:
+        """Put a text into a widget whose height is fixed: this comes all the time."""
+        self.query_one(f"#{name}", Static).update(text, layout=False)

@@ -1,0 +1,163 @@
+"""What the tables of all games have: the keys that are seen, the review, saves, and files that cannot be written."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import time
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+import play.app
+from play.app.application import TableApp
+from play.app.menu.menu import MenuScreen
+from play.app.table.review import ReviewScreen
+from play.app.table.table import TableScreen
+from play.app.widgets.keys import Key, KeyBar
+from play.coach.review import review
+from play.language import LANGUAGES, Language
+from tests.play.app.pilots import application, asked, driven, seated, text_of, wait
+from tests.play.people import TINY, sit_down
+
+
+def all_keys() -> dict[str, tuple[Key, ...]]:
+    """Of every class of the application that has some, by its module and name."""
+    found = {}
+    for module in pkgutil.walk_packages(play.app.__path__, "play.app."):
+        for name, each in vars(importlib.import_module(module.name)).items():
+            if isinstance(each, type) and "KEYS" in vars(each):
+                found[f"{module.name}.{name}"] = each.KEYS
+    return found
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_all_keys_of_a_screen_are_seen_at_80_columns(lang: str) -> None:
+    found = all_keys()
+    assert len(found) > 5
+    for name, keys in found.items():
+        shown = str(KeyBar(keys, Language(lang)).render())
+        room = 80 if name.endswith("WatchScreen") else 78  # no blanks at both ends where one looks on
+        assert len(shown) <= room, f"{name}: {shown}"
+
+
+def test_a_game_without_a_screen_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(TINY))
+
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        assert type(table) is TableScreen
+        assert "You know: " in text_of(pilot.app) and "1 pass 2 bet" in " ".join(text_of(pilot.app).split())
+        while not table.table.hand.over:
+            await pilot.press("1")
+            await asked(pilot)
+        assert table.table.score.games == 1 and "The game is over" in text_of(pilot.app)
+
+    driven(application("game=kuhn_poker", f"hydra.searchpath=[{TINY / 'conf'}]", "seed=3"), script)
+
+
+def test_values_cost_and_position_of_a_decision() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        while not table.table.hand.over:
+            await pilot.press("2")  # a card
+            await asked(pilot)
+        judged = review(table.session.coach, table.table.hand, [0])
+        await pilot.press("v")
+        await wait(pilot, "the review", lambda: isinstance(pilot.app.screen, ReviewScreen))
+        await pilot.press("end")
+        await pilot.pause()
+        text, last = text_of(pilot.app), judged[-1]
+        assert last.cost is not None and last.cost > 0
+        assert f"hit -{last.cost:.2f}" in text and "best: stick" in text
+        assert f"★ stick {last.best.value:+.3f}" in text and "hit -1.000  ← played" in text
+        assert f"Before move {last.number}, seat 0:" in text and "Your cards:" in text and "You lose." in text
+        await pilot.press("tab")  # a position may be longer than its place: the arrows go through it now
+        assert pilot.app.screen.query_one("#review-position").has_focus
+        await pilot.press("tab")
+        assert pilot.app.screen.query_one("#review-list").has_focus
+        await pilot.press("escape")
+        assert pilot.app.screen is table
+
+    driven(application("game=sette_mezzo", "limit=5", "seed=4"), script)
+
+
+def test_a_game_that_nobody_can_judge_says_so() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        pilot.app.push_screen(ReviewScreen(table.speech, table.table.hand, []))
+        await pilot.pause()
+        assert "There is no decision to judge" in text_of(pilot.app)
+        await pilot.press("s", "down", "q")
+        assert pilot.app.screen is table
+
+    driven(application("game=sette_mezzo", "limit=5", "seed=4"), script)
+
+
+@pytest.mark.parametrize("game", ["sette_mezzo", "blackjack"])
+def test_one_game_is_dealt(game: str, tmp_path: Path) -> None:
+    """Once: a screen that sat down twice dealt twice, which the table refuses."""
+    path = tmp_path / "table.json"
+    session = sit_down(f"game={game}", "seed=3", f"save={path}")
+    while not session.table.hand.over:
+        session.play(session.table.hand.legal[0])
+    session.save()
+
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        assert table.table.number == 1 and table.table.score.games == 1 and not table.table.hand.over
+
+    app = application(f"game={game}", f"save={path}")
+    driven(app, script)
+    assert app.return_code in (None, 0)
+
+
+def notes(pilot: Pilot[int]) -> str:
+    return "\n".join(str(note.message) for note in pilot.app._notifications)
+
+
+def test_a_game_goes_on_where_nothing_can_be_written_and_may_be_left() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        Path("table.json").unlink()
+        Path("table.json").mkdir()  # in the way from now on
+        before = len(table.table.hand.moves)
+        table.action_choose(table.table.hand.legal[0])
+        await asked(pilot)
+        assert len(table.table.hand.moves) == before + 4 and "table.json cannot be written: " in notes(pilot)
+        await pilot.press("u")
+        await asked(pilot)
+        assert len(table.table.hand.moves) == before
+        await pilot.press("q")
+        await wait(pilot, "a line", lambda: "Leave once more to leave without it." in notes(pilot))
+        assert pilot.app.screen is table and table.may_act
+        await pilot.press("q")
+        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
+
+    driven(application("seed=7", "save=table.json"), script)
+
+
+def test_a_signal_ends_it_saved_or_not() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        assert isinstance(app, TableApp)
+        await seated(pilot)
+        Path("saves").write_text("in the way")
+        app.action_leave(unsaved=True)  # what a signal does
+        await wait(pilot, "the end", lambda: app.return_code == 0)
+        assert "saves cannot be written: " in app.last_words
+
+    driven(application("seed=7"), script)
+
+
+def test_leaving_does_not_wait_for_a_long_pause() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        table.pace = 60
+        before = time.monotonic()
+        await pilot.press("1", "q")
+        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen), 20)
+        assert time.monotonic() - before < 50 and Path("saves/tressette-7.json").exists()
+
+    driven(application("seed=7"), script)

@@ -1,0 +1,217 @@
+"""What passes between the learner and the process that speaks Ray: memory, messages, and who gets a request."""
+
+import gc
+import os
+import signal
+import subprocess
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from cards.base.stopping import never
+from command.settings.checks import SettingsError
+from tests.train.processes import LIMIT, alive, named, until
+from tests.train.runs import settings
+from train.dqn.rollout.backend import BackendLostError
+from train.dqn.rollout.ray.backend import RayBackend
+from train.dqn.rollout.ray.messages import Order, Slot
+from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Member
+from train.dqn.rollout.ray.supervisor import descendants
+from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
+
+
+def test_arrays_come_through_shared_memory_as_they_were() -> None:
+    file = os.memfd_create("test")
+    writer, reader = Slot(file), Slot(os.dup(file))
+    numbers = np.random.default_rng(1)
+    for rows in (3, 0, 1000, 7, 100_000):
+        arrays = [
+            numbers.integers(0, 2**63, (rows, 7)).astype(np.uint64),
+            numbers.integers(0, 60, rows).astype(np.uint8),
+            numbers.random(rows, np.float32)[::-1],
+            np.asfortranarray(numbers.random((rows, 3))),
+        ]
+        found, _ = reader.read(writer.write(arrays))
+        for a, b in zip(arrays, found, strict=True):
+            assert a.dtype == b.dtype and a.shape == b.shape and (a == b).all()
+
+
+def test_a_slot_is_in_use_until_the_last_of_its_arrays_is_gone() -> None:
+    slot = Slot(os.memfd_create("test"))
+    arrays, lease = slot.read(slot.write([np.arange(10), np.arange(5.0)]))
+    freed: list[int] = []
+    weakref.finalize(lease, freed.append, 1)
+    part = torch.from_numpy(arrays[1][2:])
+    del arrays, lease
+    gc.collect()
+    assert not freed and part.tolist() == [2.0, 3.0, 4.0]
+    del part
+    assert freed == [1]
+
+
+class Submitted(WorkerPool):
+    """A pool without Ray, which keeps what it would have played, and what it would have said."""
+
+    def __init__(self, workers: int) -> None:
+        self.played: list[Any] = []
+        self.said: list[str] = []
+        self._workers = {_Member(None, ready=True): None for _ in range(workers)}
+        self._evaluator = _Member(None)
+        self._fruitless, self._lost = 0, []
+        self._looked = time.monotonic()
+        self._rollout: Any = SimpleNamespace(look_seconds=lambda workers: 3600.0)  # nobody is due to be asked
+        self._tell: Any = lambda name, text: self.said.append(text)
+
+    def submit(self, request: Any) -> None:
+        self.played.append(request)
+
+
+def test_each_actor_that_did_nothing_is_one_death() -> None:
+    """The run ends with `DEATHS_IN_A_ROW` more of them than there are workers; who did something is none of them."""
+    pool = Submitted(workers=3)
+    for _ in range(DEATHS_IN_A_ROW + 2):
+        pool._count_death(_Member(None), "it is gone")
+    pool._count_death(_Member(None, useful=True), "it is gone")
+    assert pool.said == ["a Ray worker is replaced: it is gone"] * (DEATHS_IN_A_ROW + 3)
+    with pytest.raises(SettingsError, match="one after another"):
+        pool._count_death(_Member(None), "it is gone")
+
+
+def test_requests_of_the_dead_are_played_with_other_games() -> None:
+    pool = Submitted(workers=1)
+    pool._lost += [RolloutRequest(0, 32, 0.5), RolloutRequest(32, 32, 0.5, 1, 4)]
+    pool.look_after_workers()
+    assert pool.played == [RolloutRequest(0, 32, 0.5, 1), RolloutRequest(32, 32, 0.5, 2, 4)]
+
+
+class Gone:
+    """A process that ends after it has sent two rollouts."""
+
+    def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None], lost: Any) -> None:
+        self.slots = [Slot(os.memfd_create("test")) for _ in range(2)]
+        self.failure: Exception | None = None
+        hear("hello", "who plays")
+        self._hear = hear
+
+    def end(self) -> None:
+        for k, slot in enumerate(self.slots):
+            rollout = Rollout(RolloutRequest(k, 1, 0.0), None, 0, EpisodeReturn(0.0, 0.0))
+            self._hear("rollout", rollout, k, slot.write([np.full(3, k, np.uint8)] * 6))
+        self.failure = BackendLostError("rollout=ray", "gone")
+        self._hear("failed")
+
+    def say(self, name: str, *message: Any) -> None:
+        pass
+
+
+def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("train.dqn.rollout.ray.backend.RayProcess", Gone)
+    rollouts = RayBackend(settings(tmp_path, "rollout=ray"))
+    rollouts._hear("workers", 4)
+    rollouts.evaluate(5, {}, never)
+    assert rollouts.free_slots() == 8
+    rollouts._process.end()  # type: ignore[attr-defined]
+    assert rollouts.free_slots() == 0
+    with pytest.raises(BackendLostError):
+        rollouts.evaluated(wait=True)
+    assert [rollouts.ready(wait=k == 1)[0].transitions.action.tolist() for k in range(2)] == [[0, 0, 0], [1, 1, 1]]
+    with pytest.raises(BackendLostError):
+        rollouts.ready(wait=False)
+
+
+# The supervisor as it is, with a driver that says hello, starts a process, and does no more.
+_SUPERVISOR = """
+import os, pathlib, subprocess, sys, time, types
+from multiprocessing.connection import Connection
+from train.dqn.rollout.ray import supervisor
+
+def serve(channel, slots):
+    link = Connection(channel)
+    link.recv_bytes()
+    subprocess.Popen(["sleep", "1000"])
+    link.send(("hello", "nobody plays"))
+    time.sleep(1000)
+
+del os.pidfd_open  # as before Linux 5.3
+sys.modules["train.dqn.rollout.ray.driver"] = types.SimpleNamespace(serve=serve)
+lifeline, channel, *slots = map(int, sys.argv[2:])
+sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
+"""
+
+
+@pytest.fixture
+def idle_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayBackend]:
+    def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        assert command[1:3] == ["-m", "train.dqn.rollout.ray.supervisor"]
+        return start([command[0], "-c", _SUPERVISOR, *command[3:]], **options)
+
+    with monkeypatch.context() as patch:
+        start = subprocess.Popen
+        patch.setattr(subprocess, "Popen", popen)
+        rollouts = RayBackend(settings(tmp_path, "rollout=ray", "rollout.heartbeat_seconds=2"))
+    with closing(rollouts):
+        assert rollouts.describe(lambda: False) == "nobody plays"
+        yield rollouts
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (signal.SIGKILL, "Ray ended its process with exit code 137"),
+        (signal.SIGSTOP, "its process has said nothing for 2 s"),
+    ],
+)
+def test_a_driver_that_is_killed_or_hangs_is_given_up(idle_driver: RayBackend, number: int, says: str) -> None:
+    """And what it had started ends, too."""
+    (driver,) = (pid for pid in named(os.getpid(), _SUPERVISOR) if len(descendants(pid)) == 1)
+    started = descendants(driver)
+    os.kill(driver, number)
+    with pytest.raises(BackendLostError) as lost:
+        until("the loss", lambda: idle_driver.ready(wait=True), 60)
+    assert says in str(lost.value)
+    idle_driver.close()
+    assert not alive([driver, *started])
+
+
+@pytest.mark.ray
+def test_what_the_learner_says_does_not_grow_with_workers_or_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two messages for each rollout, and weights once in an interval for all, though there always are new ones."""
+    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=2", "rollout.publish_ms=400")
+    orders = ([np.zeros((1000, 7), np.uint64), *(np.zeros(1000, np.float32) for _ in range(5))], 1, 0.01)
+    with closing(RayBackend(chosen, actors="tests.bench.stubs", orders=orders)) as rollouts:
+        said: Counter[str] = Counter()
+        say = rollouts._process.say
+
+        def count(name: str, *message: Any) -> None:
+            said[name] += 1
+            say(name, *message)
+
+        monkeypatch.setattr(rollouts._process, "say", count)
+        started, done, version = time.monotonic(), 0, 0
+        versions: set[int] = set()
+        while done < 100:
+            assert time.monotonic() - started < LIMIT
+            version += 1
+            while rollouts.free_slots() > 0:
+                if rollouts.wants_weights():
+                    rollouts.publish(version, {"weight": torch.zeros(1000)})
+                rollouts.submit(RolloutRequest(said["submit"], 1, 0.0))
+            for rollout in rollouts.ready(wait=True):
+                done += 1
+                versions.add(rollout.weights_version)
+        passed = time.monotonic() - started
+    assert set(said) <= {"publish", "submit", "free"}
+    assert 1 < said["publish"] <= 1 + passed / 0.4
+    assert said["submit"] == done + rollouts._out and said["free"] <= said["submit"]
+    assert len(versions) <= said["publish"] < version

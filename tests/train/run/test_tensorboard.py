@@ -1,0 +1,242 @@
+"""TensorBoard's files as TensorBoard reads them: nothing is missing, nothing is there twice, whatever ended a start."""
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.plugins.custom_scalar.metadata import CONFIG_SUMMARY_TAG
+from tensorboard.plugins.hparams import metadata
+
+from tests.train.run import events
+from tests.train.runs import TrainedRuns, small
+from train.__main__ import main
+from train.run.folder import RunFolder
+from train.run.metrics.metrics import Metrics
+from train.run.metrics.scalars import SCALARS, evaluation_scalars
+from train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, TensorBoardFiles, final_scalars, hyperparameters, layout
+
+
+def board(runs: Path, game: str = "tressette") -> EventAccumulator:
+    return events.read(runs / game / "small")
+
+
+def session(found: EventAccumulator, tag: str) -> Any:
+    content = found.SummaryMetadata(tag).plugin_data.content
+    start = tag == metadata.SESSION_START_INFO_TAG
+    parse = metadata.parse_session_start_info_plugin_data if start else metadata.parse_session_end_info_plugin_data
+    return parse(content)
+
+
+def charts(found: EventAccumulator) -> list[tuple[str, list[str]]]:
+    (event,) = found.Tensors(CONFIG_SUMMARY_TAG)
+    page = layout_pb2.Layout.FromString(event.tensor_proto.string_val[0])
+    return [(chart.title, list(chart.multiline.tag)) for category in page.category for chart in category.chart]
+
+
+def steps(found: EventAccumulator) -> dict[str, list[int]]:
+    """Of every curve, histogram and picture."""
+    tags = found.Tags()
+    scalars = {tag: [event.step for event in found.Scalars(tag)] for tag in tags["scalars"]}
+    histograms = {tag: [event.step for event in found.Histograms(tag)] for tag in tags["histograms"]}
+    return scalars | histograms | {tag: [event.step for event in found.Images(tag)] for tag in tags["images"]}
+
+
+def values(found: EventAccumulator) -> dict[str, list[Any]]:
+    """The same with what they show, but for what follows the clock."""
+    tags = found.Tags()
+    scalars = {
+        tag: [each.value for each in found.Scalars(tag)] for tag in tags["scalars"] if not tag.startswith("time")
+    }
+    return scalars | {tag: [each.histogram_value for each in found.Histograms(tag)] for tag in tags["histograms"]}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(trained_run: TrainedRuns) -> Path:
+    return trained_run("evaluation.opponents=[random,greedy]").parents[1]
+
+
+def test_a_complete_run_has_all_that_its_pages_show(uninterrupted: Path) -> None:
+    found = board(uninterrupted)
+    hparams = session(found, metadata.SESSION_START_INFO_TAG).hparams
+    assert hparams["learner.n_step"].number_value == 1 and hparams["game.name"].string_value == "tressette"
+    assert hparams["network.hidden"].string_value == "[32]" and hparams["learner.double"].bool_value is False
+    assert "name" not in hparams and "checkpoint.keep" not in hparams
+    assert session(found, metadata.SESSION_END_INFO_TAG).end_time_secs > 0
+    results = json.loads((uninterrupted / "tressette" / "small" / "results.json").read_text())
+    for opponent in ("random", "greedy"):
+        (event,) = found.Scalars(f"{FINAL}win_rate_vs_{opponent}")
+        assert event.value == pytest.approx(results[opponent]["win_rate"][0]) and event.step == 256 * 40 + 1
+        (event,) = found.Scalars(f"{FINAL}points_vs_{opponent}")
+        assert event.value == pytest.approx(results[opponent]["points"][0])
+    assert min(found.Tags()["scalars"]).startswith(FINAL)  # HParams shows the first ones
+    assert [title for title, _ in charts(found)] == [title for title, _ in LAYOUT[:MOST]]
+    assert found.Tags()["images"] == ["results/games_won"]
+    assert found.Images("results/games_won")[0].width > 200
+    played = found.Histograms("actions/played")
+    assert len(played) == 3  # at 96, 192 and 256 episodes
+    assert sum(played[-1].histogram_value.bucket) >= 1000 and played[-1].histogram_value.max == 39
+    assert {"values/played", "values/return"} <= set(found.Tags()["histograms"])
+    assert any(tag.startswith("weights/norm_of_") for tag in found.Tags()["scalars"])
+
+
+def test_a_complete_run_again_writes_nothing(uninterrupted: Path) -> None:
+    folder = uninterrupted / "tressette" / "small" / "tensorboard"
+    before = sorted(folder.iterdir())
+    assert main(small(uninterrupted, "evaluation.opponents=[random,greedy]")) == 0
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_run_that_goes_on_after_its_end_has_one_end(tmp_path: Path, uninterrupted: Path) -> None:
+    opponents = "evaluation.opponents=[random,greedy]"
+    assert main(small(tmp_path, opponents, "episodes=128")) == 0
+    assert [event.step for event in board(tmp_path).Scalars(f"{FINAL}win_rate_vs_random")] == [128 * 40 + 1]
+    assert main(small(tmp_path, opponents)) == 0
+    found = steps(board(tmp_path))
+    assert found[f"{FINAL}win_rate_vs_random"] == found["results/games_won"] == [256 * 40 + 1]
+    assert all(len(set(each)) == len(each) for each in found.values())
+
+
+def test_measured_on_other_deals_the_end_is_replaced(tmp_path: Path) -> None:
+    assert main(small(tmp_path)) == 0
+    before = board(tmp_path).Scalars(f"{FINAL}points_vs_random")[0].value
+    assert main(small(tmp_path, "evaluation.final_deals=32")) == 0
+    (event,) = board(tmp_path).Scalars(f"{FINAL}points_vs_random")
+    assert event.value != before
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_killed_at_any_time_it_shows_the_same_in_the_end(tmp_path: Path, uninterrupted: Path, count: int) -> None:
+    """After so many checkpoints none is written any more, and then the power fails."""
+    opponents = "evaluation.opponents=[random,greedy]"
+    save, write, saved, written = RunFolder.save_checkpoint, Metrics.write, [0], [0]
+
+    def some(folder: RunFolder, *rest: Any) -> None:
+        saved[0] += 1
+        if saved[0] > count:
+            raise RuntimeError("power failure")
+        save(folder, *rest)
+
+    def seen(metrics: Metrics, *rest: Any) -> None:
+        written[0] += 1
+        write(metrics, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunFolder, "save_checkpoint", some)
+        patch.setattr(Metrics, "write", seen)
+        try:
+            main(small(tmp_path, opponents))
+        except RuntimeError as error:
+            assert "power failure" in str(error)
+    assert written[0] > 0
+    assert main(small(tmp_path, opponents)) == 0
+    there, here = board(uninterrupted), board(tmp_path)
+    assert steps(here) == steps(there)
+    assert values(here) == values(there)
+    assert session(here, metadata.SESSION_END_INFO_TAG).end_time_secs > 0
+
+
+@pytest.mark.parametrize("there", ["0000000050.b.9999.9", "0000000050.a.9.0", "0000000061.z.1.1", "0000000050.b.77.10"])
+def test_the_newest_start_is_read_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str) -> None:
+    """TensorBoard reads by name. Two starts may fall on one second, and the clocks of two nodes differ."""
+    monkeypatch.setattr("socket.gethostname", lambda: "a.of.b")
+    monkeypatch.setattr("time.time", lambda: 50.5)
+    (tmp_path / "tensorboard").mkdir()
+    first = Metrics(tmp_path, [], "a: 1", 0)
+    for step in (40, 80):
+        first.write(step, {"rollout/episodes": 1})
+    first.close()
+    (file,) = (tmp_path / "tensorboard").iterdir()
+    file.rename(file.with_name(f"events.out.tfevents.{there}"))
+    second = Metrics(tmp_path, [], "a: 1", 40)
+    second.write(60, {"rollout/episodes": 1})
+    second.close()
+    assert events.curves(tmp_path) == {"rollout/episodes": [40, 60]}
+
+
+def test_a_run_thins_log_rows_and_histograms_but_no_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("train.dqn.trainer.ROWS", 1)
+    monkeypatch.setattr("train.dqn.trainer.HISTOGRAMS", 1)
+    assert main(small(tmp_path, "log_every_episodes=32", "evaluation.every_episodes=32")) == 0
+    games = {name: [step // 40 for step in at] for name, at in steps(board(tmp_path)).items()}
+    assert games["train/loss"] == games["rollout/episodes"] == [32, 64, 128, 256]
+    assert games["eval/points_vs_random"] == [32, 64, 96, 128, 160, 192, 224, 256]
+    assert games["values/played"] == [32, 64, 128, 256]
+    with (tmp_path / "tressette" / "small" / "metrics.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 + 8
+
+
+def test_what_was_written_is_there_whatever_comes(tmp_path: Path) -> None:
+    """A kill leaves no time to close a file."""
+    metrics = Metrics(tmp_path, [], "a: 1", 0)
+    metrics.write(40, {"train/loss": 1.0})
+    assert events.curves(tmp_path) == {"train/loss": [40]}
+    metrics.histograms(80, {"values/played": np.arange(1000.0)}, {"norm": 1.0})
+    assert events.read(tmp_path).Tags()["histograms"] == ["values/played"]
+    assert events.curves(tmp_path) == {"train/loss": [40], "norm": [80]}
+    metrics.close()
+
+
+def test_a_start_that_left_no_checkpoint_leaves_no_hyperparameters(tmp_path: Path) -> None:
+    for lr in (0.5, 0.25):
+        Metrics(tmp_path, [], f"learner:\n  lr: {lr}\n", 0).close()
+    found = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert session(found, metadata.SESSION_START_INFO_TAG).hparams["learner.lr"].number_value == 0.25
+
+
+@pytest.mark.parametrize(
+    ("game", "more", "last"),
+    [
+        ("blackjack", ["algo=q_learning", "episodes=20000", "log_every_episodes=10000"], f"{FINAL}loss"),
+        (
+            "spike",
+            ["algo=batch_q_learning", "iterations=2", "games=20", "passes=1", "evaluation.final_deals=8"],
+            f"{FINAL}win_rate_vs_cautious",
+        ),
+    ],
+)
+def test_tables_have_hyperparameters_and_an_end(tmp_path: Path, game: str, more: list[str], last: str) -> None:
+    assert main([f"game={game}", *more, f"runs={tmp_path}", "name=small"]) == 0
+    found = board(tmp_path, game)
+    assert session(found, metadata.SESSION_START_INFO_TAG).hparams["game.name"].string_value == game
+    assert len(found.Scalars(last)) == 1 and charts(found)
+
+
+def test_five_charts_at_most_and_none_of_curves_that_are_not_there() -> None:
+    for curves in ([*SCALARS, *evaluation_scalars(["random"])], ["policy/loss", "error/mean"], []):
+        (page,) = layout(curves).values()
+        there = sum(any(re.fullmatch(tag, curve) for curve in curves) for _, tag in LAYOUT)
+        assert len(page) == min(MOST, there)
+
+
+def test_results_become_numbers() -> None:
+    duel = {"deals": 8, "win_rate": [0.5, 0.1], "win_rate_interval": [0.4, 0.6], "credits": [2.0, 1.0]}
+    assert final_scalars({"a:b=1": duel}) == {f"{FINAL}win_rate_vs_a.b-1": 0.5, f"{FINAL}points_vs_a.b-1": 2.0}
+    table = {"env_steps": 5, "episodes": 6, "loss": 0.5, "mean": float("nan")}
+    assert final_scalars(table) == {f"{FINAL}loss": 0.5}
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.one_of(st.booleans(), st.integers(), st.none(), st.text("xyz 1:-"))))
+def test_every_setting_is_a_number_a_truth_or_a_text(settings: dict[str, Any]) -> None:
+    flat = hyperparameters(yaml.safe_dump({"group": settings}))
+    assert flat.keys() == {f"group.{key}" for key in settings}
+    for key, value in settings.items():
+        assert flat[f"group.{key}"] == ("null" if value is None else value)
+
+
+def test_a_histogram_leaves_out_what_has_no_bar(tmp_path: Path) -> None:
+    """Of a run that diverges: TensorBoard's writer would raise."""
+    files = TensorBoardFiles(tmp_path / "tressette" / "small", "", [], 0)
+    wild = np.array([1.0, np.nan, np.inf, -1e30], np.float32)
+    files.histograms(1, {"values/played": wild, "values/return": wild[1:]})
+    files.close()
+    assert sum(board(tmp_path).Histograms("values/played")[0].histogram_value.bucket) == 1

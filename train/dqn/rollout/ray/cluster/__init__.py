@@ -1,1 +1,0 @@
-"""Ray clusters: connecting to one, a private one, and the process that speaks Ray."""

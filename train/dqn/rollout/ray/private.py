@@ -1,0 +1,111 @@
+"""The folder of a Ray cluster of one's own, and what keeps other users of the machine out. No Ray here.
+
+Left alone, Ray listens on all interfaces, keeps its token where others may read it, and its sockets and logs in a
+folder that is open to all and stays.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from command.lock.owner import read_owner, this_process
+
+PREFIX, OWNER, TOKEN = "busso-", "owner", "token"
+EXIT_LOST = 3  # of a driver that has said the last words of Ray itself
+_LONGEST = 39  # characters of a folder: a socket's path has 107, of which Ray takes 68, `/ray` with them
+_REMOVE_SECONDS = 5.0
+_LOGS = ("gcs_server.out", "gcs_server.err", "raylet.out", "raylet.err", "dashboard.log", "dashboard.err")
+_LINES = 10  # of each log
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Variables for the processes of the cluster alone.
+
+    Ray makes `ray` in the folder, and opens that to all.
+    """
+    return {
+        "RAY_TMPDIR": str(folder),
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        # Without "clusters", of several nodes, Ray listens on 127.0.0.1 alone: its default on macOS and Windows.
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    }
+
+
+def bases() -> list[Path]:
+    """Where the folder may be, the best first."""
+    return [Path(name) for name in (os.environ.get("RAY_TMPDIR"), tempfile.gettempdir(), "/tmp") if name]
+
+
+def make() -> Path:
+    """A new folder for this user alone, short enough for Ray's sockets. Removes those of dead processes beside it.
+
+    Raises SettingsError.
+    """
+    from command.settings.checks import SettingsError
+
+    reasons = []
+    longest = _LONGEST - len(PREFIX) - 9
+    for base in bases():
+        if len(os.fsencode(base)) > longest:
+            reasons.append(f"{base} has more than {longest} characters")
+            continue
+        sweep(base)
+        try:
+            base.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+            claim(folder)
+        except OSError as error:
+            reasons.append(f"{base}: {error.strerror}")
+        else:
+            return folder
+    problem = f"no place for Ray's sockets ({'; '.join(dict.fromkeys(reasons))})"
+    raise SettingsError("TMPDIR", problem, "set it to a short folder that can be written")
+
+
+def claim(folder: Path) -> None:
+    """From now on the folder belongs to this process."""
+    (folder / OWNER).write_bytes(this_process().as_bytes(0))
+
+
+def sweep(base: Path) -> None:
+    """Remove the folders that dead processes of this user, on this machine, have left in `base`."""
+    for folder in base.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
+                owner = read_owner((folder / OWNER).read_bytes())
+                if owner is not None and owner.has_ended():
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove(folder: Path) -> None:
+    """Remove the folder; what still ends there may write for a moment."""
+    end = time.monotonic() + _REMOVE_SECONDS
+    while folder.exists() and time.monotonic() < end:
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(0.02)
+
+
+def write_token() -> Path:
+    """The token of this process in a file that its user alone can read, for a page that asks for it."""
+    path = Path(os.environ["RAY_TMPDIR"]) / TOKEN
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(os.environ["RAY_AUTH_TOKEN"])
+    return path
+
+
+def say_last_words() -> None:
+    """Print how the logs of Ray's servers end; they go with the folder."""
+    logs = Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"
+    for name in _LOGS:
+        with suppress(OSError):
+            lines = (logs / name).read_text(errors="replace").splitlines()[-_LINES:]
+            if lines:
+                print(f"--- {name}", *lines, sep="\n", file=sys.stderr, flush=True)

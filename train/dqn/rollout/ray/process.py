@@ -1,0 +1,179 @@
+"""Starting, hearing and ending the process that speaks Ray, from the learner's process. No Ray here."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from command.errors import UserError
+from command.settings.checks import SettingsError
+from train.dqn.rollout.ray import private
+from train.dqn.rollout.ray.messages import SLOTS, Order, Slot
+from train.dqn.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
+
+ROOT = Path(__file__).parents[5]  # where the nodes find this package, too
+_LOOK_SECONDS = 1.0
+
+
+class RayProcess:
+    """The supervisor with the driver below it. Messages come to `hear`, in a thread of their own, until it ends.
+
+    After that, or when nothing came for `patience` seconds, `failure` says why it is of no use any more: a `lost` where
+    the same command may do better. A cluster that is started here has a folder of its own, which goes with it.
+    """
+
+    def __init__(
+        self, order: Order, says: Path, patience: float, hear: Callable[..., None], lost: type[UserError]
+    ) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise SettingsError(order.asked, "ray is not installed", f"say {order.instead}")
+        self.failure: Exception | None = None
+        self._order, self._type_of_loss = order, lost
+        self._started = False
+        self._says, self._patience, self._hear = says, patience, hear
+        self._see = "" if str(says) == os.devnull else f", see {says}"
+        self._outbox: queue.SimpleQueue[tuple[Any, ...] | Order | None] = queue.SimpleQueue()
+        self._start()
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._listen, self._speak)]
+        self.say(order)
+        for thread in self._threads:
+            thread.start()
+
+    def _start(self) -> None:
+        self._says.parent.mkdir(parents=True, exist_ok=True)
+        self._folder = None if os.environ.get("RAY_ADDRESS") else private.make()
+        told = private.environment(self._folder) if self._folder else {}
+        mine, theirs = socket.socketpair()
+        lifeline, self._lifeline = os.pipe()
+        files = [os.memfd_create("busso-rollout") for _ in range(SLOTS)]
+        self.slots = [Slot(file) for file in files]
+        inherited = [lifeline, theirs.fileno(), *files]
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        try:
+            with self._says.open("ab") as says:
+                # A session of its own: Ctrl-C is for the learner, and so is what kills the learner's process group.
+                self._supervisor = subprocess.Popen(
+                    [
+                        sys.executable,
+                        "-m",
+                        "train.dqn.rollout.ray.supervisor",
+                        str(self._folder or ""),
+                        *map(str, inherited),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=says,
+                    stderr=says,
+                    pass_fds=inherited,
+                    start_new_session=True,
+                    env={**os.environ, **told, "PYTHONPATH": path},
+                )
+        except BaseException:
+            self._remove_folder()
+            raise
+        finally:
+            os.close(lifeline)
+            theirs.close()
+        self._socket, self._files = mine, files
+        self._channel = Connection(os.dup(mine.fileno()))
+
+    def say(self, *message: Any) -> None:
+        """Send a message, without waiting for anybody to read it."""
+        self._outbox.put(message[0] if isinstance(message[0], Order) else message)
+
+    def close(self) -> None:
+        """End it and all that it started."""
+        if self._lifeline < 0:
+            return
+        os.close(self._lifeline)
+        self._lifeline = -1
+        self._outbox.put(None)
+        self._socket.shutdown(socket.SHUT_RDWR)
+        try:
+            self._supervisor.wait(GRACE_SECONDS + KILL_SECONDS + 1)
+        except subprocess.TimeoutExpired:
+            self._supervisor.kill()
+            self._supervisor.wait()
+        self._remove_folder()  # by a supervisor that was killed it is still there
+        for thread in self._threads:
+            thread.join()
+        for file in self._files:
+            os.close(file)
+        self._socket.close()
+        self._channel.close()
+
+    def _remove_folder(self) -> None:
+        if self._folder:
+            private.remove(self._folder)
+
+    # ------------------------------------------------------------------ threads
+
+    def _speak(self) -> None:
+        try:
+            while (message := self._outbox.get()) is not None:
+                self._channel.send(message)
+        except OSError:
+            pass  # `_listen` sees it too, and knows what to say
+        except Exception as error:  # whatever cannot be sent: no other process would say it
+            self._fail(self._lost(f"a message could not be sent: {error}"))
+
+    def _listen(self) -> None:
+        silent = 0.0
+        try:
+            while True:
+                # Looks are counted, not seconds: this process may have been held up itself.
+                if not self._channel.poll(_LOOK_SECONDS):
+                    silent += _LOOK_SECONDS
+                    if self._started and silent >= self._patience:
+                        self._fail(self._lost(f"its process has said nothing for {self._patience:g} s"))
+                        return
+                    continue
+                silent = 0.0
+                name, *rest = self._channel.recv()
+                if name == "failed":
+                    self._fail(self._named(*rest))
+                    return
+                self._started = self._started or name == "hello"
+                self._hear(name, *rest)
+        except (EOFError, OSError):
+            self._fail(self._ended())
+        except Exception as error:  # a thread that ends without a word would leave the learner waiting
+            self._fail(self._lost(f"a message could not be read: {error}"))
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = error
+        self._hear("failed")
+
+    def _lost(self, reason: str) -> UserError:
+        return self._type_of_loss(self._order.asked, f"the cluster is gone ({reason})", self._order.again)
+
+    def _not_started(self, reason: str) -> UserError:
+        problem = f"Ray did not start: {reason}{self._see}"
+        return self._type_of_loss(self._order.asked, problem, f"try it again, or {self._order.instead}")
+
+    def _named(self, what: str, said: Any, code: int) -> Exception:
+        if what == "lost":
+            return self._lost(said)
+        if what == "start":
+            return self._not_started(said)
+        if what == "setting":
+            error = SettingsError(*said)
+            error.exit_code = code
+            return error
+        return RuntimeError(said)
+
+    def _ended(self) -> Exception:
+        """It said nothing before: Ray ends a process without asking anybody."""
+        try:
+            says = f"Ray ended its process with exit code {self._supervisor.wait(GRACE_SECONDS + KILL_SECONDS)}"
+        except subprocess.TimeoutExpired:
+            says = "its process is gone"
+        return self._lost(says + self._see) if self._started else self._not_started(says)

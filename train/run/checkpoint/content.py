@@ -1,0 +1,68 @@
+"""Checks of what a checkpoint holds: finite numbers, and no more memory than its file is long."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import IO, Any
+
+import torch
+
+MOST_VALUES = 2_000_000  # that are no tensors; those that stand in several places count in each
+DEEPEST = 64  # dictionaries and lists in one another
+
+
+def check_archive(file: IO[bytes], nbytes: int) -> None:
+    """Raise ValueError unless the rest of the file is what `torch.save` writes: an archive without compression.
+
+    The older format of PyTorch allocates what a number in the file says. The file stands where it stood.
+    """
+    at = file.tell()
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, NotImplementedError):
+        raise ValueError("it is no archive of PyTorch") from None
+    finally:
+        file.seek(at)
+    if any(each.compress_type != zipfile.ZIP_STORED for each in entries):
+        raise ValueError("it is compressed, as no checkpoint is")
+    if sum(each.file_size for each in entries) > nbytes:
+        raise ValueError("its parts are longer than the file")
+
+
+def check_state(state: Any) -> None:
+    """Raise ValueError for tensors that mean more memory than they have in the file, and for too many values."""
+    left = MOST_VALUES
+    waiting = [(state, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        left -= 1
+        if left < 0 or depth > DEEPEST:
+            raise ValueError("it is nested as no checkpoint is")
+        if isinstance(value, torch.Tensor):
+            _check_tensor(value)
+        elif isinstance(value, dict):
+            waiting += [(item, depth + 1) for pair in value.items() for item in pair]
+        elif isinstance(value, list | tuple | set | frozenset):
+            waiting += [(item, depth + 1) for item in value]
+
+
+def _check_tensor(tensor: torch.Tensor) -> None:
+    plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
+    if not plain or tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
+        raise ValueError(f"a tensor of {tuple(tensor.shape)} is not in it as a whole")
+
+
+def not_finite(state: object, path: str = "") -> str | None:
+    """The dotted path of the first floating-point tensor with a NaN or an infinity; None if there is none."""
+    if isinstance(state, torch.Tensor):
+        if not state.is_floating_point() or not state.numel():
+            return None
+        return None if all(bound.isfinite() for bound in state.aminmax()) else path  # of a NaN, aminmax is NaN
+    if isinstance(state, dict):
+        items = [(f"{path}.{key}".lstrip("."), item) for key, item in state.items()]
+    elif isinstance(state, list | tuple):
+        items = [(f"{path}.{index}", item) for index, item in enumerate(state)]
+    else:
+        return None
+    return next((found for name, item in items if (found := not_finite(item, name))), None)
