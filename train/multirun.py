@@ -82,7 +82,7 @@ def grid_of(overrides: Sequence[str]) -> Grid:
 
     A value of `row` stands for the settings of that row. Raises SettingsError if two runs would have the same name.
     """
-    own = [each for each in overrides if parsed(each).group in _OWN]
+    own = [each for each in overrides if key_of(each).partition(".")[0] in _OWN]
     settings = compose(MultirunSettings, "multirun", own)
     given = [each for each in overrides if each not in own]
     given = [f"{ROW}={','.join(settings.rows)}" if each == f"{ROW}={ALL}" else each for each in given]
