@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from busso.players import load_player as load_player
     from busso.players import solve as solve
     from busso.players import tournament as tournament
-    from busso.runs import Run as Run
     from busso.runs import export as export
     from busso.runs import load_run as load_run
     from busso.runs import train as train
@@ -34,11 +33,13 @@ if TYPE_CHECKING:
     from cards.matches.duplicate import Duel as Duel
     from cards.play import Player as Player
     from command.errors import UserError as BussoError
+    from train.run.read import Run as Run
 
 _MODULES = {
     **dict.fromkeys(("View", "deal", "load_game", "look", "step"), "busso.games"),
     **dict.fromkeys(("Tournament", "choose", "duel", "load_player", "solve", "tournament"), "busso.players"),
-    **dict.fromkeys(("Run", "export", "load_run", "train"), "busso.runs"),
+    **dict.fromkeys(("export", "load_run", "train"), "busso.runs"),
+    "Run": "train.run.read",
     **{"Duel": "cards.matches.duplicate", "Game": "cards.game", "Player": "cards.play", "BussoError": "command.errors"},
 }
 _ELSEWHERE = {"BussoError": "UserError"}  # what a name is called in its module

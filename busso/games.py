@@ -30,7 +30,7 @@ def load_game(name: str, **options: Any) -> Game:
     >>> game = busso.load_game("spike", seats=4, credits=30)
     >>> game.seats, game.actions, game.unit
     (4, 9, 'credits')
-    >>> busso.load_game("tressette", signal=True)
+    >>> busso.load_game("tressette", signal=True)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     command.settings.checks.SettingsError: game.signal: tressette has no such option; it has accusi, ...
     """

@@ -21,10 +21,10 @@ from evaluate.players import load_resolved
 from train.dqn.players.resolve import resolve, resolve_all
 
 if TYPE_CHECKING:
-    from busso.runs import Run
     from evaluate.solve.solution import Solved
     from evaluate.tournament.ratings import Ratings
     from evaluate.tournament.report import Pairing
+    from train.run.read import Run
 
 
 def load_player(game: Game, player: str | Path | Run) -> Player:

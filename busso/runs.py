@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from command.foreign import check_game, read_yaml
 from command.settings.checks import SettingsError
-from command.settings.old_keys import upgraded
 from command.settings.quoting import in_quotes
+from train.run import read
+from train.run.read import Run
 
 _INTERRUPTED = 130
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run that has been trained, or is being trained: its folder, and what is written there.
-
-    `settings` are those of its newest start, as config.yaml has them. `results` are those at its end, by opponent: the
-    number of `deals`, `win_rate` and the result in the game's unit, each as a mean and the half-width of its 95%
-    interval; empty before.
-    """
-
-    folder: Path
-    settings: Mapping[str, Any]
-    results: Mapping[str, Any]
-
-    @property
-    def game(self) -> str:
-        """The name of the game."""
-        return str(self.settings["game"]["name"])
-
-    def curves(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """What metrics.csv has, by name: the numbers of decisions, and the values there. Empty before the first row."""
-        from train.run.metrics.curves import FILE, read
-
-        found = read(self.folder) if (self.folder / FILE).exists() else {}
-        return {name: _in_order(*curve) for name, curve in found.items()}
-
-
-def _in_order(steps: Sequence[float], values: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    order = np.lexsort((values, steps))
-    return np.asarray(steps)[order], np.asarray(values)[order]
 
 
 def load_run(folder: str | Path) -> Run:
@@ -57,27 +25,16 @@ def load_run(folder: str | Path) -> Run:
     >>> import busso
     >>> busso.load_run("runs/tressette/nowhere")
     Traceback (most recent call last):
-    command.settings.checks.SettingsError: runs/tressette/nowhere: no run is there; it has no config.yaml
+    command.settings.checks.SettingsError: run: runs/tressette/nowhere is no folder; name the folder of a run, as in \
+runs/tressette/default
     """
-    path = Path(folder)
-    config = path / "config.yaml"
     try:
-        settings = upgraded(read_yaml(config.read_text()))
-    except OSError:
-        raise SettingsError(path, "no run is there; it has no config.yaml") from None
-    except ValueError as error:
-        raise SettingsError(config, f"damaged ({error})") from None
-    if not isinstance(settings, dict) or not isinstance(settings.get("game"), dict):
-        raise SettingsError(config, "not the settings of a run")
-    name = str(settings["game"].get("name"))
-    try:
-        check_game(name)  # which the caller will load
+        run = read.load_run(folder)
     except SettingsError as error:
-        hint = f'if you trust it, say busso.load_game("{name}") before' if error.hint else ""
-        raise SettingsError(config, error.problem, hint) from None
-    from train.run.results import read_results
-
-    return Run(path, settings, read_results(path) or {})
+        hint = re.sub(r"say game=(\w+)", r'say busso.load_game("\1") before', error.hint)
+        raise SettingsError(error.key, error.problem, hint) from None
+    _ = run.results  # a damaged file is refused here, not later
+    return run
 
 
 def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:

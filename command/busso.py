@@ -34,7 +34,6 @@ COMMANDS = {
     "record": Command("evaluate.record"),
     "replay": Command("evaluate.replay"),
     "review": Command("evaluate.review.__main__"),
-    "ablation": Command("evaluate.ablation"),
     "solve": Command("evaluate.solve.__main__"),
     "curves": Command("evaluate.curves"),
     "report": Command("evaluate.report.__main__"),
@@ -42,11 +41,14 @@ COMMANDS = {
     "exploit": Command("evaluate.exploit.__main__"),
     "champion": Command("evaluate.champion.__main__"),
     "export": Command("evaluate.export.__main__"),
-    "sweep": Command("evaluate.sweep"),
-    "sweep-task": Command("train.sweep"),
     "tune": Command("train.tune.__main__"),
     "warm": Command("busso.warm"),
     "completion": Command("command.completion.__main__"),
+}
+_NOW = {
+    "ablation": "train --multirun row=all seed=1,2,3, then busso compare",
+    "sweep": "compare --multirun key=a,b",
+    "sweep-task": "train --multirun task=0/8 key=a,b",
 }
 
 
@@ -96,6 +98,8 @@ def summary(command: Command) -> str:
 
 
 def _no_command(name: str) -> str:
+    if name in _NOW:
+        return f"no command {name!r} any more: say busso {_NOW[name]}"
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, COMMANDS, 1)

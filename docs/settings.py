@@ -14,7 +14,6 @@ import yaml
 
 from cards.base.bounds import bounds_of
 from cards.game import load_game
-from evaluate.ablation import AblationSettings
 from evaluate.champion.__main__ import ChampionSettings
 from evaluate.compare import CompareSettings
 from evaluate.exploit.__main__ import ExploitSettings
@@ -25,6 +24,7 @@ from evaluate.review.settings import ReviewSettings
 from evaluate.solve.__main__ import SolveSettings
 from evaluate.tournament.settings import TournamentSettings
 from play.table.settings import PlaySettings
+from train.multirun import MultirunSettings
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
 from train.settings.tabular import TabularSettings
@@ -45,7 +45,7 @@ SCHEMAS: dict[str, type[Any]] = {
     "tournament": TournamentSettings,
     "record": RecordSettings,
     "review": ReviewSettings,
-    "ablation": AblationSettings,
+    "multirun": MultirunSettings,
     "solve": SolveSettings,
     "play": PlaySettings,
     "report": ReportSettings,
@@ -59,10 +59,10 @@ COMMANDS = (
     ("tournament", "python -m evaluate.tournament"),
     ("record", "python -m evaluate.record"),
     ("review", "python -m evaluate.review"),
-    ("ablation", "python -m evaluate.ablation"),
     ("solve", "python -m evaluate.solve"),
     ("play", "python -m play"),
     ("report", "python -m evaluate.report"),
+    ("multirun", "python -m train --multirun"),
     ("compare", "python -m evaluate.compare"),
     ("exploit", "python -m evaluate.exploit"),
     ("champion", "python -m evaluate.champion"),

@@ -1,23 +1,36 @@
-"""`python -m evaluate.compare RUN RUN ...`: a page with runs side by side: curves, results with intervals, settings.
+"""`python -m evaluate.compare RUN RUN ...`: compare runs: a table with intervals over seeds, curves, settings.
 
-Runs that differ in their seed alone count as one, with an interval over seeds. `report.html` needs no other file;
-`report.md` beside it says the same. Example: `python -m evaluate.compare runs/tressette/default runs/tressette/wide`.
+Runs that differ in their seed alone are one row, compared with the row `baseline` seed by seed. With `deals=16384` the
+best networks play so many duplicate deals now, against `opponents=[random,greedy,baseline]`, where `baseline` is the
+run of the baseline with the same seed; else the table has the results of the runs. After `--multirun` stands a grid as
+`python -m train --multirun` has it, in place of runs:
+
+    python -m evaluate.compare baseline=recipe --multirun row=recipe,double seed=1,2,3
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
-from command.main import settings_command
-from command.settings.checks import MAX_SEED, SettingsError, check_numbers
+from command.main import command
+from command.settings.as_hydra import with_values
+from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers, require
+from command.settings.line import parse
+from command.settings.quoting import in_quotes, spelled
 from evaluate.report.line import runs_of, with_runs
 
+if TYPE_CHECKING:
+    from evaluate.report.of_runs import Scores
+    from evaluate.report.runs import Kind
+
 EXAMPLE = "python -m evaluate.compare runs/tressette/default runs/tressette/wide"
-_MOST_SAMPLES = 100_000
+BASELINE = "baseline"  # among the opponents: the run of the baseline with the same seed
+_GRID = ("--multirun", "-m")
 
 
 @dataclass
@@ -26,11 +39,15 @@ class CompareSettings:
 
     run: Any = None
     folder: str | None = None
-    samples: int = bounded(2000, 100, _MOST_SAMPLES)
-    seed: int = bounded(11, 0, MAX_SEED)
+    baseline: str | None = None
+    deals: int | None = bounded(None, 2, MAX_DEALS)
+    opponents: list[str] = field(default_factory=list)
+    seed: int = bounded(7, 0, MAX_SEED)
 
     def __post_init__(self) -> None:
         check_numbers("", self)
+        self.opponents = [spelled("opponents", player) for player in self.opponents]
+        require(bool(self.opponents) == (self.deals is not None), "opponents", "given with deals=", self.opponents)
         runs = runs_of(self.run)
         if len(runs) < 2:
             raise SettingsError("run", "two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
@@ -45,15 +62,76 @@ class CompareSettings:
         return Path(runs_of(self.run)[0]).resolve().parent / "compare" if self.folder is None else Path(self.folder)
 
 
-@settings_command(CompareSettings, "compare", EXAMPLE, words=" RUN RUN", given=with_runs)
-def main(settings: CompareSettings) -> None:
-    """Run the command."""
+@command
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit code."""
+    own, missing = _with_grid(with_values(arguments))
+    settings = parse("python -m evaluate.compare RUN RUN", "compare", with_runs(own), EXAMPLE).compose(CompareSettings)
+    if settings is None:
+        return 0
+    from command.terminal.console import result_console
     from evaluate.report import page  # with PyTorch, for which --help and --cfg do not wait
-    from evaluate.report.of_runs import comparison_of
-    from evaluate.report.runs import load_run
+    from evaluate.report.content import write_csv
+    from evaluate.report.of_runs import Comparison, csv_rows, scores_of, screen
+    from evaluate.report.runs import kind_named, kinds_of
+    from train.run.read import load_run
 
     runs = [load_run(path) for path in runs_of(settings.run)]
-    print(page.write(comparison_of(runs, settings.samples, settings.seed), settings.target))
+    kinds = kinds_of(runs)
+    baseline = kind_named(kinds, settings.baseline)
+    scores = _played(settings, kinds, baseline) if settings.deals else {run.folder: scores_of(run) for run in runs}
+    comparison = Comparison(kinds, baseline, scores, settings.deals, missing)
+    written = page.write(comparison.report(), settings.target)
+    write_csv(settings.target / "results.csv", csv_rows(comparison))
+    result_console().print(screen(comparison))
+    print(written)
+    return 0
+
+
+def _with_grid(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The arguments with the runs of the grid after --multirun by name, and the names of those that are not there."""
+    at = next((number for number, each in enumerate(arguments) if each in _GRID), None)
+    if at is None:
+        return arguments, []
+    from train.multirun import grid_of
+    from train.settings.resolve import settings_of
+
+    own, grid = arguments[:at], grid_of(parse("python -m train", "train", arguments[at:], multirun=True).overrides)
+    runs = [settings_of(run.overrides) for run in grid.runs]
+    there = [str(run.folder) for run in runs if (run.folder / "config.yaml").exists()]
+    if not any(each.startswith("folder=") for each in own):
+        name = ",".join([runs[0].game_name, *grid.runs[0].values])
+        own = [f"folder={in_quotes(str(Path(runs[0].runs) / 'compare' / name))}", *own]
+    return [*there, *own], [run.name for run in runs if str(run.folder) not in there]
+
+
+def _played(settings: CompareSettings, kinds: Sequence[Kind], baseline: Kind) -> dict[Path, Scores]:
+    """What each run wins of each opponent, on the same deals; games go on where the same command was stopped."""
+    from command.game import load_configured_game
+    from evaluate.tournament.batches import Worker
+    from evaluate.tournament.run import play_pairs
+    from evaluate.tournament.settings import Pair, TournamentSettings
+    from train.dqn.players.resolve import ResolvedPlayer, resolve
+
+    options = kinds[0].runs[0].settings.game
+    game = load_configured_game(options)
+    players: dict[str, ResolvedPlayer] = {}
+
+    def name_of(text: str) -> str:
+        player = resolve(game, text, "opponents")
+        return players.setdefault(player.name, player).name
+
+    pairs: dict[Path, dict[str, Pair]] = {}
+    for run in (run for kind in kinds for run in kind.runs):
+        twin = next((each for each in baseline.runs if each.settings.seed == run.settings.seed), run)
+        others = {name: name_of(str(twin.folder) if name == BASELINE else name) for name in settings.opponents}
+        own = name_of(str(run.folder))
+        pairs[run.folder] = {name: (own, other) for name, other in others.items() if other != own}
+    every = list(dict.fromkeys(pair for found in pairs.values() for pair in found.values()))
+    given = TournamentSettings(options, list(players), deals=settings.deals, seed=settings.seed)
+    schedule = play_pairs(given, Worker(given, players), every, settings.target / "games")
+    won = {pair: state.duel.win_rate for pair, state in schedule.states.items()}
+    return {run: {name: won[pair] for name, pair in found.items()} for run, found in pairs.items()}
 
 
 if __name__ == "__main__":

@@ -4,75 +4,53 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cards.base.errors import InputError
+from command.main import command
+from command.settings.checks import SettingsError
 from command.settings.line import example_text
-from command.terminal.progress import Progress
 from train.run.metrics.curves import FILE, Curve, read
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+EXAMPLE = "python -m evaluate.curves runs/tressette/default --out=curves.png"
 PANELS = (
     ("games won in evaluation", "eval/win_rate_vs_"),
     ("loss", "train/loss"),
     ("decisions and updates per second", "time/"),
 )
+_LEFT_OUT = "weights_lag"
 
 
-def read_curves(run: Path) -> dict[str, Curve]:
-    """The scalars of a run by name, each as env_steps and values. Raises OSError or ValueError naming the file."""
-    curves = read(run)
-    if not curves:
-        raise InputError(run / FILE, "holds no rows yet")
-    return curves
+def draw(curves: Mapping[Path, Mapping[str, Curve]], out: Path) -> None:
+    """Write a picture of the curves of each run, with one panel per kind of curve."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import PercentFormatter
 
-
-def draw(runs: Sequence[Path], out: Path) -> None:
-    """Write a picture with one panel per kind of curve."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(PANELS), figsize=(15, 4.2), layout="constrained")
-    with Progress("reading", len(runs), "runs") as progress:
-        found = []
-        for run in runs:
-            found.append((run, read_curves(run)))
-            progress.advance()
-    for run, curves in found:
-        prefix = f"{run.name}: " if len(runs) > 1 else ""
-        for axis, (title, start) in zip(axes, PANELS, strict=True):
-            named = {prefix + n.removeprefix(start): c for n, c in curves.items() if n.startswith(start)}
-            _panel(axis, title, {name or run.name: curve for name, curve in named.items()})
-    axes[0].yaxis.set_major_formatter(mpl.ticker.PercentFormatter(1.0))
-    axes[-1].set_yscale("log")
+    figure = Figure(figsize=(15, 4.2), layout="constrained")
+    panels = figure.subplots(1, len(PANELS))
+    for axis, (title, start) in zip(panels, PANELS, strict=True):
+        for run, found in curves.items():
+            for name, (steps, values) in found.items():
+                if name.startswith(start) and not name.endswith(_LEFT_OUT):
+                    label = name.removeprefix(start) or run.name
+                    label = f"{run.name}: {label}" if len(curves) > 1 and label != run.name else label
+                    axis.plot(*zip(*sorted(zip(steps, values, strict=True)), strict=True), label=label, linewidth=1.6)
+        axis.set(title=title, xlabel="env steps (decisions)")
+        axis.grid(alpha=0.3)
+        if axis.lines:
+            axis.legend(fontsize="small")
+    panels[0].yaxis.set_major_formatter(PercentFormatter(1.0))
+    panels[-1].set_yscale("log")
     figure.savefig(out, dpi=110)
-    plt.close(figure)
 
 
-def _panel(axis: Axes, title: str, curves: dict[str, Curve]) -> None:
-    for name, (steps, values) in curves.items():
-        if name.endswith("weights_lag"):
-            continue
-        ordered = sorted(zip(steps, values, strict=True))
-        axis.plot(*zip(*ordered, strict=True), label=name, linewidth=1.6)
-    axis.set_title(title)
-    axis.set_xlabel("env steps (decisions)")
-    axis.grid(alpha=0.3)
-    if curves:
-        axis.legend(fontsize="small")
-
-
+@command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(
         "python -m evaluate.curves",
-        epilog=example_text("python -m evaluate.curves runs/tressette/default --out=curves.png"),
+        epilog=example_text(EXAMPLE),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, runs/<game>/<name>")
@@ -80,13 +58,13 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     out = options.out or options.runs[0] / "curves.png"
     try:
-        draw(options.runs, out)
-    except OSError as error:
-        print(f"error: {error.filename or out}: {error.strerror or error}", file=sys.stderr)
-        return 2
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        curves = {run: read(run) for run in options.runs}
+    except InputError as error:
+        raise SettingsError.of(error, "run") from None
+    for run, found in curves.items():
+        if not found:
+            raise SettingsError(run / FILE, "holds no rows yet")
+    draw(curves, out)
     print(f"written to {out}", file=sys.stderr)
     return 0
 

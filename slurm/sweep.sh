@@ -6,8 +6,8 @@
 #   sbatch --array=0-2 slurm/sweep.sh name=wide network.hidden=[512,512] 'seed=range(3)'
 #
 # Each is the run runs/<game>/<its values>, with name= before them if given. The same command again goes on with what is
-# not finished. A job that waits for all tasks writes a table, runs/sweeps/<game>,<swept keys>.md and .csv, and its log shows it;
-# `.venv/bin/python -m evaluate.sweep learner.lr=1e-3,3e-4 seed=0,1,2,3` shows it at any time.
+# not finished. A job that waits for all tasks writes a table, runs/compare/<game>,<swept keys>/, and its log shows it;
+# `.venv/bin/python -m evaluate.compare --multirun learner.lr=1e-3,3e-4 seed=0,1,2,3` shows it at any time.
 #
 # Each task trains for the time it asks for, unless minutes= or episodes= say otherwise; see train_dqn.sh.
 # What you may want to change: the lines below, for one task each.
@@ -34,7 +34,8 @@ fi
 source slurm/lib/train.sh
 [[ ${SLURM_ARRAY_TASK_ID:-} ]] || fail "this is a job array: sbatch --array=0-7 slurm/sweep.sh learner.lr=1e-3,3e-4 seed=0,1,2,3"
 
-settings=$("${python[@]}" -m train.sweep "$SLURM_ARRAY_TASK_ID" "$SLURM_ARRAY_TASK_COUNT" "${overrides[@]}") || exit 2
+overrides=(--multirun "task=$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" "${overrides[@]}")
+"${python[@]}" -m train "${overrides[@]}" --cfg job >/dev/null || exit 2 # before the table is submitted
 
 # The first task submits the table, once: while the array is not done, the table waits, and a restart finds it in the queue.
 table=table-$SLURM_ARRAY_JOB_ID
@@ -43,8 +44,7 @@ if ((SLURM_ARRAY_TASK_ID == 0)) && [[ ! $(squeue --noheader --me --name="$table"
     env -u TMPDIR sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" \
         ${SLURM_JOB_ACCOUNT:+--account="$SLURM_JOB_ACCOUNT"} ${SLURM_JOB_QOS:+--qos="$SLURM_JOB_QOS"} \
         --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
-        slurm/sweep_table.sh "$@" || say "no job for the table; later say: python -m evaluate.sweep ${overrides[*]}"
+        slurm/sweep_table.sh "$@" || say "no job for the table; later say: python -m evaluate.compare --multirun ${overrides[*]:2}"
 fi
 
-mapfile -t settings <<<"$settings"
-train "${settings[@]}"
+train "${overrides[@]}"

@@ -16,4 +16,4 @@ if [[ ! -f slurm/lib/job.sh ]]; then
 fi
 # shellcheck source=slurm/lib/job.sh
 source slurm/lib/job.sh
-"${python[@]}" -m evaluate.sweep "${overrides[@]}"
+"${python[@]}" -m evaluate.compare --multirun "${overrides[@]}"

@@ -9,7 +9,7 @@ from command.settings.as_hydra import with_values
 from evaluate.tournament.__main__ import main as tournament
 from tests.errors import key_of
 from train.__main__ import main as train
-from train.sweep import main as sweep_task
+from train.multirun import grid_of
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_other_commands_have_no_grid(capsys: pytest.CaptureFixture[str]) -> None
     assert key_of(capsys.readouterr().err) == "--multirun"
 
 
-def test_a_task_of_a_sweep_keeps_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_task_of_a_sweep_keeps_the_folder(tmp_path: Path) -> None:
     folder = own(tmp_path)
-    assert sweep_task(["1", "2", f"hydra.searchpath=[file://{folder}]", "experiment=mine", "seed=0,1"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == f"hydra.searchpath=[file://{folder}]"
+    grid = grid_of([f"hydra.searchpath=[file://{folder}]", "experiment=mine", "seed=0,1"])
+    assert grid.runs[1].overrides[0] == f"hydra.searchpath=[file://{folder}]"

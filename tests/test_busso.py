@@ -74,12 +74,19 @@ def test_help_waits_for_no_library() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("trian", "train"), ("turnament", "tournament"), ("Doctor", "doctor"), ("sweeps", "sweep")]
+    ("typed", "meant"), [("trian", "train"), ("turnament", "tournament"), ("Doctor", "doctor"), ("compair", "compare")]
 )
 def test_an_unknown_command_is_one_line_with_the_nearest(typed: str, meant: str) -> None:
     found = busso(typed, "seed=1")
     assert found.returncode == 2 and found.stdout == ""
     assert found.stderr == f"error: no command '{typed}': the nearest is '{meant}'; busso --help explains them\n"
+
+
+@pytest.mark.parametrize("name", ["ablation", "sweep", "sweep-task"])
+def test_a_command_that_is_gone_names_the_new_one(name: str) -> None:
+    found = busso(name, "seed=1")
+    assert found.returncode == 2 and found.stderr.count("\n") == 1
+    assert "--multirun" in found.stderr and "any more" in found.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("",), ("seed=1",), ("--quiet",)])

@@ -31,7 +31,9 @@ def main(arguments: Sequence[str]) -> int:
     if options.multirun:
         from train.multirun import multirun
 
-        return multirun(options.overrides, _print_one_of_many if options.print_config else train)
+        if options.print_config:
+            return multirun([*options.overrides, "jobs=1"], _print_one_of_many)
+        return multirun(options.overrides, train)
     chosen = resolve(options.overrides, this_machine())
     return _print_settings(chosen) if options.print_config else train(chosen)
 

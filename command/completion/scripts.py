@@ -18,15 +18,15 @@ _WITH_VALUES = (*(f"--cfg={word}" for word in CFG[:1]), *(f"--info={word}" for w
 FLAGS = ("--help", "--cfg", "--resolve", "--info", "--config-dir", *_WITH_VALUES)
 # The files of conf/ whose settings a command takes, by the name of the command; others take one of their own name.
 _FILES: dict[str, tuple[str, ...]] = {
+    "train": ("train", "multirun"),
     "doctor": ("train",),
-    "sweep": ("train",),
-    "sweep-task": ("train",),
+    "compare": ("compare", "multirun", "train"),
     "tune": ("tune", "train"),
     "exploit": ("exploit", "train"),
 }
-_OTHER_FLAGS = {"train": ("--multirun",), "sweep": ("--sort=",), "tune": ("--multirun",)}
+_OTHER_FLAGS = dict.fromkeys(("train", "compare", "tune"), ("--multirun",))
 _PYTHONS = ("python", "python3")
-_NO_KEYS = ("defaults", "opponents.phases", "space")  # lists and mappings, which nobody completes
+_NO_KEYS = ("defaults", "opponents.phases", "space", "common", "rows")  # lists and mappings, which nobody completes
 
 
 def script_for(wanted: str) -> str:

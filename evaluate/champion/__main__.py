@@ -90,11 +90,12 @@ def main(settings: ChampionSettings) -> None:
     except KeyboardInterrupt:
         print(f"stopped: {settings.file} is there; the same command without run= measures it", file=sys.stderr)
         raise
-    results.write(settings.file.parent, results.of_duels(duels, game.unit))
+    found_results = results.of_duels(duels, game.unit)
+    results.write(settings.file.parent, found_results)
     command = f"python -m evaluate.champion to={settings.to} deals={settings.deals} seed={settings.seed}"
     if settings.players is not None:  # else whoever repeats it meets others than the table has
         command += f" 'players=[{','.join(settings.players)}]'"
-    (settings.file.parent / "CARD.md").write_text(card(found, settings.file, game, duels, command))
+    (settings.file.parent / "CARD.md").write_text(card(found, settings.file, game, found_results, command))
     result_console().print(results_table(str(settings.file), game.unit, duels, meaning_of_won(game)))
 
 
@@ -126,7 +127,7 @@ def put(settings: ChampionSettings) -> None:
         _, trained = load_network(game, path, state, _CPU, "run")
         kept.append((trained, state["acting"]))
         decisions.append(decisions_of(state))
-        seconds += seconds_of(path)
+        seconds += seconds_of(path, trained)
     first = kept[0][0]
     for run, (trained, _) in zip(settings.runs, kept, strict=True):
         if (differing := changes(champion.shaping(first), champion.shaping(trained))) and len(kept) > 1:

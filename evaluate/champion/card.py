@@ -5,38 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from cards.game import Game
-from cards.matches.duplicate import Duel, decimals, meaning_of_won
+from cards.matches.duplicate import decimals, meaning_of_won
 from command.terminal.visible import one_line
 from evaluate.markdown import code, literal
 from train.dqn.players.champion_file import Champion
+from train.run.results import INTERVAL
 
 _UNKNOWN = "not known"
 
 
-def card(found: Champion, file: Path, game: Game, duels: Mapping[str, Duel], command: str) -> str:
-    """Markdown; `command` measures it again."""
-    return "\n".join(_lines(found, file, game, duels, command)) + "\n"
+def card(found: Champion, file: Path, game: Game, results: Mapping[str, Any], command: str) -> str:
+    """Markdown; `results` are as in results.json, and `command` measures them again."""
+    lines = (f"# The champion of {game.name}", "", *facts(found, file, game), "", "## Results", "")
+    measured = (*results_table(results, game), "Measured by", "", "```", command, "```", "")
+    return "\n".join((*lines, *measured, "## Limits", "", *limits(found, game))) + "\n"
 
 
-def _lines(found: Champion, file: Path, game: Game, duels: Mapping[str, Duel], command: str) -> Iterator[str]:
-    yield from (f"# The champion of {game.name}", "", *facts(found, file, game))
-    yield from (
-        "",
-        "## Results",
-        "",
-        f"| against | deals | games won | 95% interval | {game.unit} more | 95% interval |",
-    )
+def results_table(results: Mapping[str, Any], game: Game) -> Iterator[str]:
+    """Games won and the result against each player, and what counts as won."""
+    unit = game.unit
+    yield f"| against | deals | games won | 95% interval | {unit} more | 95% interval |"
     yield "|---|---|---|---|---|---|"
-    for name, duel in duels.items():
-        won, more = duel.win_rate, duel.points
-        places = decimals(more.half_width)
-        interval = f"{100 * won.low:.1f} to {won.high:.1%}"
-        margin = f"{more.mean:+.{places}f} | ± {more.half_width:.{places}f}"
-        yield f"| {code(name)} | {duel.wins.size:,} | {won.mean:.1%} | {interval} | {margin} |"
-    yield from ("", f"Duplicate deals, single games; {meaning_of_won(game)}. Measured by", "", "```", command, "```")
-    yield from ("", "## Limits", "", *limits(found, game))
+    for name, result in results.items():
+        won, low, high = share_of(result)
+        more, half = result[unit]
+        places = decimals(half)
+        share = f"{won:.1%} | {100 * low:.1f} to {high:.1%}"
+        yield f"| {code(name)} | {result['deals']:,} | {share} | {more:+.{places}f} | ± {half:.{places}f} |"
+    yield from ("", f"Duplicate deals, single games; {meaning_of_won(game)}.")
+
+
+def share_of(result: Mapping[str, Any]) -> tuple[float, float, float]:
+    """The share of games won of a row of results.json, and both ends of its interval."""
+    won, half = result["win_rate"]
+    low, high = result.get("win_rate" + INTERVAL) or (won - half, won + half)
+    return float(won), float(low), float(high)
 
 
 def facts(found: Champion, file: Path, game: Game) -> Iterator[str]:

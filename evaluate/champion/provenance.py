@@ -14,9 +14,9 @@ import yaml
 
 from cards.game import Game
 from command.settings.checks import SettingsError
-from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
+from train.run.read import Run
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import settings_of
 from train.settings.saved import changes
@@ -39,13 +39,9 @@ def decisions_of(state: Mapping[str, Any]) -> int:
     return int(state["env_steps"] if "env_steps" in state else state.get("counters", {}).get("env_steps", 0))
 
 
-def seconds_of(path: Path) -> float:
-    """Of training in the run of a checkpoint file; 0 for a file without its run."""
-    try:
-        found = checkpoint.load_newest(path.parent, to_go_on=False)
-    except CheckpointError:
-        return 0.0
-    return float(found.state["counters"]["seconds"]) if found is not None else 0.0
+def seconds_of(path: Path, settings: TrainSettings) -> float:
+    """Seconds of training in the run of a checkpoint file; 0 for a file without its run."""
+    return float(Run(path.parent.parent, settings).counters.get("seconds", 0.0))
 
 
 def hours_of(seconds: float) -> float | None:

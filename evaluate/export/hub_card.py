@@ -12,12 +12,10 @@ from typing import Any
 
 import yaml
 
-from cards.matches.duplicate import decimals, meaning_of_won
 from command.settings.checks import SettingsError
-from evaluate.champion.card import facts, limits
+from evaluate.champion.card import facts, limits, results_table, share_of
 from evaluate.export.source import Source
-from evaluate.markdown import code, literal
-from train.run.results import INTERVAL
+from evaluate.markdown import literal
 
 FILE = "README.md"
 _TASK = {"type": "reinforcement-learning", "name": "reinforcement learning"}
@@ -55,8 +53,7 @@ def front_matter(source: Source, form: str, license_name: str) -> dict[str, Any]
 
 def _metrics(source: Source, opponent: str) -> Iterator[dict[str, Any]]:
     found, unit = source.results[opponent], source.game.unit
-    won, (more, half) = found["win_rate"][0], found[unit]
-    ends = found.get("win_rate" + INTERVAL) or [won - found["win_rate"][1], won + found["win_rate"][1]]
+    (won, *ends), (more, half) = share_of(found), found[unit]
     for kind, name, value, interval in (
         ("win_rate", "games won", won, ends),
         (f"mean_{unit}", f"{unit} more a game", more, [more - half, more + half]),
@@ -81,25 +78,9 @@ def _lines(source: Source, file: Path, layout: str, use: str) -> Iterator[str]:
     yield f"A network that plays {game.name}, learned by deep Q-learning with busso: from what a seat sees to a value"
     yield f"for each of {game.actions} actions."
     yield from ("", *facts(source.found, file, game), "", "## Use", "", "```python", use.strip(), "```", "")
-    yield from ("## Results", "", *_results(source), "")
+    none = ["Not measured: the run has no results of this network."]
+    yield from ("## Results", "", *(results_table(source.results, game) if source.results else none), "")
     yield from ("## Limits", "", *limits(source.found, game), "")
     yield from ("## What it sees", "", "```text", layout, "```", "")
     names = ", ".join(f"{action} {game.action_text(action)}" for action in range(game.actions))
     yield from ("## Actions", "", f"{names}.")
-
-
-def _results(source: Source) -> Iterator[str]:
-    if not source.results:
-        yield "Not measured: the run has no results of this network."
-        return
-    unit = source.game.unit
-    yield f"| against | deals | games won | 95% interval | {unit} more | 95% interval |"
-    yield "|---|---|---|---|---|---|"
-    for name, found in source.results.items():
-        won, points = list(_metrics(source, name))
-        low, high = won["args"]["interval_95"]
-        half = found[unit][1]
-        places = decimals(half)
-        share = f"{found['win_rate'][0]:.1%} | {100 * low:.1f} to {high:.1%}"
-        yield f"| {code(name)} | {found['deals']:,} | {share} | {points['value']:+.{places}f} | ± {half:.{places}f} |"
-    yield from ("", f"Duplicate deals, single games; {meaning_of_won(source.game)}.")

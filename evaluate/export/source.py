@@ -92,7 +92,7 @@ def _of_checkpoint(named: Path) -> Source:
         "command": command_of(settings),
         "commit": None,  # that of today need not be that of then
         "decisions": [decisions_of(state)],
-        "hours": hours_of(seconds_of(path)),
+        "hours": hours_of(seconds_of(path, settings)),
         "reward": settings.reward_name(game),
     }
     in_run = path.parent.name == "checkpoints"

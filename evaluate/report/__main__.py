@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from cards.base.bounds import bounded
 from command.main import settings_command
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
+from command.terminal.progress import Progress
 from evaluate.report import studies
-from evaluate.report.line import runs_of, telling, with_runs
+from evaluate.report.line import runs_of, with_runs
 
 if TYPE_CHECKING:
-    from evaluate.report.runs import Run
+    from train.run.read import Run
 
 _GAMES, _GAMES_OF_STUDY = 1024, 2000
 _MOST_TRICKS = 7
@@ -79,14 +80,15 @@ def _of_run(settings: ReportSettings) -> Path:
     run, seeds = _runs(settings)
     torch.set_num_threads(1)  # small forward passes: more threads would wait for each other
     wanted = Wanted(settings.games or _GAMES, settings.tricks, settings.seed, settings.measure)
-    with telling("report") as say:
-        report = report_of(run, seeds, wanted, say)
+    with Progress("report", None) as progress:
+        report = report_of(run, seeds, wanted, progress.say)
     return page.write(report, settings.target)
 
 
 def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
     """The run, and those that differ from it in their seed alone. Raises SettingsError where others are named."""
-    from evaluate.report.runs import load_run, same_but_for_the_seed, seeds_beside
+    from evaluate.report.runs import same_but_for_the_seed, seeds_beside
+    from train.run.read import load_run
 
     run, *others = (load_run(path) for path in runs_of(settings.run))
     for number, other in enumerate(others):

@@ -6,6 +6,9 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from cards.base.files import replacing
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,9 @@ def table_of(rows: Sequence[Mapping[str, str]], caption: str = "", left: Sequenc
     return Table(columns, [[row[column] for column in columns] for row in rows], caption, left)
 
 
-def write_csv(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """The same rows as a file for other programs."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows as a file for other programs, whole or not at all; a row may lack columns."""
+    with replacing(path) as temporary, temporary.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)), restval="")
         writer.writeheader()
         writer.writerows(rows)

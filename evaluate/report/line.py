@@ -1,16 +1,13 @@
-"""What the commands that report on runs share: runs without `run=` on the command line, and lines meanwhile."""
+"""Runs without `run=` on the command line of the commands that report on runs."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from command.settings.as_hydra import with_values
 from command.settings.checks import SettingsError
-from command.terminal.console import plain_console
 
 
 def with_runs(arguments: Sequence[str]) -> list[str]:
@@ -45,14 +42,3 @@ def runs_of(setting: object) -> list[str]:
         if not isinstance(each, str) or not each.strip():
             raise SettingsError("run", f"the folder of a run, or a list of them, not {each!r}")
     return found
-
-
-@contextmanager
-def telling(what: str) -> Iterator[Callable[[str], None]]:
-    """Somewhere to say what is being done: one line that changes on a terminal, a line each elsewhere."""
-    console = plain_console(stderr=True)
-    if not console.is_terminal:
-        yield lambda text: print(f"{what}: {text}", file=sys.stderr, flush=True)
-        return
-    with console.status(what) as status:
-        yield lambda text: status.update(f"{what}: {text}")

@@ -10,7 +10,6 @@ from command.errors import UserError
 from evaluate.markdown import code
 from evaluate.report import games
 from evaluate.report.content import Report, Section, Text
-from evaluate.report.runs import Run
 from evaluate.report.sections import calibration, choices, exact, played
 from evaluate.report.sections.observing import Watched, load_agent, watch_games
 from evaluate.report.sections.training import (
@@ -21,6 +20,7 @@ from evaluate.report.sections.training import (
     settings_section,
     throughput_section,
 )
+from train.run.read import Run
 
 Say = Callable[[str], None]
 

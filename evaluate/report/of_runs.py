@@ -2,163 +2,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isnan, nan, sqrt
 from pathlib import Path
+from statistics import mean, stdev
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cards.matches.duplicate import Estimate
-from command.settings.checks import SettingsError
-from evaluate.report.aggregate import Scores, probability_of_improvement, with_interval
-from evaluate.report.content import Block, Figure, Report, Section, Table, Text
-from evaluate.report.drawing import COLOURS, Line, Panel, draw_panels, new_figure, style, to_svg
-from evaluate.report.runs import SPEED, Run, as_text, same_but_for_the_seed, shapes_learning
+from cards.matches.duplicate import NORMAL_95, Estimate, share_text
+from evaluate.report.content import Figure, Report, Section, Table, Text
+from evaluate.report.drawing import Line, Panel, draw_panels
+from evaluate.report.runs import BAND, Axis, Kind, as_text, band, by_decisions, by_minutes, differences
 from evaluate.report.sections.training import in_words, results_section
-from evaluate.report.seeds import BAND, Axis, band, by_decisions, by_minutes
 from train.run.metrics.scalars import evaluation_scalar
-from train.settings.saved import changes
+from train.run.read import SPEED, Run
+
+if TYPE_CHECKING:
+    from rich.table import Table as ScreenTable
+
+Scores = dict[str, Estimate]  # by opponent the share of games won, or the errors of a learned table
 
 _MOST_PANELS = 4
 _LEARNING = (("train/loss", "loss"), ("error/mean", "mean error"), ("error/greatest", "greatest error"))
+_LESS_IS_BETTER = ("loss", "mean error", "greatest error")
+# Two-sided 95% quantiles of Student's t with 1, 2, ... degrees of freedom.
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+
+
+def scores_of(run: Run) -> Scores:
+    """The results of a run at its end; empty before."""
+    return {name: Estimate(value, value, value) for name, value in run.errors.items()} or run.against("win_rate")
+
+
+def over_seeds(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and half-width of its 95% interval over seeds, by Student's t; NaN for the width of a single one."""
+    if len(values) < 2:
+        return mean(values), nan
+    return mean(values), _student(len(values) - 1) * stdev(values) / sqrt(len(values))
+
+
+def _student(freedom: int) -> float:
+    """From the table; beyond it by two terms of Cornish and Fisher's expansion, right to 0.003 there."""
+    if freedom <= len(_STUDENT):
+        return _STUDENT[freedom - 1]
+    z = NORMAL_95
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 @dataclass(frozen=True)
-class Kind:
-    """Runs that differ in their seed alone, by the name of the first."""
+class Comparison:
+    """Kinds of runs with the scores of each run by its folder. `deals` were played for it; None: those of the runs.
 
-    name: str
-    runs: Sequence[Run]
+    `missing` names runs that were asked for and have not started.
+    """
+
+    kinds: Sequence[Kind]
+    baseline: Kind
+    scores: Mapping[Path, Scores]
+    deals: int | None = None
+    missing: Sequence[str] = ()
 
     @property
-    def label(self) -> str:
-        """Its name, and of how many runs it is if there are several."""
-        return self.name if len(self.runs) == 1 else f"{self.name}, {len(self.runs)} seeds"
+    def columns(self) -> list[str]:
+        """All that was measured of any run."""
+        return list(dict.fromkeys(name for scores in self.scores.values() for name in scores))
 
+    @cached_property
+    def common(self) -> list[str]:
+        """What was measured of every finished run; the first of the errors where they are learned tables."""
+        finished = [scores for scores in self.scores.values() if scores]
+        common = [name for name in self.columns if all(name in scores for scores in finished)]
+        return common[:1] if any(run.errors for run in self.baseline.runs) else common
 
-def kinds_of(runs: Sequence[Run]) -> list[Kind]:
-    """The runs by kind, in the order in which they were given. Raises SettingsError for runs of several games.
+    @cached_property
+    def rows(self) -> list[Kind]:
+        """The kinds, best first by what was measured of all of them, and last those that are not finished."""
+        sign = 1 if self.common and self.common[0] in _LESS_IS_BETTER else -1
 
-    Two with the same settings and the same seed are two kinds: they differ in something that no setting says.
-    """
-    games = {run.settings.game_name: run for run in runs}
-    if len(games) > 1:
-        (first, one), (second, other), *_ = games.items()
-        raise SettingsError("run", f"{one.folder} plays {first}, {other.folder} {second}", "compare runs of one game")
-    found: list[list[Run]] = []
-    for run in runs:
-        alike = next((kind for kind in found if _is_another_seed_of(kind, run)), None)
-        if alike is None:
-            found.append([run])
+        def place(kind: Kind) -> float:
+            found = self._means(kind)
+            return sign * mean(found.values()) if found else float("inf")
+
+        return sorted(self.kinds, key=place)
+
+    def _means(self, kind: Kind) -> dict[int, float]:
+        """By seed, the mean over what was measured of all."""
+        scores = {run.settings.seed: self.scores[run.folder] for run in kind.runs}
+        return {
+            seed: mean(found[name].mean for name in self.common)
+            for seed, found in scores.items()
+            if found and self.common
+        }
+
+    def _cell(self, kind: Kind, column: str) -> str:
+        found = [self.scores[run.folder][column] for run in kind.runs if column in self.scores[run.folder]]
+        if len(found) == 1 and found[0].low < found[0].high:
+            return share_text(found[0].mean, found[0].low, found[0].high)
+        return self._text(*over_seeds([each.mean for each in found])) if found else ""
+
+    def _difference(self, kind: Kind) -> str:
+        own, other = self._means(kind), self._means(self.baseline)
+        pairs = [own[seed] - other[seed] for seed in own if seed in other]
+        return self._text(*over_seeds(pairs), sign="+") if pairs and kind is not self.baseline else ""
+
+    def _text(self, value: float, half: float, sign: str = "") -> str:
+        if any(run.errors for run in self.baseline.runs):
+            return f"{value:{sign}.6f}" + ("" if isnan(half) else f" ± {half:.6f}")
+        return f"{100 * value:{sign}.1f}" + ("" if isnan(half) else f" ± {100 * half:.1f}") + "%"
+
+    def table(self) -> Table:
+        """A row for each kind, best first."""
+        less = f"{' and '.join(self.common[:1]) if len(self.common) == 1 else 'mean'}, more than {self.baseline.name}"
+        columns = ("run", "settings", *self.columns, less, "seeds")
+        rows = []
+        for kind in self.rows:
+            seeds = sum(bool(self.scores[run.folder]) for run in kind.runs)
+            known = f"{seeds}" if seeds == len(kind.runs) else f"{seeds} of {len(kind.runs)}"
+            cells = (self._cell(kind, column) for column in self.columns)
+            rows.append((f"`{kind.name}`", self._settings(kind), *cells, self._difference(kind), known))
+        return Table(columns, rows, left=(0, 1), marked=(self.rows.index(self.baseline),))
+
+    def _settings(self, kind: Kind) -> str:
+        found = differences(self.baseline.settings, kind.settings)
+        return " ".join(f"`{key}={as_text(value)}`" for key, (_, value) in found.items() if key != "seed")
+
+    def note(self) -> str:
+        """What the numbers of the table are."""
+        if any(run.errors for run in self.baseline.runs):
+            what = "Errors are exact for the table that was learned"
         else:
-            alike.append(run)
-    names = _told_apart([kind[0] for kind in found])
-    return [Kind(name, kind) for name, kind in zip(names, found, strict=True)]
+            what = "Games won on " + (
+                f"{self.deals:,} duplicate deals" if self.deals else "the duplicate deals of each run"
+            )
+        text = (
+            f"{what}. After ± the 95% interval over seeds, by Student's t; in brackets that of one run over its deals. "
+        )
+        text += "Differences are over pairs of runs with the same seed; one is significant if its interval excludes 0."
+        if len(self.kinds) > 2:
+            text += " The first of many is flattered by luck: train it again with another seed."
+        return text + (f" Not started: {', '.join(self.missing)}." if self.missing else "")
+
+    def report(self) -> Report:
+        """The whole page."""
+        runs = [run for kind in self.kinds for run in kind.runs]
+        game = runs[0].game
+        sections = [
+            Section("Comparison", [Text(self.note()), self.table()]),
+            *(each for each in [results_section(runs)] if each is not None),
+            *_curves(self.kinds),
+            _spent(self.kinds),
+        ]
+        lead = f"{len(runs)} runs of {game}"
+        several = len(self.kinds) < len(runs)
+        lead += f", {len(self.kinds)} kinds: those that differ in their seed alone are one." if several else "."
+        more = f" and {len(self.kinds) - 4} more" if len(self.kinds) > 4 else ""
+        return Report(f"{game}: {', '.join(kind.name for kind in self.kinds[:4])}{more}", lead, {}, sections)
 
 
-def _is_another_seed_of(kind: Sequence[Run], run: Run) -> bool:
-    seeds = [other.settings.seed for other in kind]
-    return run.settings.seed not in seeds and same_but_for_the_seed(kind[0], run)
+def screen(comparison: Comparison) -> ScreenTable:
+    """The table for the screen."""
+    from rich.table import Table as ScreenTable
+
+    found = comparison.table()
+    table = ScreenTable(caption=comparison.note())
+    for name in found.columns:
+        table.add_column(name, overflow="fold")
+    for row in found.rows:
+        table.add_row(*(cell.replace("`", "") for cell in row))
+    return table
 
 
-def _told_apart(runs: Sequence[Run]) -> list[str]:
-    """Their names, with as many folders above as it takes where two have the same."""
-    parts = [run.folder.resolve().parts for run in runs]
-    return [_shortest(own, [other for other in parts if other is not own]) for own in parts]
+def csv_rows(comparison: Comparison) -> list[dict[str, object]]:
+    """A row for each run: its scores with both ends of their intervals."""
+    rows: list[dict[str, object]] = []
+    for kind in comparison.rows:
+        for run in kind.runs:
+            rows.append({"run": run.folder, "row": kind.name, "seed": run.settings.seed})
+            for name, found in comparison.scores[run.folder].items():
+                rows[-1] |= {name: found.mean, f"{name} low": found.low, f"{name} high": found.high}
+    return rows
 
 
-def _shortest(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
-    for length in (1, *range(3, len(own))):
-        if all(other[-length:] != own[-length:] for other in others):
-            return "/".join(own[-length:])
-    return str(Path(*own))
-
-
-def comparison_of(runs: Sequence[Run], samples: int, seed: int) -> Report:
-    """The whole page."""
-    kinds = kinds_of(runs)
-    game = runs[0].settings.game_name
-    sections = [
-        _together(kinds, samples, seed),
-        results_section(runs),
-        *_curves(kinds),
-        _settings(kinds),
-        _spent(kinds),
-    ]
-    lead = f"{len(runs)} runs of {game}"
-    lead += "." if len(kinds) == len(runs) else f", {len(kinds)} kinds: those that differ in their seed alone are one."
-    named = ", ".join(kind.name for kind in kinds[:4]) + (f" and {len(kinds) - 4} more" if len(kinds) > 4 else "")
-    return Report(f"{game}: {named}", lead, {}, [section for section in sections if section is not None])
-
-
-# ---------------------------------------------------------------------- results
-
-
-def scores_of(kind: Kind, opponents: Sequence[str]) -> Scores | None:
-    """Shares of games won at the end, `[runs, opponents]`; None where no run of the kind has them."""
-    met = [run.against("win_rate") for run in kind.runs]
-    rows = [[found[name].mean for name in opponents] for found in met if found]
-    return np.array(rows) if rows else None
-
-
-def common_opponents(kinds: Sequence[Kind]) -> list[str]:
-    """Whom every finished run has met at its end."""
-    met = [list(run.against("win_rate")) for kind in kinds for run in kind.runs if run.against("win_rate")]
-    return [name for name in met[0] if all(name in others for others in met)] if met else []
-
-
-def _together(kinds: Sequence[Kind], samples: int, seed: int) -> Section | None:
-    """Each kind as one number: the interquartile mean over seeds and opponents, and how likely one beats the best."""
-    opponents = common_opponents(kinds)
-    every = {kind.label: scores_of(kind, opponents) for kind in kinds} if opponents else {}
-    scores = {name: found for name, found in every.items() if found is not None}
-    if not scores:
-        return None
-    means = {name: with_interval(found, seed, samples) for name, found in scores.items()}
-    order = sorted(means, key=lambda name: -means[name].mean)
-    best = order[0]
-    rows = []
-    for name in order:
-        mean, own = means[name], scores[name]
-        better = probability_of_improvement(scores[best], scores[name], seed, samples)
-        several = len(own) > 1
-        against = "" if name == best else f"{better.mean:.0%}"
-        if name != best and several and len(scores[best]) > 1:
-            against += f" ({better.low:.0%} to {better.high:.0%})"
-        interval = f"{100 * mean.low:.1f} to {100 * mean.high:.1f}" if several else "one seed"
-        rows.append((f"`{name}`", str(len(own)), f"{mean.mean:.1%}", interval, against))
-    text = (
-        "The interquartile mean of games won over seeds and opponents ("
-        + ", ".join(f"`{name}`" for name in opponents)
-        + "), its 95% interval by a bootstrap over seeds, and how likely a run of the first kind beats one of the "
-        "other against an opponent (Agarwal et al., 2021, arXiv:2108.13264)."
-    )
-    if min(map(len, scores.values())) < 5:
-        text += " With fewer than five seeds such an interval is too narrow; with one there is none."
-    columns = ("kind", "seeds", "interquartile mean", "95% interval", f"beaten by {best}")
-    blocks: list[Block] = [Text(text), Table(columns, rows)]
-    if len(order) > 1:
-        says = "Interquartile means with their intervals over seeds."
-        blocks.insert(1, Figure("together", _draw_means({name: means[name] for name in order}), says))
-    return Section("All opponents together", blocks)
-
-
-def _draw_means(means: dict[str, Estimate]) -> str:
-    with style():
-        figure, axes = new_figure(0.55 + 0.26 * len(means))
-        axis = axes[0, 0]
-        for number, found in enumerate(means.values()):
-            if np.isfinite(found.low):
-                axis.barh(number, found.high - found.low, left=found.low, height=0.55, color=COLOURS[0], alpha=0.35)
-            axis.plot([found.mean, found.mean], [number - 0.32, number + 0.32], color=COLOURS[0], linewidth=2.5)
-        axis.set_yticks(range(len(means)), list(means))
-        axis.invert_yaxis()
-        axis.grid(visible=False, axis="y")
-        axis.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.1f}%")
-        return to_svg(figure, "together")
-
-
-# ---------------------------------------------------------------------- curves
+# ---------------------------------------------------------------------- curves and time
 
 
 def _curves(kinds: Sequence[Kind]) -> Iterator[Section]:
@@ -185,36 +211,6 @@ def _panels(kinds: Sequence[Kind], axis: Axis) -> Iterator[Panel]:
 def _lines(kinds: Sequence[Kind], name: str, axis: Axis) -> dict[str, Line]:
     found = {kind.label: band(kind.runs, name, axis) for kind in kinds}
     return {label: line for label, line in found.items() if line is not None}
-
-
-# ---------------------------------------------------------------------- settings and time
-
-
-def _settings(kinds: Sequence[Kind]) -> Section:
-    """The settings in which the kinds differ, a column for each kind."""
-    first = asdict(kinds[0].runs[0].settings)
-    keys: dict[str, None] = {}
-    for kind in kinds[1:]:
-        keys |= dict.fromkeys(changes(first, asdict(kind.runs[0].settings)))
-    keys = {key: None for key in keys if key not in ("name", "runs", "seed")}
-    if not keys:
-        return Section("Settings", [Text("The settings of all runs are the same, but for names and seeds.")])
-    ordered = sorted(keys, key=lambda key: not shapes_learning(key))
-    values = {kind.name: asdict(kind.runs[0].settings) for kind in kinds}
-    rows = [[f"`{key}`", *(as_text(_at(found, key)) for found in values.values())] for key in ordered]
-    if len(kinds) <= 4:
-        return Section("Settings in which they differ", [Table(("setting", *values), rows, left=tuple(range(9)))])
-    turned = [[f"`{name}`", *(row[number + 1] for row in rows)] for number, name in enumerate(values)]
-    return Section(
-        "Settings in which they differ", [Table(("kind", *(row[0] for row in rows)), turned, left=tuple(range(64)))]
-    )
-
-
-def _at(settings: dict[str, object], key: str) -> object:
-    found: object = settings
-    for part in key.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
 
 
 def _spent(kinds: Sequence[Kind]) -> Section:

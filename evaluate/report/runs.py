@@ -1,155 +1,26 @@
-"""What the folder of a run says of it: settings, curves, results, and what it ran on."""
+"""Runs beside each other: the settings in which they differ, kinds of runs (which differ in their seed), curves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cards.base.errors import InputError
-from cards.matches.duplicate import Estimate
-from cards.player_specs import curve_name
-from command.foreign import read_yaml
 from command.settings.checks import SettingsError
-from evaluate.curves import read_curves
-from evaluate.report.drawing import Numbers
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
-from train.run.launches import read_starts
-from train.run.metrics.curves import Curve
-from train.run.metrics.scalars import evaluation_scalar
-from train.run.results import INTERVAL, read_results
-from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
-from train.settings.dqn import TrainSettings
+from evaluate.report.drawing import Line, Numbers
+from train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
+from train.run.read import Run, load_run
+from train.run.results import read_results
 from train.settings.resolve import AnyRunSettings, settings_of
-from train.settings.saved import changes, settings_of_checkpoint
-from train.settings.tabular import ALGORITHMS, TabularSettings
+from train.settings.saved import changes
 
-STEPS = "env_steps"
-SPEED, UPDATE_SPEED = "time/env_steps_per_second", "time/updates_per_second"
+POINTS = 240  # of a drawn curve, at most
+BAND = "With several seeds a line is their mean, and the band reaches from the lowest to the highest."
 _NO_CHOICE = ("name", "runs")  # of how a run learns
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run folder. What is in it is read when it is first asked for."""
-
-    folder: Path
-    settings: AnyRunSettings
-
-    @property
-    def name(self) -> str:
-        """The name of its folder, which is what a person calls it; it may have been moved."""
-        return self.folder.resolve().name
-
-    @cached_property
-    def curves(self) -> dict[str, Curve]:
-        """The scalars of metrics.csv by name; none if it has not begun."""
-        try:
-            return read_curves(self.folder)
-        except FileNotFoundError:
-            return {}
-        except ValueError as error:
-            if "no rows yet" in str(error):
-                return {}
-            raise SettingsError("run", error) from None
-
-    @cached_property
-    def results(self) -> dict[str, Any]:
-        """Those at its end; nothing of a run that is not finished. Raises SettingsError for a damaged file."""
-        try:
-            return read_results(self.folder) or {}
-        except SettingsError as error:
-            raise SettingsError("run", error) from None
-
-    @cached_property
-    def starts(self) -> list[dict[str, Any]]:
-        """See `train.run.launches`."""
-        return read_starts(self.folder)
-
-    @cached_property
-    def counters(self) -> dict[str, Any]:
-        """Of the newest checkpoint that is whole; none without one."""
-        try:
-            found = checkpoint.load_newest(self.folder / "checkpoints", to_go_on=False)
-        except CheckpointError:
-            return {}
-        return dict(found.state.get("counters", {})) if found else {}
-
-    def against(self, what: str) -> dict[str, Estimate]:
-        """`win_rate` or the result in the unit of the game against each opponent at the end, from results.json."""
-        found = {}
-        for opponent, result in self.results.items():
-            if isinstance(result, dict) and what in result:
-                mean, half = (float(number) for number in result[what])
-                low, high = result.get(what + INTERVAL, (mean - half, mean + half))
-                found[opponent] = Estimate(mean, float(low), float(high))
-        return found
-
-    def curve(self, name: str) -> tuple[Numbers, Numbers] | None:
-        """A scalar by decisions, in their order; None where there is none."""
-        if name not in self.curves:
-            return None
-        steps, values = (np.asarray(column, dtype=np.float64) for column in self.curves[name])
-        order = np.argsort(steps, kind="stable")
-        return steps[order], values[order]
-
-    def evaluations(self, what: str, opponents: list[str]) -> dict[str, tuple[Numbers, Numbers]]:
-        """The curves of `win_rate` or `points` against these opponents, by their names."""
-        found = {name: self.curve(evaluation_scalar(what, name)) for name in opponents}
-        return {name: curve for name, curve in found.items() if curve is not None}
-
-    @property
-    def opponents(self) -> list[str]:
-        """Whom it was evaluated against, in training or at its end."""
-        named = list(getattr(getattr(self.settings, "evaluation", None), "opponents", []))
-        known = {curve_name(name) for name in named}
-        return named + [name for name in self.against("win_rate") if curve_name(name) not in known]
-
-    def seconds_at(self, steps: Numbers) -> Numbers:
-        """Seconds of training after so many decisions: the sum of what the rows of metrics.csv took, by their speed."""
-        curve = self.curve(SPEED)
-        if curve is None:
-            return np.full(steps.shape, np.nan)
-        at, speed = curve
-        taken = np.cumsum(np.diff(at, prepend=0.0) / np.maximum(speed, 1e-9))
-        if self.settings.algo == BATCH_Q_LEARNING and (sweeps := self.curve(UPDATE_SPEED)) is not None:
-            updates = self.curve("train/updates")
-            if updates is not None:  # it plays first and learns then, and each speed is of its own time
-                taken += np.cumsum(np.diff(updates[1], prepend=0.0) / np.maximum(sweeps[1], 1e-9))
-        return np.interp(steps, np.append(0.0, at), np.append(0.0, taken))
-
-
-def load_run(path: str | Path, key: str = "run") -> Run:
-    """The run in a folder. Raises SettingsError that names `key` for what is none."""
-    folder = Path(path)
-    file = folder / "config.yaml"
-    try:
-        values = read_yaml(file.read_text())
-    except OSError:
-        what = "has no config.yaml" if folder.is_dir() else "is no folder"
-        raise SettingsError(key, f"{folder} {what}", "name the folder of a run, as in runs/tressette/default") from None
-    except SettingsError as error:
-        raise SettingsError(key, InputError(file, error)) from None
-    except ValueError:
-        values = None
-    if not isinstance(values, dict):
-        raise SettingsError(key, f"{file} holds no settings of a run")
-    algo = values.get("algo")
-    schema: type[AnyRunSettings] = TrainSettings
-    if algo == BATCH_Q_LEARNING:
-        schema = BatchQSettings
-    elif algo in ALGORITHMS:
-        schema = TabularSettings
-    try:
-        return Run(folder, settings_of_checkpoint(schema, values))
-    except SettingsError as error:
-        raise SettingsError(key, InputError(file, error)) from None
 
 
 def defaults_of(settings: AnyRunSettings) -> AnyRunSettings | None:
@@ -175,9 +46,8 @@ def same_but_for_the_seed(one: Run, other: Run) -> bool:
     """Whether two runs learn in the same way, with the same budget, from other seeds or the same."""
     if type(one.settings) is not type(other.settings):
         return False
-    budget = ("episodes", "minutes", "iterations")
     found = differences(one.settings, other.settings)
-    return all(key == "seed" or not (shapes_learning(key) or key in budget) for key in found)
+    return all(key == "seed" or not (shapes_learning(key) or key in BUDGET_KEYS) for key in found)
 
 
 def seeds_beside(run: Run) -> list[Run]:
@@ -210,3 +80,126 @@ def as_text(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(as_text(each) for each in value) + "]"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# ---------------------------------------------------------------------- kinds
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Runs that differ in their seed alone, by the name of the first."""
+
+    name: str
+    runs: Sequence[Run]
+
+    @property
+    def label(self) -> str:
+        """Its name, and of how many runs it is if there are several."""
+        return self.name if len(self.runs) == 1 else f"{self.name}, {len(self.runs)} seeds"
+
+    @property
+    def settings(self) -> AnyRunSettings:
+        """The settings of the first of its runs."""
+        return self.runs[0].settings
+
+
+def kinds_of(runs: Sequence[Run]) -> list[Kind]:
+    """The runs by kind, in the order in which they were given. Raises SettingsError for runs of several games.
+
+    Two with the same settings and the same seed are two kinds: they differ in something that no setting says.
+    """
+    games = {run.settings.game_name: run for run in runs}
+    if len(games) > 1:
+        (first, one), (second, other), *_ = games.items()
+        raise SettingsError("run", f"{one.folder} plays {first}, {other.folder} {second}", "compare runs of one game")
+    found: list[list[Run]] = []
+    for run in runs:
+        alike = next((kind for kind in found if _is_another_seed_of(kind, run)), None)
+        if alike is None:
+            found.append([run])
+        else:
+            alike.append(run)
+    names = _told_apart([kind[0] for kind in found])
+    return [Kind(_name(name, kind), kind) for name, kind in zip(names, found, strict=True)]
+
+
+def _name(name: str, runs: Sequence[Run]) -> str:
+    """The name of its first run, of several seeds without the seed."""
+    return name if len(runs) == 1 else re.sub(r"(^|,)seed=\d+(?=,|$)", "", name).lstrip(",") or name
+
+
+def kind_named(kinds: Sequence[Kind], name: str | None) -> Kind:
+    """The kind of this name, or with a run of this name or folder; the first without a name. Raises SettingsError."""
+    if name is None:
+        return kinds[0]
+    for kind in kinds:
+        if name == kind.name or any(name in (run.name, str(run.folder)) for run in kind.runs):
+            return kind
+    raise SettingsError("baseline", f"one of {', '.join(kind.name for kind in kinds)}, not {name!r}")
+
+
+def _is_another_seed_of(kind: Sequence[Run], run: Run) -> bool:
+    seeds = [other.settings.seed for other in kind]
+    return run.settings.seed not in seeds and same_but_for_the_seed(kind[0], run)
+
+
+def _told_apart(runs: Sequence[Run]) -> list[str]:
+    """Their names, with as many folders above as it takes where two have the same."""
+    parts = [run.folder.resolve().parts for run in runs]
+    return [_shortest(own, [other for other in parts if other is not own]) for own in parts]
+
+
+def _shortest(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
+    for length in (1, *range(3, len(own))):
+        if all(other[-length:] != own[-length:] for other in others):
+            return "/".join(own[-length:])
+    return str(Path(*own))
+
+
+# ---------------------------------------------------------------------- curves
+
+
+def by_decisions(run: Run, steps: Numbers) -> Numbers:
+    """The axis of decisions."""
+    return steps
+
+
+def by_minutes(run: Run, steps: Numbers) -> Numbers:
+    """The axis of minutes of training."""
+    return run.seconds_at(steps) / 60
+
+
+Axis = Callable[[Run, Numbers], Numbers]
+
+
+def band(runs: Sequence[Run], name: str, axis: Axis = by_decisions) -> Line | None:
+    """A scalar of runs that differ in their seed alone; None where no run has it.
+
+    Where all of them reach, the line is their mean and the band from the lowest to the highest; of one it is the curve.
+    """
+    curves = []
+    for run in runs:
+        found = run.curve(name)
+        if found is not None:
+            x = axis(run, found[0])
+            known = np.isfinite(x)
+            if known.any():
+                curves.append((x[known], found[1][known]))
+    if not curves:
+        return None
+    if len(curves) == 1:
+        return Line(*thinned(*curves[0]))
+    first, last = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+    first = min(first, last)
+    fullest = min(POINTS, max(len(x) for x, _ in curves))
+    grid = np.linspace(first, last, max(2, fullest)) if last > first else np.array([last])
+    values = np.stack([np.interp(grid, x, y) for x, y in curves])
+    return Line(grid, values.mean(axis=0), values.min(axis=0), values.max(axis=0))
+
+
+def thinned(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
+    """A curve of at most `POINTS` points, each the mean of a stretch: more would not be seen."""
+    if len(x) <= POINTS:
+        return x, y
+    parts = np.array_split(np.arange(len(x)), POINTS)
+    return np.array([x[part].mean() for part in parts]), np.array([y[part].mean() for part in parts])

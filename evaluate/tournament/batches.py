@@ -99,11 +99,11 @@ class Worker:
     """
 
     def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer]) -> None:
-        self._resolved, self._settings = players, settings
+        self.players, self._settings = players, settings
         self.game = load_configured_game(settings.game)
         if settings.device not in _ALWAYS_THERE:
             _ = self._device  # a missing device is refused at once, also for rule players
-        self._players: dict[str, Player] = {}
+        self._loaded: dict[str, Player] = {}
         self._warmed: set[str] = set()
 
     @cached_property
@@ -116,16 +116,16 @@ class Worker:
 
     def load(self, name: str) -> Player:
         """The player of that name. Raises SettingsError and CheckpointError as `load_resolved`; if its file changed."""
-        if name not in self._players:
-            found = self._resolved[name]
-            self._players[name] = load_resolved(self.game, found, lambda: self._device)
+        if name not in self._loaded:
+            found = self.players[name]
+            self._loaded[name] = load_resolved(self.game, found, lambda: self._device)
             if found.sha256 != found.sha256_now():
                 raise SettingsError(
                     "players",
                     f"the file of {name} has changed since the tournament began",
                     "name a checkpoint file, or wait for the end of its training",
                 )
-        return self._players[name]
+        return self._loaded[name]
 
     def play(self, batch: Batch) -> Played:
         """Play a batch: the same one gives the same results in any process."""

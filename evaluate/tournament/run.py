@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -25,7 +25,7 @@ from evaluate.tournament.executors import Alone, Executor, Growing, OnRay, Proce
 from evaluate.tournament.journal import Journal, about_of
 from evaluate.tournament.report import Pairing
 from evaluate.tournament.schedule import Plan, Schedule
-from evaluate.tournament.settings import AUTO, RAY, TournamentSettings, check_game, pairs_of
+from evaluate.tournament.settings import AUTO, RAY, Pair, TournamentSettings, check_game, pairs_of
 from train.dqn.players.resolve import ResolvedPlayer, resolve_all
 from train.run.device import choose_device
 from train.run.metrics import resources
@@ -45,27 +45,39 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     folder = Path(settings.folder) if settings.folder else Path("tournaments") / game.name / now
     if settings.batch_deals is None:  # a search player that joins others does not change how many they played at a time
         settings = replace(settings, batch_deals=about_of(folder).get("batch_deals"))
-    plan = Plan(settings.most_deals, settings.batch_for(players.values()), settings.half_width, settings.records)
-    schedule = Schedule(pairs, plan)
-    decides = about(settings, game, players)
-    journal = Journal(folder, decides)
-    try:
-        for played in journal.played:
-            if schedule.known(played.batch):
-                schedule.add(played)
-        with closing(executor_for(settings, worker, players, schedule, folder)) as executor:
-            play(schedule, executor, journal, partial(_write, folder, settings, game, schedule))
-    except KeyboardInterrupt:
-        _say(f"stopped: the same command with folder={folder} resumes")
-        raise
-    finally:
-        journal.close()
+    schedule = play_pairs(settings, worker, pairs, folder, partial(_write, folder, settings, game))
     results = _write(folder, settings, game, schedule)
     screen = result_console()
     for table in report.tables(results):
         screen.print(table)
     _say(f"written to {folder}")
     return results.pairings
+
+
+def play_pairs(
+    settings: TournamentSettings,
+    worker: Worker,
+    pairs: Sequence[Pair],
+    folder: Path,
+    settled: Callable[[Schedule], object] = lambda _: None,
+) -> Schedule:
+    """Play what is not yet in the folder, and keep it there as it comes; `settled` is called after each pair."""
+    plan = Plan(settings.most_deals, settings.batch_for(worker.players.values()), settings.half_width, settings.records)
+    schedule = Schedule(pairs, plan)
+    decides = about(settings, worker.game, worker.players)
+    journal = Journal(folder, decides)
+    try:
+        for played in journal.played:
+            if schedule.known(played.batch):
+                schedule.add(played)
+        with closing(executor_for(settings, worker, schedule, folder)) as executor:
+            play(schedule, executor, journal, partial(settled, schedule))
+    except KeyboardInterrupt:
+        _say(f"stopped: the same command with folder={folder} resumes")
+        raise
+    finally:
+        journal.close()
+    return schedule
 
 
 def _say(line: str) -> None:
@@ -98,11 +110,11 @@ def about(settings: TournamentSettings, game: Game, players: Mapping[str, Resolv
 def executor_for(
     settings: TournamentSettings,
     worker: Worker,
-    players: Mapping[str, ResolvedPlayer],
     schedule: Schedule,
     folder: Path,
 ) -> Executor:
     """The executor that `processes` asks for; it does not change the results."""
+    players = worker.players
     cpus = max(1, resources.cpus() // settings.threads)
     if settings.processes == RAY:
         return OnRay(settings, players, folder)

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from evaluate.curves import main, read_curves
+from evaluate.curves import main
+from train.run.metrics.curves import read
 
 CSV = "env_steps,train/loss,eval/win_rate_vs_random\n10,0.5,\n20,0.25,\n15,,0.75\n"
 
 
 def test_curves_are_read_and_drawn(tmp_path: Path) -> None:
     (tmp_path / "metrics.csv").write_text(CSV)
-    found = {name: (list(steps), list(values)) for name, (steps, values) in read_curves(tmp_path).items()}
+    found = {name: (list(steps), list(values)) for name, (steps, values) in read(tmp_path).items()}
     assert found == {
         "train/loss": ([10.0, 20.0], [0.5, 0.25]),
         "eval/win_rate_vs_random": ([15.0], [0.75]),

@@ -40,7 +40,7 @@ from tests.train.runs import settings as run_settings
 from train.dqn.network.build import build_network
 from train.dqn.players import champion_file as champion
 from train.dqn.players.champion_file import Champion
-from train.run.results import results_of_complete
+from train.run.read import load_run
 
 ROOT = Path(__file__).parent.parent.parent
 CPU = torch.device("cpu")
@@ -197,7 +197,7 @@ def test_a_run_is_exported_beside_itself(form: str, name: str, run: Path, capsys
     front = front_of(folder / "README.md")
     assert front["license"] == "mit" and front["library_name"] == "busso"
     assert {"reinforcement-learning", "tressette", form} <= set(front["tags"])
-    results = results_of_complete(run)
+    results = load_run(run).results
     (index,) = front["model-index"]
     metrics = index["results"][0]["metrics"]
     assert [metric["type"] for metric in metrics] == ["win_rate", "mean_points"] * len(results)

@@ -1,40 +1,22 @@
-"""`python -m evaluate.report` and `python -m evaluate.compare` from small runs of every game."""
+"""`python -m evaluate.report` from small runs of every game."""
 
 import csv
 import json
-import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from command.settings.checks import SettingsError
-from evaluate.compare import main as compare
 from evaluate.report.__main__ import main as report
-from evaluate.report.line import with_runs
-from evaluate.report.of_runs import kinds_of
-from evaluate.report.runs import Run, load_run, same_but_for_the_seed, seeds_beside
-from evaluate.report.seeds import band, by_minutes
-from tests.errors import error_about, key_of
-from tests.train.runs import TrainedRuns, small
+from evaluate.report.runs import band, by_minutes, same_but_for_the_seed, seeds_beside
+from tests.errors import key_of
+from tests.evaluate.pages import sections
+from tests.train.runs import small
 from train.__main__ import main as train
+from train.run.read import Run, load_run
 
 QUICK = ("games=24", "tricks=2", "measure=false")
-
-
-@pytest.fixture(scope="module")
-def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two seeds of one kind, and one with another network."""
-    folder, both = tmp_path_factory.mktemp("runs"), "evaluation.opponents=[random,greedy]"
-    trained_run(both, "name=one", runs=folder)
-    trained_run(both, "seed=2", "name=two", runs=folder)
-    trained_run(both, "network.hidden=[48]", "learner.lr=2e-3", "name=wide", runs=folder)
-    return folder / "tressette"
-
-
-def sections(folder: Path) -> list[str]:
-    return re.findall(r"^## (.*)$", (folder / "report.md").read_text(), re.M)
 
 
 def test_a_report_of_a_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,33 +108,6 @@ def test_a_table(tmp_path: Path) -> None:
     assert "greatest error" in text and "also legal" in text and "Values against outcomes" not in text
 
 
-# ---------------------------------------------------------------------- several runs
-
-
-def test_a_comparison(runs: Path, tmp_path: Path) -> None:
-    assert compare([*(str(runs / name) for name in ("one", "two", "wide")), f"folder={tmp_path}"]) == 0
-    text = (tmp_path / "report.md").read_text()
-    assert sections(tmp_path) == [
-        "All opponents together",
-        "Results",
-        "Curves over decisions",
-        "Curves over time",
-        "Settings in which they differ",
-        "Runs",
-    ]
-    assert "3 runs of tressette, 2 kinds" in text and "`one, 2 seeds`" in text
-    assert "| `network.hidden` | [32] | [48] |" in text and "`seed`" not in text
-    won = [json.loads((runs / name / "results.json").read_text()) for name in ("one", "two")]
-    scores = [each[player]["win_rate"][0] for each in won for player in ("random", "greedy")]
-    assert f"| {np.mean(sorted(scores)[1:3]):.1%} |" in text
-
-
-def test_runs_of_the_same_seed_are_no_seeds_of_one(runs: Path, tmp_path: Path) -> None:
-    shutil.copytree(runs / "one", tmp_path / "again")
-    kinds = kinds_of([load_run(folder) for folder in (runs / "one", tmp_path / "again", runs / "two")])
-    assert [[run.name for run in kind.runs] for kind in kinds] == [["one", "two"], ["again"]]
-
-
 def test_a_seed_counts_once(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("one", "two"):
         shutil.copytree(runs / name, tmp_path / name)
@@ -160,56 +115,6 @@ def test_a_seed_counts_once(runs: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert [other.name for other in seeds_beside(load_run(tmp_path / "one"))] == ["two"]
     assert report([str(tmp_path / name) for name in ("one", "two", "two_again")]) == 2
     assert "two_again" in (line := capsys.readouterr().err) and key_of(line) == "run"
-
-
-def test_runs_of_one_name_stay_apart(runs: Path, tmp_path: Path) -> None:
-    """Two clones: the last three parts of their paths are the same too."""
-    folders = [tmp_path / clone / "runs" / "tressette" / "default" for clone in ("a", "b")]
-    for folder, name in zip(folders, ("one", "wide"), strict=True):
-        shutil.copytree(runs / name, folder)
-    names = [kind.name for kind in kinds_of(list(map(load_run, folders)))]
-    assert names == ["a/runs/tressette/default", "b/runs/tressette/default"]
-    assert compare([*map(str, folders), f"folder={tmp_path / 'page'}"]) == 0
-    text = (tmp_path / "page" / "report.md").read_text()
-    assert all(f"| `{name}` | 1 |" in text for name in names)
-
-
-def test_a_run_whose_results_are_of_no_games(runs: Path, tmp_path: Path) -> None:
-    """A table's results are errors: it has no share of games won, and the others have theirs."""
-    shutil.copytree(runs / "wide", tmp_path / "table")
-    (tmp_path / "table" / "results.json").write_text('{"greatest": 0.04}')
-    assert compare([str(runs / "one"), str(tmp_path / "table"), f"folder={tmp_path / 'page'}"]) == 0
-    text = (tmp_path / "page" / "report.md").read_text()
-    together = text.partition("## All opponents together")[2].partition("\n## ")[0]
-    assert "| `one` | 1 |" in together and "table" not in together
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["one"], "two folders"),
-        (["one", "one"], "twice"),
-        (["one", "nowhere"], "nowhere"),
-    ],
-)
-def test_what_cannot_be_compared_is_one_line(
-    runs: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert compare([str(runs / name) for name in arguments]) == 2
-    error = capsys.readouterr().err
-    assert key_of(error) == "run" and says in error
-
-
-def test_runs_by_themselves_become_a_setting() -> None:
-    assert with_runs(["runs/a", "runs/lr=1e-3", "games=5", "--cfg"]) == [
-        'run=["runs/a","runs/lr=1e-3"]',
-        "games=5",
-        "--cfg=job",
-    ]
-    flags = ["--cfg", "job", "runs/a", "-cd", "mine", "--resolve"]  # whose values are no runs
-    assert with_runs(flags) == ['run=["runs/a"]', "--cfg=job", "--config-dir=mine", "--resolve"]
-    with error_about(SettingsError, "run", hint="one way"):
-        with_runs(["a", "run=b"])
 
 
 # ---------------------------------------------------------------------- curves

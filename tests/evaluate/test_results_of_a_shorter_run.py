@@ -8,15 +8,14 @@ import pytest
 import busso
 from cards.game import load_game
 from command.settings.compose import as_yaml
-from evaluate.ablation import Trial, results_of
 from evaluate.export.source import open_source
-from evaluate.report.runs import load_run, seeds_beside
-from evaluate.sweep import read_row
+from evaluate.report.of_runs import scores_of
+from evaluate.report.runs import seeds_beside
 from tests.train.runs import TrainedRuns, settings
 from train.run.checkpoint import checkpoint
 from train.run.metrics.tensorboard import FOLDER, finish
+from train.run.read import load_run
 from train.settings.dqn import TrainSettings
-from train.sweep import SweepRun
 from train.tune import trial
 
 
@@ -34,7 +33,6 @@ def of(run: Path) -> TrainSettings:
 
 def results_everywhere(run: Path) -> list[bool]:
     """Whether each reader takes the run to have results."""
-    row = read_row(SweepRun({}, []), of(run))
     other = shutil.copytree(run, run.parent / "other_seed")
     (other / "config.yaml").write_text((run / "config.yaml").read_text().replace("\nseed: 1\n", "\nseed: 2\n"))
     beside = seeds_beside(load_run(other))
@@ -43,12 +41,11 @@ def results_everywhere(run: Path) -> list[bool]:
     shown.unlink(missing_ok=True)
     finish(run, 1)
     return [
-        row.state == "finished" and row.results != {},
+        scores_of(load_run(run)) != {},
         load_run(run).results != {},
         len(beside) == 1,
         busso.load_run(run).results != {},
         open_source(str(run), load_game("tressette")).results != {},
-        results_of(Trial("", 1, [], of(run))) is not None,
         shown.exists(),
     ]
 

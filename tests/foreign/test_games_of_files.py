@@ -198,7 +198,7 @@ def test_settings_that_were_sent_name_their_game(tmp_path: Path) -> None:
 
 def test_a_foreign_algo_reads_no_file_of_settings(trained_run: Any, tmp_path: Path, marker: Path) -> None:
     """A report composes the defaults of a run's algorithm, and Hydra would follow `../` out of conf/."""
-    from evaluate.report.runs import load_run
+    from train.run.read import load_run
 
     run = trained_run(runs=tmp_path / "runs")
     (tmp_path / "bad.yaml").write_text(f"# @package _global_\ngame: {{name: {TRAP}}}\n")

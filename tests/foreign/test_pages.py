@@ -92,7 +92,7 @@ def test_a_report_says_so_to_the_browser() -> None:
 
 def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from evaluate.report import of_run
-    from evaluate.report.runs import load_run
+    from train.run.read import load_run
 
     run = load_run(trained_run())
     for text in BAD:

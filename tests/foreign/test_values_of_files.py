@@ -187,13 +187,13 @@ def test_bad_json_is_one_line(text: str) -> None:
 
 def test_files_beside_a_run_may_be_nested_as_deep_as_they_like(trained_run: Any) -> None:
     """They count as damaged."""
-    from evaluate.report.runs import load_run
+    from train.run.read import load_run
 
     run = trained_run()
     for name in ("results.json", "starts.json"):
         (run / name).write_text("[" * 200_000)
-    assert load_run(run).starts == []
-    with error_about(SettingsError, "run", "results.json"):
+    assert load_run(run).launches == []
+    with error_about(SettingsError, str(run / "results.json")):
         _ = load_run(run).results
     (run / "config.yaml").write_text("[" * 20_000)
     with error_about(SettingsError, "run", "config.yaml"):

@@ -15,11 +15,11 @@ import pytest
 import busso
 from cards.compiled.splitmix import stream
 from command.settings.checks import SettingsError
-from command.settings.compose import compose
+from command.settings.compose import as_yaml, compose
 from evaluate.tournament.run import run as command_of_tournament
 from evaluate.tournament.settings import TournamentSettings
 from tests.errors import error_about
-from tests.train.runs import small
+from tests.train.runs import settings, small
 from train.__main__ import main as train_command
 from train.run.results import read_results
 from train.settings.dqn import TrainSettings
@@ -122,8 +122,8 @@ def test_what_a_caller_can_mend_is_one_line(tmp_path: Path) -> None:
     assert refused(busso.train, game="tressette", learner={"rate": 1}) == "learner.rate"
     config, results = tmp_path / "config.yaml", tmp_path / "results.json"
     config.write_text("- 1\n")
-    assert refused(busso.load_run, tmp_path) == str(config)
-    config.write_text("game: {name: tressette}\n")
+    assert refused(busso.load_run, tmp_path) == "run"
+    config.write_text(as_yaml(settings(tmp_path)))
     results.write_text('{"random": ')
     assert refused(busso.load_run, tmp_path) == str(results)
 

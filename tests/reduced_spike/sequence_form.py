@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from cards.game import Game, States
 from cards.play import Decisions
-from evaluate.exploit.exact import Chances, legal_table
-from evaluate.exploit.row_ids import RowNumbers
+from evaluate.exploit.exact import Chances, RowNumbers, legal_table
 
 Floats = NDArray[np.float64]
 CHUNK = 500  # deals of which all lines of play are in memory at a time
@@ -24,8 +23,8 @@ CHUNK = 500  # deals of which all lines of play are in memory at a time
 class Seat:
     """The information sets of one seat; each has a sequence for every action of the game, legal or not."""
 
-    def __init__(self, words: int) -> None:
-        self.numbers = RowNumbers(1 + words)
+    def __init__(self) -> None:
+        self.numbers = RowNumbers()
         self.parent: list[NDArray[np.int64]] = []  # the sequence before each set
         self.legal: list[NDArray[np.uint64]] = []
         self.example: list[States] = []  # a state of each set, to ask players in
@@ -47,7 +46,7 @@ class SequenceForm:
     def __init__(self, game: Game, deals: States) -> None:
         assert game.seats == 2 and game.total == 0
         self._game, self.width = game, game.actions
-        seats = [Seat(game.words), Seat(game.words)]
+        seats = [Seat(), Seat()]
         ends: list[tuple[NDArray[np.int64], Floats]] = []
         for first in range(0, deals.size, CHUNK):
             self._walk(deals[first : first + CHUNK].copy(), seats, ends)

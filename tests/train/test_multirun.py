@@ -1,4 +1,4 @@
-"""`python -m train --multirun`: the runs of a grid one after another, shared, gone on with; other launchers refused."""
+"""`python -m train --multirun`: the runs of a grid, their names and rows, one after another or one of a job array."""
 
 import signal
 from pathlib import Path
@@ -6,23 +6,102 @@ from pathlib import Path
 import pytest
 
 from command.settings.checks import SettingsError
+from command.settings.compose import combinations, compose
+from tests.errors import error_about
 from tests.train.runs import SMALL
 from train.__main__ import main
 from train.dqn.rollout.backend import BackendLostError
-from train.multirun import multirun
+from train.multirun import grid_of, multirun
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.folder import RunInUseError
 from train.run.signals import StopRequest
+from train.settings.dqn import TrainSettings
 from train.settings.resolve import Chosen
 
 SHORT = [*(each for each in SMALL if not each.startswith("learner.n_step")), "episodes=64", "evaluation.opponents=[]"]
+
+
+def test_the_last_key_varies_fastest() -> None:
+    grid = combinations(["learner.lr=1e-3,3e-4", "game=spike", "seed=range(2)"])
+    assert [list(values.values()) for values in grid] == [
+        ["0.001", "0"],
+        ["0.001", "1"],
+        ["0.0003", "0"],
+        ["0.0003", "1"],
+    ]
+    assert combinations(["seed=1"]) == [{}]
+
+
+def test_every_run_has_its_settings_and_a_folder_of_its_own() -> None:
+    runs = grid_of(["game=spike", "learner.lr=1e-3,3e-4", "network.hidden=[32],[64,64]", "name=wide"]).runs
+    settings = [compose(TrainSettings, "train", run.overrides) for run in runs]
+    assert [(s.learner.lr, s.network.hidden) for s in settings[1:3]] == [(1e-3, [64, 64]), (3e-4, [32])]
+    assert str(settings[1].folder) == "runs/spike/wide,learner.lr=0.001,network.hidden=64,64"
+    assert len({s.folder for s in settings}) == 4
+    named = grid_of(["name=a,b", "seed=3"]).runs
+    assert [compose(TrainSettings, "train", run.overrides).name for run in named] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key"),
+    [
+        (["seed=1,1"], "--multirun"),
+        (["seed=1,2", "seed=3,4"], "seed"),
+        (["learner.lr=interval(0,1)"], "learner.lr"),
+        (["row=recipe,tripple"], "row"),
+        (["row=all", "row=recipe,double"], "row"),
+        (["seed=1,2", "task=2"], "task"),
+        (["seed=1,2", "jobs=0"], "jobs"),
+    ],
+)
+def test_what_is_no_grid(overrides: list[str], key: str) -> None:
+    with error_about(SettingsError, key):
+        grid_of(overrides)
+
+
+def test_rows_of_a_recipe() -> None:
+    """Every row that ships can be trained, and differs from the recipe; the command line goes before what all have."""
+    runs = grid_of(["row=all", "seed=1,2", "episodes=640"]).runs
+    settings = [compose(TrainSettings, "train", run.overrides) for run in runs]
+    assert len({each.folder for each in settings}) == len(runs) and runs[0].values == {"row": "recipe", "seed": "1"}
+    recipe = settings[0]
+    assert str(recipe.folder) == "runs/ablation/tressette/recipe,seed=1"
+    assert recipe.rollout.kind == "local" and recipe.evaluation.every_episodes > recipe.episodes == 640
+    for run, row in list(zip(runs, settings, strict=True))[2:]:
+        parts = [(each.network, each.learner, each.replay, each.game, each.opponents.phases) for each in (row, recipe)]
+        assert parts[0] != parts[1], run.values
+    (wide,) = grid_of(["+rows.wider=['network.hidden=[512]']", "row=wider"]).runs
+    assert compose(TrainSettings, "train", wide.overrides).network.hidden == [512]
+
+
+def test_a_task_of_an_array(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    grid = ["learner.lr=1e-3,3e-4", "seed=0,1,2,3"]
+    task = grid_of([*grid, "task=5/8"]).task()
+    assert task is not None and task.values == {"learner.lr": "0.0003", "seed": "1"}
+    with error_about(SettingsError, "--array", hint="--array=0-7"):
+        grid_of([*grid, "task=5/7"]).task()
+    trained = []
+
+    def train(chosen: Chosen) -> int:
+        trained.append(chosen.settings.name)
+        return 75
+
+    assert multirun([*grid, "task=1/8"], train) == 75 and trained == ["learner.lr=0.001,seed=1"]
+    assert main([*grid, "--multirun", "task=1/8", f"runs={tmp_path}", "--cfg"]) == 0
+    assert capsys.readouterr().out.count("\nseed: 1\n") == 1 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow  # another process, which imports PyTorch
+def test_several_runs_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SHORT, f"runs={tmp_path}", "seed=1,2,3", "jobs=2", "--multirun"]) == 0
+    assert len(list(tmp_path.glob("*/*/results.json"))) == 3 and "of another process" not in capsys.readouterr().err
 
 
 def test_every_run_of_the_grid_is_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [*SHORT, f"runs={tmp_path}", "name=g", "learner.n_step=1,2", "--multirun"]
     assert main(arguments) == 0
     said = capsys.readouterr().err
-    assert "run 1 of 2: learner.n_step=1" in said and "the table: python -m evaluate.sweep " in said
+    assert "run 1 of 2: learner.n_step=1" in said and "the table: python -m evaluate.compare --multirun " in said
     names = ["g,learner.n_step=1", "g,learner.n_step=2"]
     assert sorted(path.name for path in (tmp_path / "tressette").iterdir()) == names
     for name in names:

@@ -72,16 +72,6 @@ def read_results(folder: Path) -> dict[str, Any] | None:
     return None if stale else results
 
 
-def results_of_complete(folder: Path) -> dict[str, Any]:
-    """The same of a run that is known to be complete. Raises SettingsError where it has no results."""
-    found = read_results(folder)
-    if found is None:
-        raise SettingsError(
-            folder, "holds no results of its newest checkpoint", "the command that trained it makes them"
-        )
-    return found
-
-
 def run_of_results(folder: Path) -> str | None:
     """The id of the run that the results in a folder are of; None of a version without ids, or without results."""
     found = _read(folder)

@@ -26,6 +26,13 @@ def changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[
     return found
 
 
+def value_at(values: Any, key: str) -> Any:
+    """The value of a dotted key in nested dictionaries; None if it is not there."""
+    for part in key.split("."):
+        values = values.get(part) if isinstance(values, dict) else None
+    return values
+
+
 def settings_of_checkpoint(schema: type[T], values: Any) -> T:
     """The settings that a checkpoint holds: keys that it lacks take their default, keys that are gone are left out.
 

@@ -20,7 +20,7 @@ from command.settings.overrides import key_of
 from command.terminal.console import output_may_fail, result_console
 from train.run.device import this_machine
 from train.settings.resolve import resolve
-from train.settings.saved import changes
+from train.settings.saved import changes, value_at
 from train.tune.study import WHY, Study, values_of
 from train.tune.trial import meaning
 
@@ -88,7 +88,7 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
             _put(values, key, value)
     for key in map(key_of, values_of(best)):
         if key.partition(".")[0] in found:  # also where it is what the default says: that is what was found
-            _put(values, key, _at(found, key))
+            _put(values, key, value_at(found, key))
     name = study.search.settings.study.rpartition("/")[2]
     if (CONF / "experiment" / f"{name}.yaml").exists():
         name += "_best"  # Hydra would take the other one
@@ -107,12 +107,6 @@ def _put(values: dict[str, Any], key: str, value: Any) -> None:
     for group in groups:
         values = values.setdefault(group, {})
     values[last] = value
-
-
-def _at(values: Any, key: str) -> Any:
-    for part in key.split("."):
-        values = values.get(part) if isinstance(values, dict) else None
-    return values
 
 
 def _table(study: Study, trials: Sequence[FrozenTrial]) -> Table:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from cards.base.bounds import bounded
 from command.foreign import check_values
@@ -80,13 +79,6 @@ class Search:
             require(key in self.dimensions, key, "one of what is searched", key)
         given = [*self.fixed, *(f"{key}={value}" for key, value in values.items())]
         return resolve([*given, f"name='{self.settings.study}/trial-{number:03d}'"], this_machine())
-
-    def value_of_base(self, key: str) -> Any:
-        """What the settings say of a key without the search; None of one that they do not have."""
-        found: Any = asdict(self.base)
-        for part in key_of(key).split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-        return found
 
 
 def search_of(overrides: Sequence[str]) -> Search:

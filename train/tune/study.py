@@ -23,7 +23,7 @@ from command.lock.lock import InUseError, Lock, earlier_start
 from command.settings.checks import SettingsError
 from command.space import Dimension, Interval
 from train.run.folder import CHANGEABLE
-from train.settings.saved import changes
+from train.settings.saved import changes, value_at
 from train.tune.settings import Search
 
 JOURNAL = "journal.log"
@@ -227,8 +227,9 @@ class Study:
     def _try_as_it_is(self, once: bool = False) -> None:
         """Begin with the settings as they are, so that a trial is known to be better than no search."""
         values: dict[str, Any] = {}
+        base = asdict(self.search.base)
         for key, dimension in self.search.dimensions.items():
-            value = self.search.value_of_base(key)
+            value = value_at(base, key.lstrip("+~"))
             if isinstance(dimension, Interval):
                 if isinstance(value, int | float) and dimension.low <= value <= dimension.high:
                     values[key] = value

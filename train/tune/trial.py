@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import optuna
 
@@ -14,7 +13,7 @@ from train.api import train
 from train.run.checkpoint import checkpoint, pruning
 from train.run.folder import LOCK
 from train.run.metrics.scalars import evaluation_scalar
-from train.run.results import INTERVAL, results_of_complete
+from train.run.read import Run
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import AnyRunSettings, Chosen
 from train.settings.tabular import TabularSettings
@@ -92,14 +91,15 @@ def result(settings: AnyRunSettings) -> tuple[float, float | None]:
 
     The best network on fresh deals, by `evaluation.best_metric`; of a table of a small game its loss, which is exact.
     """
-    found = results_of_complete(settings.folder)
+    run = Run(settings.folder, settings)
+    found = run.required_results()
     if isinstance(settings, TabularSettings):
         return float(found["loss"]), None
     what, against = _measured(settings)
-    pairs = [found[name][what] for name in against]
-    mean = sum(pair[0] for pair in pairs) / len(pairs)
+    estimates = [run.against(what)[name] for name in against]
     # Duels on the same deals are not independent: the mean of the half-widths is on the safe side.
-    return float(mean), float(sum(_half(found[name], what) for name in against) / len(pairs))
+    count = len(estimates)
+    return sum(each.mean for each in estimates) / count, sum((each.high - each.low) / 2 for each in estimates) / count
 
 
 def _measured(settings: AnyRunSettings) -> tuple[str, list[str]]:
@@ -109,8 +109,3 @@ def _measured(settings: AnyRunSettings) -> tuple[str, list[str]]:
     evaluation = settings.evaluation
     what = "win_rate" if evaluation.best_measure == "win_rate" else settings.load_game().unit
     return what, evaluation.best_against
-
-
-def _half(found: Mapping[str, Any], what: str) -> float:
-    low, high = found.get(what + INTERVAL, (-found[what][1], found[what][1]))
-    return float(high - low) / 2

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from cards.tabular.mdp import NOWHERE, Layout
 from evaluate.report.content import Block, Figure, Section, Table, Text
 from evaluate.report.drawing import draw_heatmap
-from evaluate.report.runs import Run
 from evaluate.solve.compare import Beside, beside_exact
 from evaluate.solve.solution import solve
+from train.run.read import Run
 
 
 def section(run: Run) -> Section:

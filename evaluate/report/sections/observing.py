@@ -17,8 +17,8 @@ from cards.players import named_player
 from cards.presentation import presentation_of
 from evaluate.players import load_player
 from evaluate.report.drawing import Numbers
-from evaluate.report.runs import Run
 from train.dqn.players.load import load_trained, player_of
+from train.run.read import Run
 from train.settings.dqn import TrainSettings
 
 _CPU = torch.device("cpu")

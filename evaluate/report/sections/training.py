@@ -12,11 +12,21 @@ from command.settings.checks import SettingsError
 from evaluate.markdown import code
 from evaluate.report.content import Block, Figure, Section, Table, Text
 from evaluate.report.drawing import Line, Panel, draw_panels
-from evaluate.report.runs import SPEED, STEPS, UPDATE_SPEED, Run, as_text, defaults_of, differences, shapes_learning
-from evaluate.report.seeds import BAND, Axis, band, by_decisions, by_minutes
+from evaluate.report.runs import (
+    BAND,
+    Axis,
+    as_text,
+    band,
+    by_decisions,
+    by_minutes,
+    defaults_of,
+    differences,
+    shapes_learning,
+)
 from train.doctor import measure as stages
 from train.run.launches import this_hardware
 from train.run.metrics.scalars import evaluation_scalar
+from train.run.read import SPEED, UPDATE_SPEED, Run
 from train.settings.dqn import TrainSettings
 
 _MEASURE_SECONDS = 0.25  # for each stage
@@ -38,7 +48,7 @@ def facts(run: Run, seeds: int) -> dict[str, str]:
     """The few facts that a reader looks for first."""
     found = {"game": run.settings.game_name, "algorithm": run.settings.algo}
     found["seeds"] = str(run.settings.seed) if seeds == 1 else f"{seeds}, of which {run.settings.seed}"
-    steps = run.counters.get(STEPS) or max((max(curve[0]) for curve in run.curves.values()), default=0)
+    steps = run.counters.get("env_steps") or max((steps[-1] for steps, _ in run.curves().values()), default=0)
     found["decisions"] = f"{int(steps):,}"
     if seconds := _seconds(run):
         found["training time"] = in_words(seconds)
@@ -83,11 +93,11 @@ def _kind(key: str) -> str:
 
 def origin_section(run: Run) -> Section | None:
     """With which program, on what machine; None for a run that does not say."""
-    if not run.starts:
+    if not run.launches:
         return None
-    rows = [(*_of_start(start), str(start.get("learner", ""))) for start in _distinct(run.starts)]
+    rows = [(*_of_start(start), str(start.get("learner", ""))) for start in _distinct(run.launches)]
     columns = ("started", "busso", "commit", "CPU", "CPUs", "memory", "GPUs", "what learns")
-    caption = f"Starts: {len(run.starts)}; of several on the same machine with the same program the first."
+    caption = f"Starts: {len(run.launches)}; of several on the same machine with the same program the first."
     return Section("Program and machine", [Table(columns, rows, caption, left=tuple(range(len(columns))))])
 
 
@@ -144,7 +154,7 @@ def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
         return
     here = this_hardware()
     where = f"`{here['cpu']}`, {here['cpus']} CPUs" + "".join(f", {gpu}" for gpu in here["gpus"])
-    same = bool(run.starts) and run.starts[-1].get("machine") == here
+    same = bool(run.launches) and run.launches[-1].get("machine") == here
     other = "" if same else ", which may be another than the one of the run"
     line = measured.verdict()
     yield Text(f"{line[0].upper()}{line[1:]}. So the stages say that were measured for this report on {where}{other}.")

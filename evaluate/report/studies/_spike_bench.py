@@ -9,20 +9,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import derive, stream
-from cards.game import Game, load_game
+from cards.compiled.bits import has
+from cards.compiled.jit import njit
+from cards.compiled.splitmix import GAMMA, derive, mix, stream, uniform
+from cards.game import Game, Games, load_game
 from cards.matches.duplicate import Estimate, estimate
 from cards.play import Actions, Decisions, Player, play
-from cards.players import named_player
+from cards.players import named_player, random_legal
 from cards.tabular.tables import TablePlayer, load_policy, numbering_of
 from command.settings.checks import SettingsError
 from evaluate.report.studies._spike_published import NO_FOLD, RUNS, Pair
-from evaluate.report.studies._spike_wavering import Wavering
 from spike.cards import MATCH, RAISE
+from train.run.metrics.curves import FILE
 from train.tabular.batch_q_trainer import policy_path
 
 LAST = 50
-METRICS = "metrics.csv"
 _SEATING = 0x5EA7
 
 
@@ -53,7 +54,7 @@ class Bench:
             self._require(run)
 
     def _require(self, run: str) -> None:
-        for file in (policy_path(self.runs / run, LAST), self.runs / run / METRICS):
+        for file in (policy_path(self.runs / run, LAST), self.runs / run / FILE):
             if not file.exists():
                 command = f"python -m train algo=batch_q_learning game=spike experiment={run}"
                 raise SettingsError(
@@ -159,3 +160,41 @@ def _renamed(name: str, ending: str) -> str:
     """The same player from another run of its experiment; players that are no runs keep their name."""
     run, at, iteration = name.partition("@")
     return run + ending + at + iteration if _is_run(name) else name
+
+
+class Wavering:
+    """Plays as another, but with probability `epsilon` any legal action, and `instead` of one that is not legal."""
+
+    def __init__(self, player: Player, epsilon: float, instead: int) -> None:
+        self._player = player
+        self._epsilon, self._instead = epsilon, instead
+        self._generators = np.zeros(0, np.uint64)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """See `Player`."""
+        self._generators = seeds.copy()
+        self._player.begin(seeds)
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See `Player`."""
+        actions = self._player.act(decisions)
+        _waver(decisions.legal, decisions.games, self._generators, self._epsilon, self._instead, actions)
+        return actions
+
+
+@njit
+def _waver(
+    masks: NDArray[np.uint64],
+    games: Games,
+    generators: NDArray[np.uint64],
+    epsilon: float,
+    instead: int,
+    actions: Actions,
+) -> None:
+    for k in range(games.size):
+        generators[games[k]] += GAMMA
+        bits = mix(generators[games[k]])
+        if uniform(bits) < epsilon:
+            actions[k] = random_legal(masks[k], mix(bits))
+        elif not has(masks[k], actions[k]):
+            actions[k] = instead

@@ -1,8 +1,10 @@
-"""What the published study of Corellian Spike says, and what our page says about it."""
+"""What the published study of Corellian Spike says; what our page says about it is in spike.md."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 INTERMEDIATE = 25
 RUNS = ("study_2p_credits", "study_2p_weighted", "study_4p_weighted")
@@ -80,58 +82,5 @@ VARIANT_PAIRS = {
     "at 8": TWO_AND_FOUR[2],
 }
 
-TITLE = "Corellian Spike: the published study and our runs of it"
-LEAD = """\
-{games:,} games of ten hands for each pair, players seated at random. Credits are won per game by a seat of the first
-player (what the second wins is the opposite), hands are the share of all hands that such a seat wins, and busts are
-games in which a seat of the first / second player lost all. `@{intermediate}` is the policy after so many iterations,
-and `no fold` our runs whose exploration never folds. Seeds of the runs: {seeds}; of several, the mean and in brackets
-the lowest and the highest, of one, a 95% interval over games. A run with another seed than 1 is, for example,
-`python -m train algo=batch_q_learning game=spike experiment=study_2p_credits seed=2 name=study_2p_credits_seed2`.
-"""
-
-PLAY = """\
-Raises of a seat of the first / second player in a hand, and the hands of a game, which ends early when a seat has no
-credits left.
-"""
-
-VARIANTS_SAY = """\
-Credits of the first player and its share of the hands, in the pairs of the tables above, from runs made or played
-another way; empty where a run is not there. Runs of another kind are made with experiments of their own:
-`_no_fold`, `_whole_games` and `_whole_games_no_fold` after the name of an experiment, with other seeds as above. An
-epsilon of random legal actions is that of the runs alone, and a table that would raise more often than is legal
-matches.
-"""
-
-# Says nothing in figures but what the study says: ours are in the tables.
-EXPLANATION = """\
-This reads the tables above as the experiments at full length make them.
-
-**The credits policy against `initial`.** Ours wins the published share of hands, but gains credits where the published
-one loses 2.4, and by more than chance explains. Of what else was tried, it loses credits to `initial` only with games
-as episodes or played with the last epsilon, and then it wins fewer hands than the published policy. With games as
-episodes and no folding in exploration, the two-player policy also has no lead over the four-player one at two seats,
-where the study has +18.3. So none of these is the reason, at least not alone, and we do not know it.
-
-**The weighted policy against `initial`.** The same: a few percentage points more hands than published, and credits
-where the published one has none.
-
-**Against `random`.** Ours wins about 3 credits more in both rewards; why is not known. Played with an epsilon of 0.05
-the credits policy has the published share of hands, and nearly the credits, but no longer so against `initial`.
-
-**Between learned policies at two seats** (iteration {intermediate}, across rewards, two- against four-player), runs
-whose exploration never folds agree with the study in all shares of hands, and nearly in all credits; those that explore
-all legal actions do not. So we suppose that the exploration of the study never tried folding. The four-player policy
-has never met the pool of 4 with which two players begin, since four never hold less than 8 there, and plays the initial
-policy in it.
-
-**At four seats** ours differ, and why is not known. The published shares of a seat, 27% and 26%, add up to 106% of the
-hands for two seats of each, and no rounding makes that 100%; so they were not measured as ours are, or not with two
-seats each. In ours the four-player policy wins, explored with folding or without, also played with the last epsilon: it
-raises several times as often. But where a betting round has room for one raise only, the two-player policy of the runs
-that never fold in exploration wins, much as published, and with room for two neither does. The pair then stays near the
-study at two seats, but not at eight. The study may have limited raises so; that it did is not known.
-
-**At eight seats** the four-player policy is the better one in both, in ours by far more credits: nearly every game ends
-with its first hand or its second.
-"""
+_PARTS = re.split(r"<!-- (\w+) -->\n", Path(__file__).with_name("spike.md").read_text())[1:]
+TEXTS = dict(zip(_PARTS[::2], _PARTS[1::2], strict=True))  # by name, with fields for `format`

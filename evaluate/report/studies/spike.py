@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
 
 from cards.game import load_game
 from evaluate.report.content import Figure, Report, Section, Table, Text, table_of, write_csv
-from evaluate.report.studies._spike_bench import METRICS, Bench, Result
-from evaluate.report.studies._spike_figures import draw_actions, draw_unvisited
+from evaluate.report.drawing import COLOURS, Line, Panel, draw_panels, new_figure, style, to_svg
+from evaluate.report.studies._spike_bench import Bench, Result
 from evaluate.report.studies._spike_published import (
     AGAINST_OTHERS,
-    EXPLANATION,
     INTERMEDIATE,
-    LEAD,
     NO_FOLD,
-    PLAY,
-    TITLE,
+    TEXTS,
     TWO_AND_FOUR,
     VARIANT_PAIRS,
     VARIANTS,
-    VARIANTS_SAY,
     Pair,
     Variant,
 )
+from train.run.metrics.curves import read
+
+# The decisions and which actions belong to each.
+DECISIONS = (("betting", (0, 1, 2)), ("buying", (3, 4)), ("exchange", (5, 6, 7, 8)))
+_COLOURS = (*COLOURS, "#c9ced3")
 
 
 def report(runs: Path, folder: Path, games: int, seed: int) -> Report:
@@ -42,14 +45,14 @@ def report(runs: Path, folder: Path, games: int, seed: int) -> Report:
     plays = _table(folder, "play", [play_row(bench, pair) for pair in TWO_AND_FOUR])
     variants = _table(folder, "variants", [variant_row(bench, variant) for variant in VARIANTS])
     sections += [
-        Section("How the two- and the four-player policy play", [Text(PLAY), plays]),
-        Section("What else was tried", [Text(VARIANTS_SAY), variants]),
-        Section("Where ours differ, and why", [Text(EXPLANATION.format(intermediate=INTERMEDIATE))]),
+        Section("How the two- and the four-player policy play", [Text(TEXTS["play"]), plays]),
+        Section("What else was tried", [Text(TEXTS["variants"]), variants]),
+        Section("Where ours differ, and why", [Text(TEXTS["explanation"].format(intermediate=INTERMEDIATE))]),
     ]
     sections += [_actions_section(bench, folder, run) for run in bench.available()]
     sections.append(_unvisited_section(bench, folder))
-    lead = LEAD.format(games=games, intermediate=INTERMEDIATE, seeds=len(bench.copies()))
-    return Report(TITLE, lead, {}, sections)
+    lead = TEXTS["lead"].format(games=games, intermediate=INTERMEDIATE, seeds=len(bench.copies()))
+    return Report("Corellian Spike: the published study and our runs of it", lead, {}, sections)
 
 
 def _table(folder: Path, name: str, rows: Sequence[dict[str, str]]) -> Table:
@@ -140,19 +143,47 @@ def _actions_section(bench: Bench, folder: Path, run: str) -> Section:
 
 
 def _unvisited_section(bench: Bench, folder: Path) -> Section:
-    curves = {run: list(_unvisited(bench.runs / run / METRICS)) for run in bench.available()}
+    curves = {run: read(bench.runs / run)["table/unvisited"][1] for run in bench.available()}
     length = max(len(curve) for curve in curves.values())
     rows = [
-        {"iteration": str(k + 1)} | {run: str(curve[k]) if k < len(curve) else "" for run, curve in curves.items()}
+        {"iteration": str(k + 1)} | {run: f"{curve[k]:.0f}" if k < len(curve) else "" for run, curve in curves.items()}
         for k in range(length)
     ]
     write_csv(folder / "unvisited.csv", rows)
     every = [row for row in rows if int(row["iteration"]) % 5 == 0 or row["iteration"] == "1"]
-    figure = Figure("unvisited", draw_unvisited("unvisited", curves), "States never visited by iteration.")
-    return Section("States never visited", [figure, table_of(every, left=())])
+    lines = {run: Line(np.arange(1.0, len(curve) + 1), np.asarray(curve)) for run, curve in curves.items()}
+    svg = draw_panels("unvisited", [Panel("", lines, "states never visited")], "iteration", columns=1)
+    return Section("States never visited", [Figure("unvisited", svg, "States by iteration."), table_of(every, left=())])
 
 
-def _unvisited(path: Path) -> Iterable[int]:
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            yield int(float(row["table/unvisited"]))
+def draw_actions(name: str, iterations: Sequence[int], counts: NDArray[np.int64], actions: Sequence[str]) -> str:
+    """Stacked bars of the share of each action, by round and decision and for each of `iterations`, as SVG.
+
+    `counts` are decisions taken, `[iterations, rounds, actions]`.
+    """
+    with style():
+        figure, axes = new_figure(6.6, 4, 3, sharex=True, sharey=True)
+        for number in range(4):
+            for column, (decision, its) in enumerate(DECISIONS):
+                axis = axes[number][column]
+                if number == 0 and column > 0:  # nothing is bought there
+                    axis.set_axis_off()
+                    continue
+                axis.set_title(f"round {number}, {decision}")
+                _stack(axis, iterations, counts[:, number, list(its)], [_COLOURS[action] for action in its])
+                if column == 0:
+                    axis.set_ylabel("share")
+                if number == 3:
+                    axis.set_xlabel("iteration")
+        figure.legend([Patch(color=colour) for colour in _COLOURS], actions, ncols=3, loc="outside lower left")
+        return to_svg(figure, name)
+
+
+def _stack(axis: Axes, iterations: Sequence[int], counts: NDArray[np.int64], colours: Sequence[str]) -> None:
+    """One bar for each iteration, empty where nothing was decided."""
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    bottom = np.zeros(len(iterations))
+    for share, colour in zip(shares.T, colours, strict=True):
+        axis.bar(list(iterations), share, width=4, bottom=bottom, color=colour)
+        bottom += share
+    axis.set_ylim(0, 1)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import busso
-from evaluate.curves import read_curves
 from tests.train.run.events import curves
+from tests.train.runs import settings
 from train.run.metrics import metrics
 from train.run.metrics.curves import read
 from train.run.metrics.matrix import drawn
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.scalars import SCALARS
+from train.run.read import Run
 
 SOME = 10_000
 SCALAR = {name: 1.25 for name in SCALARS if name != "rollout/episodes"}
@@ -52,9 +52,9 @@ def test_readers_hold_numbers_alone(tmp_path: Path) -> None:
     """A row of text takes more than 1,500 bytes."""
     run, numbers = written(tmp_path, SOME), 16 * SOME * len(SCALARS)
     found: list[Any] = []
-    library = busso.Run(run, {"game": {"name": "tressette"}}, {})
+    library = Run(run, settings(tmp_path))
     assert peak(lambda: found.append(library.curves()["train/loss"])) < 2.5 * numbers
-    assert peak(lambda: read_curves(run)) < 1.5 * numbers
+    assert peak(lambda: read(run)) < 1.5 * numbers
     assert peak(lambda: drawn(run, {"random": 0.5})) < 5e6
     steps, values = found[0]
     assert steps.size == SOME and steps[-1] == 10 * SOME and np.all(values == 0.0123)

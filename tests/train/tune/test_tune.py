@@ -23,7 +23,6 @@ from tests.limits import seconds, until
 from tests.test_lock import AWAY, holder, line, put
 from tests.train.runs import SMALL
 from train.__main__ import main as train
-from train.api import train as run_training
 from train.dqn.learner.divergence import DivergedError
 from train.dqn.rollout.backend import BackendLostError
 from train.run.checkpoint import checkpoint
@@ -100,8 +99,8 @@ def test_the_best_is_an_experiment_that_trains(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_list_may_be_a_choice(tmp_path: Path) -> None:
-    assert command.main(typed(tmp_path, "network.hidden=[8],[8,8]", "trials=1", "pruner=none")) == 0
-    assert rows(tmp_path)[0]["network.hidden"] in ("[8]", "[8,8]")
+    trial = study(tmp_path, "network.hidden=[8],[8,8]").next_trial(set())
+    assert trial is not None and trial.user_attrs["values"]["network.hidden"] in ("[8]", "[8,8]")
 
 
 def start(runs: Path, *more: str) -> subprocess.Popen[str]:
@@ -436,22 +435,6 @@ def test_a_trial_is_really_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     states = {row["trial"]: row["state"] for row in rows(tmp_path)}
     assert states == {"0": "complete", "1": "given up"}
     assert not (folder(tmp_path) / "trial-001" / "results.json").exists()
-
-
-def _diverges_once(chosen: Chosen, judge: Any) -> int:
-    if chosen.settings.name.endswith("000"):
-        raise SettingsError("trial", "the run diverged")
-    return run_training(chosen, judge)
-
-
-def test_a_trial_that_diverges_does_not_end_the_search(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("train.tune.trial.train", _diverges_once)
-    assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none")) == 0
-    states = {row["trial"]: row["state"] for row in rows(tmp_path)}
-    assert states == {"0": "failed", "1": "complete"}
-    assert "trial 1: trial: the run diverged" in capsys.readouterr().err
 
 
 def test_what_diverged_is_given_up_so_that_the_sampler_knows(

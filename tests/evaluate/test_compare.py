@@ -1,0 +1,146 @@
+"""`python -m evaluate.compare`: kinds of runs, the table with its intervals over seeds, games played for it."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from command.settings.checks import SettingsError
+from evaluate.compare import main as compare
+from evaluate.report.line import with_runs
+from evaluate.report.of_runs import _student, over_seeds
+from evaluate.report.runs import kinds_of
+from tests.errors import error_about, key_of
+from tests.evaluate.pages import sections
+from train.__main__ import main as train
+from train.run.read import load_run
+
+
+def rows(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """The rows of results.csv by row of the table and seed."""
+    with (folder / "results.csv").open(newline="") as file:
+        return {(row["row"], row["seed"]): row for row in csv.DictReader(file)}
+
+
+def row_of(folder: Path, name: str) -> list[str]:
+    """The cells of a row of the first table."""
+    lines = (folder / "report.md").read_text().partition("## Comparison")[2].partition("\n## ")[0].splitlines()
+    (line,) = [line for line in lines if line.startswith(f"| `{name}` |")]
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare([*(str(runs / name) for name in ("one", "two", "wide")), f"folder={tmp_path}"]) == 0
+    assert "95% interval over seeds" in " ".join(capsys.readouterr().out.split())
+    assert sections(tmp_path) == ["Comparison", "Results", "Curves over decisions", "Curves over time", "Runs"]
+    assert "3 runs of tressette, 2 kinds" in (tmp_path / "report.md").read_text()
+    won = {name: json.loads((runs / name / "results.json").read_text()) for name in ("one", "two", "wide")}
+    value, half = over_seeds([won[name]["random"]["win_rate"][0] for name in ("one", "two")])
+    own = row_of(tmp_path, "one")
+    assert own[1] == "" and own[2] == f"{100 * value:.1f} ± {100 * half:.1f}%" and own[-2:] == ["", "2"]
+    more = [won["wide"][name]["win_rate"][0] - won["one"][name]["win_rate"][0] for name in ("random", "greedy")]
+    other = row_of(tmp_path, "wide")
+    assert other[1] == "`learner.lr=0.002` `network.hidden=[48]`" and other[-2:] == [f"{50 * sum(more):+.1f}%", "1"]
+    assert float(rows(tmp_path)["one", "2"]["greedy"]) == won["two"]["greedy"]["win_rate"][0]
+    assert compare([*(str(runs / name) for name in ("one", "wide")), f"folder={tmp_path}", "baseline=wide"]) == 0
+    assert row_of(tmp_path, "wide")[1] == "" and row_of(tmp_path, "one")[-2] == f"{-50 * sum(more):+.1f}%"
+
+
+def test_games_are_played_for_it(runs: Path, tmp_path: Path) -> None:
+    """`baseline` is the run of the first row with the same seed. Played games are kept."""
+    given = [
+        *(str(runs / name) for name in ("one", "two", "wide")),
+        f"folder={tmp_path}",
+        "opponents=[random,baseline]",
+    ]
+    assert compare([*given, "deals=64"]) == 0
+    found = rows(tmp_path)
+    assert found["one", "1"]["baseline"] == "" and 0 < float(found["wide", "1"]["baseline"]) < 1
+    assert all(float(found[row]["random"]) > 0 for row in (("one", "1"), ("one", "2"), ("wide", "1")))
+    kept = (tmp_path / "games" / "batches.jsonl").read_bytes()
+    assert compare([*given, "deals=64"]) == 0
+    assert rows(tmp_path) == found and (tmp_path / "games" / "batches.jsonl").read_bytes() == kept
+
+
+def test_a_grid_of_which_not_all_has_started(runs: Path, tmp_path: Path) -> None:
+    for seed, name in enumerate(("one", "two"), 1):
+        shutil.copytree(runs / name, tmp_path / "tressette" / f"g,seed={seed}")
+    assert compare(["--multirun", f"runs={tmp_path}", "name=g", "seed=1,2,3"]) == 0
+    page = tmp_path / "compare" / "tressette,seed"
+    assert row_of(page, "g")[-1] == "2" and "Not started: g,seed=3" in (page / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "column"),
+    [
+        ("algo=q_learning game=blackjack epsilon=0.2,0.4", "loss"),
+        ("algo=td game=sette_mezzo policy=hit_below_4,hit_below_5", "mean error"),
+    ],
+)
+def test_tables_of_small_games(tmp_path: Path, overrides: str, column: str) -> None:
+    """The least error first."""
+    budget = ["episodes=60000", "log_every_episodes=20000", "min_visits=100", f"runs={tmp_path}"]
+    arguments = ["--multirun", *overrides.split(), *budget]
+    assert train(arguments) == 0 and compare(arguments) == 0
+    (page,) = (tmp_path / "compare").iterdir()
+    errors = [float(row[column]) for row in rows(page).values()]
+    assert 0 < errors[0] < errors[1]
+
+
+def test_beyond_the_table_of_quantiles() -> None:
+    """Published: 2.228 for 10 degrees of freedom, 2.086 for 20, 1.984 for 100."""
+    found = [_student(freedom) for freedom in (9, 10, 20, 100)]
+    assert found == pytest.approx([2.262, 2.228, 2.086, 1.984], abs=0.003)
+
+
+def test_over_seeds_by_hand() -> None:
+    """0.5, 0.6 and 0.7: mean 0.6, standard deviation 0.1, and 4.303 for two degrees of freedom."""
+    assert over_seeds([0.5, 0.6, 0.7]) == pytest.approx((0.6, 4.303 * 0.1 / 3**0.5))
+
+
+def test_runs_of_the_same_seed_are_no_seeds_of_one(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "one", tmp_path / "again")
+    kinds = kinds_of([load_run(folder) for folder in (runs / "one", tmp_path / "again", runs / "two")])
+    assert [[run.name for run in kind.runs] for kind in kinds] == [["one", "two"], ["again"]]
+
+
+def test_runs_of_one_name_stay_apart(runs: Path, tmp_path: Path) -> None:
+    """Two clones: the last three parts of their paths are the same too."""
+    folders = [tmp_path / clone / "runs" / "tressette" / "default" for clone in ("a", "b")]
+    for folder, name in zip(folders, ("one", "wide"), strict=True):
+        shutil.copytree(runs / name, folder)
+    names = [kind.name for kind in kinds_of(list(map(load_run, folders)))]
+    assert names == ["a/runs/tressette/default", "b/runs/tressette/default"]
+    assert compare([*map(str, folders), f"folder={tmp_path / 'page'}"]) == 0
+    text = (tmp_path / "page" / "report.md").read_text()
+    assert all(f"| `{name}` |" in text for name in names)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["one"], "two folders"),
+        (["one", "one"], "twice"),
+        (["one", "nowhere"], "nowhere"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(
+    runs: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare([str(runs / name) for name in arguments]) == 2
+    error = capsys.readouterr().err
+    assert key_of(error) == "run" and says in error
+
+
+def test_runs_by_themselves_become_a_setting() -> None:
+    assert with_runs(["runs/a", "runs/lr=1e-3", "games=5", "--cfg"]) == [
+        'run=["runs/a","runs/lr=1e-3"]',
+        "games=5",
+        "--cfg=job",
+    ]
+    flags = ["--cfg", "job", "runs/a", "-cd", "mine", "--resolve"]  # whose values are no runs
+    assert with_runs(flags) == ['run=["runs/a"]', "--cfg=job", "--config-dir=mine", "--resolve"]
+    with error_about(SettingsError, "run", hint="one way"):
+        with_runs(["a", "run=b"])

@@ -1,0 +1,169 @@
+"""Read a run from its folder: settings, curves, results, launches and counters, each when it is first asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cards.base.errors import InputError
+from cards.matches.duplicate import Estimate
+from cards.player_specs import curve_name
+from command.foreign import read_yaml
+from command.settings.checks import SettingsError
+from train.run.metrics import curves as metrics
+from train.run.results import INTERVAL, read_results
+from train.settings.batch_q import BATCH_Q_LEARNING
+from train.settings.dqn import TrainSettings
+from train.settings.resolve import SCHEMAS, AnyRunSettings
+from train.settings.saved import settings_of_checkpoint
+from train.settings.tabular import TabularSettings
+
+Numbers = NDArray[np.float64]
+SPEED, UPDATE_SPEED = "time/env_steps_per_second", "time/updates_per_second"
+# Results of a learned table, by their names in results.json. `states` is how many states the errors are of.
+ERRORS = {
+    "loss": "loss",
+    "optimal_share": "optimal share",
+    "mean": "mean error",
+    "greatest": "greatest error",
+    "states": "states",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has been trained, or is being trained. `settings` are those of its newest launch.
+
+    Reading a damaged file raises SettingsError, also where the attribute is read.
+    """
+
+    folder: Path
+    settings: AnyRunSettings
+
+    @property
+    def name(self) -> str:
+        """The name of its folder, which may have been moved."""
+        return self.folder.resolve().name
+
+    @property
+    def game(self) -> str:
+        """The name of the game."""
+        return self.settings.game_name
+
+    @cached_property
+    def results(self) -> dict[str, Any]:
+        """The results at its end, by opponent; empty for a run that is not complete.
+
+        An opponent has the number of `deals`, `win_rate` and the result in the game's unit, each as a mean and the
+        half-width of its 95% interval. A learned table has its errors instead.
+        """
+        return read_results(self.folder) or {}
+
+    def required_results(self) -> dict[str, Any]:
+        """The same of a run that is known to be complete. Raises SettingsError where it has none."""
+        if not self.results:
+            hint = "the command that trained it makes them"
+            raise SettingsError(self.folder, "holds no results of its newest checkpoint", hint)
+        return self.results
+
+    @cached_property
+    def _metrics(self) -> dict[str, metrics.Curve]:
+        try:
+            return metrics.read(self.folder)
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise SettingsError("run", error) from None
+
+    def curves(self) -> dict[str, tuple[Numbers, Numbers]]:
+        """The curves of metrics.csv by name: numbers of decisions, and the values there. Empty before the first row."""
+        return {name: _in_order(curve) for name, curve in self._metrics.items()}
+
+    def curve(self, name: str) -> tuple[Numbers, Numbers] | None:
+        """One of the curves; None if the run has no such curve."""
+        return _in_order(self._metrics[name]) if name in self._metrics else None
+
+    @cached_property
+    def launches(self) -> list[dict[str, Any]]:
+        """See `train.run.launches`."""
+        from train.run.launches import read_starts
+
+        return read_starts(self.folder)
+
+    @cached_property
+    def counters(self) -> dict[str, Any]:
+        """The counters of the newest checkpoint that is whole; empty without one."""
+        from train.run.checkpoint import checkpoint
+
+        try:
+            found = checkpoint.load_newest(self.folder / "checkpoints", to_go_on=False)
+        except checkpoint.CheckpointError:
+            return {}
+        return dict(found.state.get("counters", {})) if found else {}
+
+    def against(self, what: str) -> dict[str, Estimate]:
+        """`win_rate` or the result in the unit of the game against each opponent at the end."""
+        found = {}
+        for opponent, result in self.results.items():
+            if isinstance(result, dict) and what in result:
+                mean, half = (float(number) for number in result[what])
+                low, high = result.get(what + INTERVAL, (mean - half, mean + half))
+                found[opponent] = Estimate(mean, float(low), float(high))
+        return found
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The errors of a learned table at the end; empty for any other run."""
+        if not isinstance(self.settings, TabularSettings):
+            return {}
+        found = {column: float(self.results[name]) for name, column in ERRORS.items() if name in self.results}
+        return {column: value for column, value in found.items() if np.isfinite(value)}
+
+    @property
+    def opponents(self) -> list[str]:
+        """The players that it was evaluated against, in training or at its end."""
+        named = list(getattr(getattr(self.settings, "evaluation", None), "opponents", []))
+        known = {curve_name(name) for name in named}
+        return named + [name for name in self.against("win_rate") if curve_name(name) not in known]
+
+    def seconds_at(self, steps: Numbers) -> Numbers:
+        """Seconds of training after so many decisions: the sum of what the rows of metrics.csv took, by their speed."""
+        curve = self.curve(SPEED)
+        if curve is None:
+            return np.full(steps.shape, np.nan)
+        at, speed = curve
+        taken = np.cumsum(np.diff(at, prepend=0.0) / np.maximum(speed, 1e-9))
+        if self.settings.algo == BATCH_Q_LEARNING and (sweeps := self.curve(UPDATE_SPEED)) is not None:
+            updates = self.curve("train/updates")
+            if updates is not None:  # it plays first and then learns, and each speed is of its own time
+                taken += np.cumsum(np.diff(updates[1], prepend=0.0) / np.maximum(sweeps[1], 1e-9))
+        return np.interp(steps, np.append(0.0, at), np.append(0.0, taken))
+
+
+def _in_order(curve: metrics.Curve) -> tuple[Numbers, Numbers]:
+    steps, values = (np.asarray(column, dtype=np.float64) for column in curve)
+    order = np.argsort(steps, kind="stable")
+    return steps[order], values[order]
+
+
+def load_run(path: str | Path) -> Run:
+    """The run in a folder. Raises SettingsError, about `run`, if it holds none."""
+    folder = Path(path)
+    file = folder / "config.yaml"
+    try:
+        values = read_yaml(file.read_text())
+        if not isinstance(values, dict):
+            raise SettingsError("settings", "none of a run")
+        return Run(folder, settings_of_checkpoint(SCHEMAS.get(str(values.get("algo")), TrainSettings), values))
+    except OSError:
+        what = "has no config.yaml" if folder.is_dir() else "is no folder"
+        raise SettingsError(
+            "run", f"{folder} {what}", "name the folder of a run, as in runs/tressette/default"
+        ) from None
+    except ValueError as error:
+        raise SettingsError("run", InputError(file, error)) from None
