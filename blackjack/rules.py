@@ -15,7 +15,7 @@ from blackjack.cards import COPIES, HAND_AFTER, MAX_SUM, RANKS, TEN
 from blackjack.observation import observe
 from cards.base.bounds import bounded, check_bounds
 from cards.base.errors import InputError
-from cards.batch import Rules
+from cards.compiled.batch import Rules
 from cards.compiled.bits import bit
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, below, mix

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from cards.compiled.bits import unpack
 from cards.game import Game, States
-from command.foreign import name_game
-from command.game import load_configured_game
 from command.settings.checks import SettingsError
+from command.settings.foreign import name_game
+from command.settings.game import load_configured_game
 
 _SEEDS = 2**64
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
-from cards.champions import CHAMPION, champion_file
 from cards.compiled import jit as compiled
 from cards.game import Game, load_game
+from cards.player_specs import CHAMPION, champion_file
 from command.conf_folder import CONF
 from command.errors import UserError
 from command.main import word_command

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import policy_loop, reward_loop
+from cards.compiled.batch import policy_loop, reward_loop
 from cards.compiled.splitmix import mix
 from cards.game import Game, Games, States
 from cards.hand import NO_SEEDS, Hand

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cards.base.errors import InputError
 
 if TYPE_CHECKING:
-    from cards.batch import Loops, Rules
+    from cards.compiled.batch import Loops, Rules
     from cards.symmetry import Symmetry
     from cards.tabular.mdp import Model
     from cards.tabular.numbering import Numbering
@@ -143,7 +143,7 @@ class Game:
     @cached_property
     def loops(self) -> Loops:
         """The compiled batch loops, unchecked."""
-        from cards.batch import batch_loops
+        from cards.compiled.batch import batch_loops
 
         return batch_loops(self.rules)
 
@@ -197,7 +197,7 @@ class Game:
         """
         if actions.shape != games.shape or actions.dtype != np.uint8:
             raise ValueError(f"{games.size} games to move need as many uint8, not {actions.dtype} {actions.shape}")
-        from cards.batch import first_illegal
+        from cards.compiled.batch import first_illegal
 
         wrong = first_illegal(self.legal(states, games) if legal is None else legal, actions)
         if wrong >= 0:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import reward_loop
+from cards.compiled.batch import reward_loop
 from cards.compiled.splitmix import derive
 from cards.game import Game, Games, States
 

@@ -9,12 +9,15 @@ import re
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from cards.base.errors import InputError
-from cards.champions import CHAMPION
 from cards.game import Game, PlayerKind
 
+CHAMPION = "champion"  # the player that is the network which travels with a game
+CHAMPION_FILE = "network.safetensors"
 _SPEC = re.compile(r"(?P<name>[A-Za-z]\w*)(?:\((?P<argument>.*)\))?(?::(?P<options>[^()]*))?")
 MOST_SAMPLES = 1_000_000  # of a decision
 RULE = PlayerKind(searches=False)  # `random` and the policies of a game
@@ -123,3 +126,16 @@ def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[Pl
         raise InputError(name, f"{game.name} has no such player", f"it has {', '.join(player_names(game))}{others}")
     kind = game.kinds.get(spec.name, RULE)
     return kind, read_options(kind.options, spec)
+
+
+def champion_folder(game: str) -> Path:
+    """Where the package of a game has its champion, if it has one."""
+    spec = find_spec(game)
+    assert spec is not None and spec.submodule_search_locations, game
+    return Path(spec.submodule_search_locations[0]) / CHAMPION
+
+
+def champion_file(game: str) -> Path | None:
+    """The champion of the game of this name; None for a game without one."""
+    path = champion_folder(game) / CHAMPION_FILE
+    return path if path.is_file() else None

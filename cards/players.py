@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.base.bounds import bounded, check_bounds
-from cards.batch import next_bits, policy_loop
-from cards.compiled.bits import nth_bit, popcount
+from cards.compiled.batch import next_bits, policy_loop, random_legal
 from cards.compiled.jit import njit
-from cards.compiled.splitmix import below
 from cards.game import Game, Games, PlayerKind
 from cards.play import Actions, Decisions, Player
 from cards.player_specs import MOST_SAMPLES, PlayerSpec, kind_and_options
@@ -89,12 +87,6 @@ class PolicyPlayer(StochasticPlayer):
 
     def _fill(self, loop: Any, decisions: Decisions, out: NDArray[Any]) -> None:
         loop(decisions.states, decisions.games, self._generators, out)
-
-
-@njit
-def random_legal(mask: np.uint64, random_bits: np.uint64) -> int:
-    """One of the set bits of `mask`, uniformly."""
-    return nth_bit(mask, below(random_bits, popcount(mask)))
 
 
 class RandomPlayer(StochasticPlayer):

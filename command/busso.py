@@ -43,7 +43,7 @@ COMMANDS = {
     "export": Command("evaluate.export.__main__"),
     "tune": Command("train.tune.__main__"),
     "warm": Command("busso.warm"),
-    "completion": Command("command.completion.__main__"),
+    "completion": Command("command.completion"),
 }
 _NOW = {
     "ablation": "train --multirun row=all seed=1,2,3, then busso compare",

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from command.game import with_game_options
 from command.settings.compose import compose
+from command.settings.game import with_game_options
 from command.settings.overrides import given as given_by
 from play.app.application import TableApp
 from play.app.table.table import TableScreen

@@ -11,7 +11,7 @@ from cards.compiled.bits import words_for
 from cards.game import Game
 from cards.play import Decisions, Player
 from cards.players import PolicyPlayer
-from cards.tabular.tables import TablePlayer
+from cards.tables import TablePlayer
 
 
 def pack(bits: NDArray[Any], width: int) -> NDArray[np.uint64]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cards.batch import Rules, allows
+from cards.compiled.batch import Rules, allows
 from cards.compiled.bits import unpack_into
 from cards.compiled.jit import njit
 

@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cards.base.errors import InputError
-from cards.batch import reward_loop
+from cards.compiled.batch import reward_loop
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import derive
 from cards.game import Game, Games, game_with

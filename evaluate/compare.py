@@ -107,7 +107,7 @@ def _with_grid(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def _played(settings: CompareSettings, kinds: Sequence[Kind], baseline: Kind) -> dict[Path, Scores]:
     """What each run wins of each opponent, on the same deals; games go on where the same command was stopped."""
-    from command.game import load_configured_game
+    from command.settings.game import load_configured_game
     from evaluate.tournament.batches import Worker
     from evaluate.tournament.run import play_pairs
     from evaluate.tournament.settings import Pair, TournamentSettings

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
     from cards.play import Player
-    from cards.tabular.tables import TablePlayer
+    from cards.tables import TablePlayer
 
 
 def cpu() -> torch.device:
@@ -49,7 +49,7 @@ def load_resolved(
 
 def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlayer:
     """The greedy policy of a table of action values; where no action was ever tried, the first legal one."""
-    from cards.tabular.tables import TablePlayer
+    from cards.tables import TablePlayer
     from train.dqn.players.load import check_game
     from train.tabular.errors import learned_policy
     from train.tabular.trainer import load_model, table_of

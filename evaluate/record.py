@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
-from command.game import load_configured_game
 from command.main import settings_command
 from command.settings.checks import MAX_DEALS, MAX_SEED, MAX_TARGET, SettingsError, check_numbers
+from command.settings.game import load_configured_game
 from command.terminal.progress import Progress
 from evaluate.tournament.settings import Pair, TournamentSettings, check_game, pairs_of
 from train.dqn.players.resolve import resolve_all

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from cards.base.errors import InputError
 from cards.game import Game
-from command.foreign import name_game
-from command.game import load_configured_game
 from command.settings.checks import SettingsError
+from command.settings.foreign import name_game
+from command.settings.game import load_configured_game
 from command.settings.line import example_text
 from command.terminal.progress import Progress
 from command.terminal.streams import to_nowhere

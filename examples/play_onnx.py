@@ -12,7 +12,7 @@ import onnxruntime
 from cards.compiled.splitmix import stream
 from cards.matches.duplicate import duel
 from cards.players import named_player
-from command.game import load_configured_game
+from command.settings.game import load_configured_game
 
 
 class OnnxPlayer:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cards.base.bounds import bounded, check_bounds
 from cards.base.errors import InputError
-from cards.batch import Rules
+from cards.compiled.batch import Rules
 from cards.compiled.bits import bit
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, below, mix

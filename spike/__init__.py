@@ -8,14 +8,14 @@ from typing import Any
 from cards.game import Game, PlayerKind
 from cards.players import SampleOptions
 from spike.cards import ACTIONS, action_text
-from spike.network_search import SearchOptions, network_search
 from spike.numbering import numbering
 from spike.observation import BITS
 from spike.players import POLICIES
 from spike.records import read, record
 from spike.rewards import REWARDS
 from spike.rules import RULES
-from spike.search import monte_carlo
+from spike.search.monte_carlo import monte_carlo
+from spike.search.network_search import SearchOptions, network_search
 from spike.state import Options, blank
 
 

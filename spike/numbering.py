@@ -118,7 +118,7 @@ def _listings() -> tuple[NDArray[np.int64], ...]:
 
 
 def numbering(options: Options) -> Numbering:
-    """The states of the study for games under these options; see `cards.tabular.tables.Numbering`.
+    """The states of the study for games under these options; see `cards.tables.Numbering`.
 
     Raises ValueError for options under which the legal actions do not follow from the state.
     """

@@ -12,7 +12,7 @@ from cards.hand import Hand
 from cards.presentation import Judging, Presentation, Row
 from spike.cards import CARDS, NO_CARD, VALUES
 from spike.rules import to_match
-from spike.search import showdown_odds
+from spike.search.monte_carlo import showdown_odds
 from spike.showdown import card_sum
 from spike.state import BET, BUYING, EXCHANGE, ROUNDS
 

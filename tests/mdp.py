@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import Rules
+from cards.compiled.batch import Rules
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, mix, uniform
 from cards.tabular.mdp import END, Mdp, legal

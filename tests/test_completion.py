@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from command.busso import COMMANDS
-from command.completion.__main__ import main
-from command.completion.scripts import SHELLS, script_for, words_of
+from command.completion import main
+from command.settings.completion_scripts import SHELLS, script_for, words_of
 from tests.limits import seconds
 from train.settings.resolve import Machine, resolve
 
@@ -164,7 +164,7 @@ def test_every_word_of_train_is_a_setting() -> None:
 
 def test_the_command_prints_it_without_torch(capsys: pytest.CaptureFixture[str]) -> None:
     code = (
-        "import sys; from command.completion.__main__ import main; main(['bash']); "
+        "import sys; from command.completion import main; main(['bash']); "
         "assert not {'torch', 'ray', 'numba', 'hydra'} & set(sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import busso
-from cards.champions import champion_file as shipped_champion
+from cards.player_specs import champion_file as shipped_champion
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
 from command.settings.old_keys import CHOICES, KEYS, upgraded

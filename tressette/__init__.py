@@ -11,9 +11,8 @@ from tressette.players import POLICIES
 from tressette.records import in_match, read, record
 from tressette.rewards import REWARDS
 from tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
-from tressette.search import cheating, monte_carlo
+from tressette.search import alpha_beta, cheating, monte_carlo
 from tressette.search.network_search import SearchOptions, network_search
-from tressette.solver import alpha_beta
 
 
 def _varying(options: Options) -> Mapping[str, Any]:

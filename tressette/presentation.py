@@ -12,8 +12,7 @@ from cards.hand import Hand
 from cards.presentation import Judging, Presentation, Row
 from tressette.cards import RANKS, SUIT_NAMES, SUITS, card_text
 from tressette.rules import BUSSO, POINTS, SEATS, SILENT, STRISCIO, TRICKS
-from tressette.search import cheating
-from tressette.solver import endgame
+from tressette.search import cheating, endgame
 
 _SAID = {BUSSO: "busso", STRISCIO: "striscio"}
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.base.errors import InputError
-from cards.batch import Rules
+from cards.compiled.batch import Rules
 from cards.compiled.bits import bit, has
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, below, mix

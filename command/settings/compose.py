@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from command.conf_folder import CONF
-from command.foreign import check_values, name_game
 from command.settings.as_hydra import refuse_what_has_no_effect
 from command.settings.checks import SettingsError, check_one_of, require
+from command.settings.foreign import check_values, name_game
 from command.settings.old_keys import CHOICES, KEYS
 from command.settings.overrides import given, key_of
 from command.settings.quoting import quoted
@@ -66,7 +66,7 @@ def _without_file(overrides: Sequence[str]) -> Sequence[str]:
 def _names_game(override: str) -> bool:
     name = override.removeprefix("game=")
     if name != override:
-        from command.game import load_configured_game  # with NumPy, for which --help does not wait
+        from command.settings.game import load_configured_game  # with NumPy, for which --help does not wait
 
         name_game(name)
         load_configured_game({"name": name})

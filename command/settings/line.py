@@ -28,7 +28,7 @@ class CommandLine:
         """
         overrides = self.overrides
         if default_game is not None:
-            from command.game import with_game_options  # with NumPy, for which --help does not wait
+            from command.settings.game import with_game_options  # with NumPy, for which --help does not wait
 
             overrides = with_game_options(overrides, default_game, schema)
         settings = compose(schema, self.config_name, overrides)
@@ -56,7 +56,7 @@ def parse(
     refuse_flags(found, multirun)
     overrides = [*search_path(found.config_dir, found.overrides), *found.overrides]
     if found.shell_completion is not None:
-        from command.completion.scripts import script_for
+        from command.settings.completion_scripts import script_for
 
         print(script_for(found.shell_completion), end="")
         sys.exit(0)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from cards import champions
+from cards import player_specs
 from cards.base.bounds import bounded
 from cards.compiled.splitmix import stream
 from cards.game import Game
@@ -74,7 +74,7 @@ class ChampionSettings:
     @property
     def file(self) -> Path:
         """The file that is written, or measured."""
-        return Path(self.to) / champions.FILE
+        return Path(self.to) / player_specs.CHAMPION_FILE
 
 
 @settings_command(ChampionSettings, "champion", EXAMPLE)

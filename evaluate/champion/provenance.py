@@ -26,7 +26,7 @@ _END, _QUOTE = "...\n", '"'  # of YAML after a scalar, of JSON around one
 
 def game_of(path: Path, state: Mapping[str, Any]) -> Game:
     """The game of a checkpoint, under the options that it was trained with. Raises CheckpointError for one of none."""
-    from command.game import load_configured_game
+    from command.settings.game import load_configured_game
 
     try:
         return load_configured_game(dict(state["settings"]["game"]))

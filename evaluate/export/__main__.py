@@ -19,10 +19,10 @@ import torch
 from numpy.typing import NDArray
 
 from cards.base.files import replacing, write_atomic
-from cards.champions import FILE
-from command.game import load_configured_game
+from cards.player_specs import CHAMPION_FILE
 from command.main import command
 from command.settings.checks import SettingsError, check_one_of
+from command.settings.game import load_configured_game
 from command.settings.line import parse
 from command.settings.overrides import given
 from evaluate.export import hub_card
@@ -97,7 +97,7 @@ def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:
     folder = Path(settings.to) if settings.to else source.beside / settings.format
     hub_card.check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / (ONNX_FILE if settings.format == ONNX else FILE)
+    file = folder / (ONNX_FILE if settings.format == ONNX else CHAMPION_FILE)
     with replacing(file) as temporary:
         values = _write(settings, source, temporary)
         checked = agreement(source.networks, values, *observations(source.game, settings.check, ROWS))

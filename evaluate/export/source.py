@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from cards.champions import CHAMPION
 from cards.game import Game
+from cards.player_specs import CHAMPION
 from command.settings.checks import SettingsError
 from evaluate.champion.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
 from train.dqn.network.build import build_network

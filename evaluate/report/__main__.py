@@ -106,7 +106,7 @@ def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
 
 
 def _of_study(settings: ReportSettings) -> Path:
-    from cards.tabular.tables import PolicyFileError
+    from cards.tables import PolicyFileError
     from evaluate.report import page
 
     study = importlib.import_module(f"evaluate.report.studies.{settings.study}")

@@ -18,8 +18,8 @@ from cards.play import Decisions
 from cards.player_specs import PlayerSpec, read_options
 from cards.presentation import Adviser, presentation_of
 from command.errors import UserError
-from command.game import game_defaults
 from command.settings.checks import SettingsError
+from command.settings.game import game_defaults
 from evaluate.players import load_resolved
 from evaluate.review.advisers import THE_ONE, Exact, Sampler, valuing, worths_by
 from evaluate.review.grading import Judged, Limits, judged_of, limits_of

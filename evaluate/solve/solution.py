@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from cards.game import Game
 from cards.tabular.mdp import END, NOWHERE, Layout, Model, reachable
-from command.game import load_configured_game
 from command.settings.checks import SettingsError
+from command.settings.game import load_configured_game
 
 if TYPE_CHECKING:
     from train.tabular.algorithms import Solution

@@ -18,8 +18,8 @@ from cards.matches.match import play_matches
 from cards.matches.records import MatchHistory
 from cards.play import Actions, Decisions, Player, play
 from cards.records import Recorder
-from command.game import load_configured_game
 from command.settings.checks import SettingsError
+from command.settings.game import load_configured_game
 from evaluate.players import load_resolved
 from evaluate.tournament.settings import Pair, TournamentSettings
 from train.dqn.players.resolve import ResolvedPlayer

@@ -14,8 +14,8 @@ from typing import Any
 
 from cards.game import Game
 from command import __version__
-from command.game import load_configured_game
 from command.settings.checks import check_one_of
+from command.settings.game import load_configured_game
 from command.settings.quoting import spelled
 from command.terminal.console import plain_console, result_console
 from command.terminal.progress import Progress

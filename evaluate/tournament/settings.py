@@ -10,7 +10,6 @@ from typing import Any
 from cards.base.bounds import bounded
 from cards.game import Game
 from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
-from command.game import NamesGame
 from command.settings.checks import (
     MAX_DEALS,
     MAX_SEED,
@@ -21,6 +20,7 @@ from command.settings.checks import (
     check_one_of,
     require,
 )
+from command.settings.game import NamesGame
 from train.dqn.players.resolve import ResolvedPlayer
 
 Pair = tuple[str, str]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cards.game import Game, States
-from command.game import load_configured_game
 from command.settings.checks import SettingsError, check_range
+from command.settings.game import load_configured_game
 from play.blackjack_lab.learner import FULL, BackgroundLearner
 from play.blackjack_lab.learning import METHODS, LearningProcess, Subject
 from train.settings.tabular import TabularSettings

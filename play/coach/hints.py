@@ -14,7 +14,7 @@ from cards.play import Player
 from cards.presentation import Adviser, presentation_of
 from command.settings.checks import SettingsError
 from evaluate.review.advisers import Exact, Worth, adviser_of, valuing, worths_by
-from play.table.players import seated_player
+from play.players import seated_player
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
 EXACT = "exact"

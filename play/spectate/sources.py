@@ -15,7 +15,7 @@ from cards.hand import Hand
 from cards.play import Decisions
 from cards.presentation import Adviser
 from command.errors import UserError
-from command.game import game_defaults
+from command.settings.game import game_defaults
 from evaluate.recorded import Damaged, Recorded, recorded_hands
 from evaluate.review.advisers import adviser_of
 from play.coach.hints import Coach

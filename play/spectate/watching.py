@@ -7,8 +7,8 @@ from typing import Any
 
 from cards.game import Game
 from cards.hand import Move
-from command.game import load_configured_game
 from command.settings.checks import SettingsError
+from command.settings.game import load_configured_game
 from evaluate.review.advisers import Worth, worths_by
 from play.coach.hints import Coach
 from play.spectate.sources import Agents, Film, Source, read_hands, settings_of

@@ -9,14 +9,13 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 
-from cards import champions
-from cards.champions import CHAMPION
+from cards import player_specs
 from cards.game import Game, load_game
-from cards.player_specs import player_names
+from cards.player_specs import CHAMPION, player_names
 from cards.presentation import presentation_of
 from command.settings.checks import MAX_SEED, SettingsError
 from command.settings.quoting import in_quotes
-from play.table.players import HUMAN, default_opponent
+from play.players import HUMAN, default_opponent
 
 RUNS = Path("runs")
 APART = "apart"  # in place of an opponent: each seat has its own
@@ -189,7 +188,7 @@ def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:
     found = sorted((runs / game.name).iterdir()) if (runs / game.name).is_dir() else []
     networks = [str(run) for run in found if (run / "checkpoints").is_dir()]
     trained = [str(run) for run in found if str(run) in networks or any(run.glob("policies/*.npz"))]
-    shipped = [CHAMPION] if champions.champion_file(game.name) is not None else []
+    shipped = [CHAMPION] if player_specs.champion_file(game.name) is not None else []
     first = shipped + [run for run in trained if Path(run).name == CHAMPION]
     searching = [name for name, kind in game.kinds.items() if kind.of_network]
     searches = [f"{name}({run})" for name in searching for run in [*shipped, *networks]]

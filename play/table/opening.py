@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cards.hand import Hand
-from command.game import load_configured_game
+from command.settings.game import load_configured_game
 from play.coach.hints import Coach
 from play.table.ledger import Ledger
 from play.table.saves import game_of, read_save, restore

@@ -14,9 +14,9 @@ from cards.base.files import write_atomic
 from cards.game import Game
 from cards.play import Player
 from command.errors import UserError
-from command.game import load_configured_game
 from command.settings.checks import MAX_SEED, SettingsError
-from play.table.players import HUMAN, seated_player
+from command.settings.game import load_configured_game
+from play.players import HUMAN, seated_player
 from play.table.table import Score, Setup, Table
 
 SAVES = Path("saves")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cards.hand import Move
-from command.game import load_configured_game
+from command.settings.game import load_configured_game
 from play.coach.hints import Coach
 from play.table.files import free_path
 from play.table.ledger import Ledger

@@ -23,7 +23,7 @@ from command.settings.checks import (
 from command.settings.overrides import Override
 from command.settings.quoting import spelled
 from play.language import LANGUAGES
-from play.table.players import HUMAN, default_opponent
+from play.players import HUMAN, default_opponent
 
 PLAIN, APP, AUTO = "plain", "app", "auto"
 AGENTS = "agents"

@@ -9,7 +9,7 @@ from evaluate.review.grading import Judged
 from play.coach.hints import Coach, Odds
 from play.coach.review import total_cost
 from play.language import Language, Message
-from play.table.players import HUMAN
+from play.players import HUMAN
 from play.table.table import ShownTable
 
 

@@ -21,7 +21,7 @@ from cards.matches.match import Matches, match_rules
 from cards.matches.records import in_match
 from cards.play import Player
 from play.language import Message
-from play.table.players import HUMAN, seated_player
+from play.players import HUMAN, seated_player
 from play.views import why_not
 
 _REPLIES = 0x7265706C79 << 16  # salts of the replies, by the number of the move

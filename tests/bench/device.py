@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from cards.compiled.gpu import DeviceGames, NoDeviceError, on_device, on_host, require_device
 from cards.compiled.splitmix import derive, stream
+from cards.gpu import DeviceGames, NoDeviceError, on_device, on_host, require_device
 from command.settings.compose import compose
 from tests.bench.timing import report
 from train.dqn.rollout.device.backend import DeviceWorker

@@ -12,7 +12,7 @@ import numpy as np
 
 from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.tabular.tables import numbering_of
+from cards.tables import numbering_of
 from evaluate.solve.solution import solve
 from tests.bench.timing import report, seconds
 from train.tabular.algorithms import Method, learn, of_game

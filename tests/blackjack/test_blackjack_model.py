@@ -14,8 +14,8 @@ from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import play
 from cards.players import named_player
+from cards.tables import TablePlayer
 from cards.tabular.mdp import HandEndedError, legal, reachable
-from cards.tabular.tables import TablePlayer
 from tests.mdp import check_mdp
 from train.tabular.algorithms import (
     evaluate_policy,

@@ -1,4 +1,4 @@
-"""Random games by the kernels of `cards.compiled.gpu` and by the CPU loops, compared bit for bit.
+"""Random games by the kernels of `cards.gpu` and by the CPU loops, compared bit for bit.
 
 `python -m tests.cards.device_games spike 4` does it for four games of Spike, in Numba's simulator with
 NUMBA_ENABLE_CUDASIM=1.
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import reward_loop
+from cards.compiled.batch import reward_loop
 from cards.compiled.bits import lowest
-from cards.compiled.gpu import DeviceGames, NoDeviceError, on_device, on_host
 from cards.compiled.splitmix import derive, stream
 from cards.game import Game, load_game
+from cards.gpu import DeviceGames, NoDeviceError, on_device, on_host
 from cards.play import Decisions, Player
 from cards.players import named_player
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 from numba import config
 
-from cards.compiled.gpu import NoDeviceError, require_device
+from cards.gpu import NoDeviceError, require_device
 from tests.cards.device_games import VARIANTS, compare
 from tests.limits import seconds
 

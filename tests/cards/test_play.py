@@ -7,12 +7,12 @@ import pytest
 from numpy.typing import NDArray
 
 from cards.base.errors import InputError
-from cards.batch import reward_loop
+from cards.compiled.batch import random_legal, reward_loop
 from cards.compiled.bits import bit
 from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game
 from cards.play import Decisions, Player, play
-from cards.players import PolicyPlayer, RandomPlayer, named_player, random_legal
+from cards.players import PolicyPlayer, RandomPlayer, named_player
 from tests.cards.toy import TOY
 from tests.errors import error_about
 

@@ -1,4 +1,4 @@
-"""Every kernel of `cards.compiled.gpu` compiles for the GPUs of today."""
+"""Every kernel of `cards.gpu` compiles for the GPUs of today."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.compiled.gpu import check_kernel, kernels, policy_kernel, random_kernel, reward_kernel
 from cards.game import Game, load_game
+from cards.gpu import check_kernel, kernels, policy_kernel, random_kernel, reward_kernel
 from tests.ptx import CHIPS, array, compiled, needs_compiler
 
 GAMES = ("tressette", "spike", "sette_mezzo", "blackjack")

@@ -12,7 +12,7 @@ from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import play
 from cards.players import named_player
-from cards.tabular.tables import PolicyFileError, TablePlayer, load_policy, numbering_of, save_policy
+from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of, save_policy
 from tests.errors import error_about
 from tressette import GAME as TRESSETTE
 

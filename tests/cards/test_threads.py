@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.batch import first_illegal, policy_loop, reward_loop
+from cards.compiled.batch import first_illegal, policy_loop, reward_loop
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import play

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import Rules
+from cards.compiled.batch import Rules
 from cards.compiled.bits import bit, lowest, nth_bit, put
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, below, mix

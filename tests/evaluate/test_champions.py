@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from cards import champions
-from cards.champions import CHAMPION, FILE
+from cards import player_specs
+from cards.player_specs import CHAMPION, CHAMPION_FILE
 from command.settings.checks import SettingsError
 from evaluate.champion.__main__ import main, measure
 from evaluate.champion.provenance import command_of
 from evaluate.players import load_player
 from evaluate.tournament.__main__ import main as tournament
+from play.players import seated_player
 from play.table.choices import offered_players
-from play.table.players import seated_player
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main as train
@@ -51,25 +51,25 @@ def made(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def as_champion(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets Tressette have it."""
-    monkeypatch.setattr(champions, "champion_folder", lambda game: made if game == "tressette" else made / game)
+    monkeypatch.setattr(player_specs, "champion_folder", lambda game: made if game == "tressette" else made / game)
 
 
 def test_which_games_have_one() -> None:
-    assert tuple(game for game in ALL_GAMES if champions.champion_file(game) is not None) == SHIPPED
-    files = [champions.champion_file(game) for game in SHIPPED]
+    assert tuple(game for game in ALL_GAMES if player_specs.champion_file(game) is not None) == SHIPPED
+    files = [player_specs.champion_file(game) for game in SHIPPED]
     assert sum(file.stat().st_size for file in files if file is not None) <= MOST_BYTES
 
 
 @pytest.mark.parametrize("game", [*SHIPPED, "made here"])
 def test_it_is_as_strong_as_it_says(game: str, made: Path) -> None:
     """The stated share of games won, and result, lie in intervals of fewer deals that no one has seen."""
-    folder = made if game == "made here" else champions.champion_folder(game)
+    folder = made if game == "made here" else player_specs.champion_folder(game)
     stated = json.loads((folder / "results.json").read_text())
     assert "random" in stated
-    found = champion.read(folder / FILE)
+    found = champion.read(folder / CHAMPION_FILE)
     rules = found.settings.load_game()
     quick = [name for name in stated if name == "random" or name in rules.policies]
-    for name, duel in measure(rules, folder / FILE, quick, 512, seed=2026).items():
+    for name, duel in measure(rules, folder / CHAMPION_FILE, quick, 512, seed=2026).items():
         for key, mine in (("win_rate", duel.win_rate), (rules.unit, duel.points)):
             value, half_width = stated[name][key]
             within = 2 * mine.half_width + half_width
@@ -80,21 +80,21 @@ def test_it_is_as_strong_as_it_says(game: str, made: Path) -> None:
 
 
 def test_the_card(made: Path, run: Path) -> None:
-    assert sorted(path.name for path in made.iterdir()) == ["CARD.md", FILE, "results.json"]
+    assert sorted(path.name for path in made.iterdir()) == ["CARD.md", CHAMPION_FILE, "results.json"]
     card = (made / "CARD.md").read_text()
     assert "# The champion of tressette" in card and "signals=false" in card and "| commit | abc |" in card
     assert "learner.batch_size=64" in card and "network.hidden=[32]" in card and "runs=" not in card
     assert "| decisions | 10,240 |" in card and "* It has learned for a second." in card
     assert f"python -m evaluate.champion to={made} deals=256" in card
-    assert champion.read(made / FILE).about["hours"] is None or "| hours | 0" in card
+    assert champion.read(made / CHAMPION_FILE).about["hours"] is None or "| hours | 0" in card
     assert json.loads((made / "results.json").read_text()).keys() == {"random", "greedy"}
 
 
 def test_it_is_measured_again(made: Path, run: Path, tmp_path: Path) -> None:
     """Without its run, and with the same file."""
-    (tmp_path / FILE).write_bytes((made / FILE).read_bytes())
+    (tmp_path / CHAMPION_FILE).write_bytes((made / CHAMPION_FILE).read_bytes())
     assert main([f"to={tmp_path}", "deals=32", "players=[greedy]"]) == 0
-    assert (tmp_path / FILE).read_bytes() == (made / FILE).read_bytes()
+    assert (tmp_path / CHAMPION_FILE).read_bytes() == (made / CHAMPION_FILE).read_bytes()
     found = json.loads((tmp_path / "results.json").read_text())
     assert found["greedy"]["deals"] == 32 and "| commit | abc |" in (tmp_path / "CARD.md").read_text()
 
@@ -153,7 +153,7 @@ def test_it_is_a_player_wherever_players_are_named(
 
 
 def test_a_game_without_one_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(champions, "champion_folder", lambda game: tmp_path / game)
+    monkeypatch.setattr(player_specs, "champion_folder", lambda game: tmp_path / game)
     for spec in (CHAMPION, "search(champion)"):
         with error_about(SettingsError, "players", "champion", hint="evaluate.champion") as caught:
             load_player(GAME, spec, CPU)
@@ -162,4 +162,4 @@ def test_a_game_without_one_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_the_folder_of_a_game_is_in_its_package() -> None:
-    assert champions.champion_folder("tressette") == Path(__file__).parents[2] / "tressette" / "champion"
+    assert player_specs.champion_folder("tressette") == Path(__file__).parents[2] / "tressette" / "champion"

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from cards import champions
+from cards import player_specs
 from cards.compiled.bits import unpack
 from cards.game import load_game
 from command.settings.checks import SettingsError
@@ -265,7 +265,11 @@ def test_safetensors_are_a_player_again(run: Path, tmp_path: Path) -> None:
     words, _ = observations(game, "random", 100)
     before, after = (load_player(game, str(each), CPU).values(words) for each in (run, tmp_path))
     assert np.array_equal(before, after)
-    assert champion.read(tmp_path / champions.FILE).about["command"].startswith("python -m train game=tressette")
+    assert (
+        champion.read(tmp_path / player_specs.CHAMPION_FILE)
+        .about["command"]
+        .startswith("python -m train game=tressette")
+    )
 
 
 def refused(key: str, hint: str, *arguments: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from command import foreign
+from command.settings import foreign
 from evaluate.replay import LONGEST_ERROR, main, replay_file
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.image import imread
 
 from cards.tabular.mdp import NOWHERE, Layout
-from command.game import with_game_options
+from command.settings.game import with_game_options
 from evaluate.solve.__main__ import SolveSettings, main
 from evaluate.solve.plots import arranged, policy_heatmap, value_heatmap
 from tests.errors import key_of

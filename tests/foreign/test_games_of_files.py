@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from command import foreign
-from command.game import load_configured_game
+from command.settings import foreign
 from command.settings.checks import SettingsError
+from command.settings.game import load_configured_game
 from tests.errors import error_about
 from tests.foreign.files import champion_of, change_checkpoints, change_config, table
 
@@ -179,8 +179,8 @@ def test_settings_that_were_sent_name_their_game(tmp_path: Path) -> None:
     from train.settings.resolve import settings_of
 
     given = [f"hydra.searchpath=[{HERE / 'conf'}]", "game=kuhn_poker"]
-    code = "import pickle, sys; s = pickle.load(sys.stdin.buffer); from command.game import load_configured_game as l"
-    code += "; print(l(s.game).name)"
+    code = "import pickle, sys; s = pickle.load(sys.stdin.buffer); "
+    code += "from command.settings.game import load_configured_game as l; print(l(s.game).name)"
     sys.path.insert(0, str(HERE))
     try:
         sent = [

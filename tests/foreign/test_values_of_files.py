@@ -16,9 +16,9 @@ from safetensors import safe_open
 
 from cards.game import load_game
 from command.errors import UserError
-from command.foreign import MOST_VALUES, check_values, read_json, read_yaml
 from command.settings.checks import SettingsError
 from command.settings.compose import settings_from_dict
+from command.settings.foreign import MOST_VALUES, check_values, read_json, read_yaml
 from tests.errors import error_about, key_of
 from tests.foreign.files import champion_of, change_checkpoints, change_config, write_champion
 from train.dqn.players import champion_file as champion
@@ -368,7 +368,7 @@ def test_options_of_a_game_have_bounds(game: str, value: object) -> None:
     """Whatever a file says, a state stays as small as the game."""
     from dataclasses import fields
 
-    from command.game import load_configured_game
+    from command.settings.game import load_configured_game
 
     for field in fields(load_game(game).options):
 

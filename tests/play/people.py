@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from command.game import with_game_options
 from command.settings.compose import compose
+from command.settings.game import with_game_options
 from command.settings.overrides import given as given_by
 from play.language import Language
 from play.plain.loop import PlainTable

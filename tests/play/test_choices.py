@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cards import champions
+from cards import player_specs
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
 from command.settings.quoting import in_quotes
@@ -102,7 +102,7 @@ def test_a_file_of_any_name_arrives(name: str) -> None:
 
 
 def test_players_that_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(champions, "champion_folder", lambda game: tmp_path / "shipped" / game)
+    monkeypatch.setattr(player_specs, "champion_folder", lambda game: tmp_path / "shipped" / game)
     game = Choices("tressette").game
     assert offered_players(game, tmp_path)[:3] == ("greedy", "study_heuristic", "random")
     for name in ("default", "champion"):

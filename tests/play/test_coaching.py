@@ -2,7 +2,7 @@
 
 import pytest
 
-from command.game import game_defaults
+from command.settings.game import game_defaults
 from evaluate.review.advisers import Worth
 from evaluate.review.grading import Judged
 from evaluate.solve.solution import solve

@@ -7,13 +7,13 @@ from cards.compiled.splitmix import derive
 from cards.game import load_game
 from cards.hand import Hand
 from cards.players import named_player
-from command.game import game_defaults
 from command.settings.checks import SettingsError
+from command.settings.game import game_defaults
 from evaluate.review.advisers import Worth
 from evaluate.solve.solution import solve
 from play.coach.hints import Coach
 from play.coach.review import review, total_cost
-from spike.search import showdown_odds
+from spike.search.monte_carlo import showdown_odds
 from tests.errors import error_about
 from tests.play.people import choice, sit_down
 from tests.tressette.hidden import reshuffle_hidden

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cards.compiled.splitmix import stream
-from command.game import game_defaults, load_configured_game
 from command.settings.checks import SettingsError
+from command.settings.game import game_defaults, load_configured_game
 from play.blackjack_lab.learner import FULL, BackgroundLearner
 from play.blackjack_lab.learning import METHODS, LearningProcess, Subject
 from play.blackjack_lab.lesson_speech import figure

@@ -252,7 +252,7 @@ def test_the_first_line_waits_for_nothing_slow() -> None:
         "from play.__main__ import main\n"
         "def say(*args, **more):\n"
         "    bad = [name for name in ('torch', 'ray', 'matplotlib', 'train.dqn.players.load') if name in sys.modules]\n"
-        "    from cards.batch import batch_loops\n"
+        "    from cards.compiled.batch import batch_loops\n"
         "    sys.stderr.write(f'{bad} {batch_loops.cache_info().currsize}')\n"
         "    raise SystemExit(0)\n"
         "builtins.print = say\n"

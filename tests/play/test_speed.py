@@ -9,7 +9,7 @@ import torch
 
 from cards.game import load_game
 from cards.play import Actions, Decisions
-from play.table.players import HUMAN, seated_player
+from play.players import HUMAN, seated_player
 from play.table.table import Setup, Table
 from tests.limits import seconds
 from tests.play.people import choice
@@ -51,5 +51,5 @@ def test_a_network_is_compiled_when_it_sits_down(
 
     game = load_game("tressette")
     network = Counted(QNetwork(game.bits, game.actions, [8], False))
-    monkeypatch.setattr("play.table.players.load_resolved", lambda *_: network)
+    monkeypatch.setattr("play.players.load_resolved", lambda *_: network)
     assert seated_player(game, str(tmp_path)) is network and asked == [1]

@@ -8,7 +8,7 @@ import pytest
 
 from cards.game import load_game
 from command.settings.checks import SettingsError
-from play.table.players import seated_player
+from play.players import seated_player
 from play.table.session import Session
 from play.table.table import Score, Setup, Table
 from tests.errors import error_about

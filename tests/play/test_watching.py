@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from cards.game import load_game
-from command.game import with_game_options
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
+from command.settings.game import with_game_options
 from command.settings.overrides import given as given_by
 from evaluate.review.advisers import Worth
 from play.language import Language

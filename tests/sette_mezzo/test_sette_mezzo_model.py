@@ -9,8 +9,8 @@ import pytest
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.play import play
+from cards.tables import TablePlayer
 from cards.tabular.mdp import HandEndedError, legal, reachable
-from cards.tabular.tables import TablePlayer
 from sette_mezzo import GAME
 from sette_mezzo.cards import DECK, HANDS, KINDS, RANK_TEXT
 from sette_mezzo.model import locate, model, state_text

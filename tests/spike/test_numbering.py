@@ -9,7 +9,7 @@ from cards.base.errors import InputError
 from cards.game import load_game
 from cards.play import Decisions, play
 from cards.players import RandomPlayer
-from cards.tabular.tables import numbering_of
+from cards.tables import numbering_of
 from spike.cards import NO_CARD, VALUES
 from spike.numbering import STATES, TERMINAL, enumerate_states, level, number, parse, text
 from tests.errors import error_about

@@ -15,7 +15,7 @@ from cards.players import SampleOptions, named_player
 from spike.cards import CARDS, NO_CARD
 from spike.players import cautious
 from spike.rules import apply
-from spike.search import draw_unseen, monte_carlo, unseen
+from spike.search.monte_carlo import draw_unseen, monte_carlo, unseen
 from spike.state import OVER
 from tests.spike.hidden import reshuffle_hidden
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.batch import reward_loop
+from cards.compiled.batch import reward_loop
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
 from cards.game import Game, States, load_game

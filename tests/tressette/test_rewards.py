@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.batch import reward_loop
+from cards.compiled.batch import reward_loop
 from cards.game import States
 from tests.tressette.table import A_SUIT_EACH, CROSSED, CROSSED_PLAYS, GAME, table
 from tressette.cards import parse_card

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from cards.base.stopping import Stop
 from cards.matches.duplicate import Duel, meaning_of_won
+from cards.stopping import Stop
 from command.terminal.console import output_may_fail, result_console
 from train.dqn.learner.divergence import Watch
 from train.dqn.learner.histograms import look

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from cards.base.stopping import Stop
+from cards.stopping import Stop
 from command.settings.compose import as_yaml
 from train.dqn.counters import Counters
 from train.dqn.evaluations import Evaluations, report_best

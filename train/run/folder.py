@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from cards.base.files import delete_left_over, make_folder, write_atomic
-from command.game import game_defaults
 from command.lock.lock import InUseError, Lock, in_job
 from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml
+from command.settings.game import game_defaults
 from train.run import results
 from train.run.checkpoint import checkpoint, ids, pruning
 from train.run.checkpoint.background_writer import BackgroundWriter

@@ -15,7 +15,7 @@ import torch
 
 from cards.base.files import write_atomic
 from command import __version__
-from command.foreign import read_json
+from command.settings.foreign import read_json
 from train.run.checkpoint.files import patiently
 from train.run.metrics import resources
 

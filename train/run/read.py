@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from cards.base.errors import InputError
 from cards.matches.duplicate import Estimate
 from cards.player_specs import curve_name
-from command.foreign import read_yaml
 from command.settings.checks import SettingsError
+from command.settings.foreign import read_yaml
 from train.run.metrics import curves as metrics
 from train.run.results import INTERVAL, read_results
 from train.settings.batch_q import BATCH_Q_LEARNING

@@ -15,8 +15,8 @@ from typing import Any
 
 from cards.base.files import rename_aside, write_atomic
 from cards.matches.duplicate import Duel
-from command.foreign import read_json
 from command.settings.checks import SettingsError
+from command.settings.foreign import read_json
 
 log = logging.getLogger("train")
 

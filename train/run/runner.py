@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from cards.base.stopping import Stop, StoppedError
+from cards.stopping import Stop, StoppedError
 from command.settings.checks import SettingsError
 from train.run import gpu_failures, results
 from train.run.budget import Budget

@@ -44,7 +44,7 @@ class BatchQSettings(RunSettings):
         super().__post_init__()
         game = self.load_game()
         try:
-            from cards.tabular.tables import numbering_of
+            from cards.tables import numbering_of
 
             numbering_of(game)
         except ValueError as error:

@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cards.base.errors import InputError
-from cards.champions import CHAMPION
 from cards.game import Game
-from cards.player_specs import PlayerSpec, kind_and_options
+from cards.player_specs import CHAMPION, PlayerSpec, kind_and_options
 from command.settings.checks import SettingsError, require
 
 if TYPE_CHECKING:

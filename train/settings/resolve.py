@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from command.foreign import read_yaml
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
+from command.settings.foreign import read_yaml
 from command.settings.old_keys import upgraded
 from command.settings.overrides import Override, given
 from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings

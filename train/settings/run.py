@@ -11,8 +11,8 @@ from typing import Any
 from cards.base.bounds import bounded
 from cards.game import Game
 from cards.player_specs import PlayerSpec, kind_and_options
-from command.game import NamesGame, load_configured_game
 from command.settings.checks import MAX_COUNT, MAX_MINUTES, MAX_SECONDS, MAX_SEED, SettingsError, check_numbers, require
+from command.settings.game import NamesGame, load_configured_game
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._=,+-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")

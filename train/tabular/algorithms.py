@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import Rules
+from cards.compiled.batch import Rules
 from cards.compiled.bits import has, nth_bit, popcount
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, below, mix, uniform

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from cards.base.stopping import Stop, Stoppable, stoppable
 from cards.compiled.splitmix import stream
 from cards.matches.duplicate import duel, meaning_of_won
 from cards.players import named_player
+from cards.stopping import Stop, Stoppable, stoppable
+from cards.tables import TablePlayer, numbering_of, save_policy
 from cards.tabular.numbering import Policy
-from cards.tabular.tables import TablePlayer, numbering_of, save_policy
 from command.settings.compose import as_yaml
 from command.terminal.console import output_may_fail, result_console
 from train.run import results

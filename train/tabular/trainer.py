@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.base.stopping import Stop
 from cards.compiled.splitmix import stream
+from cards.stopping import Stop
 from cards.tabular.mdp import Model
 from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml

@@ -72,7 +72,7 @@ def _tune(search: Search) -> int:
 
 def _run_trials(study: Study, stop: StopRequest) -> int:
     """Trials until there are enough, or a signal comes; returns the exit code."""
-    from cards.base.stopping import StoppedError
+    from cards.stopping import StoppedError
     from train.dqn.learner.divergence import DivergedError
     from train.run.folder import RunInUseError
 

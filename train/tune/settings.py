@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cards.base.bounds import bounded
-from command.foreign import check_values
 from command.settings.checks import SettingsError, check_numbers, check_one_of, require
 from command.settings.compose import compose, search_space
+from command.settings.foreign import check_values
 from command.settings.overrides import key_of
 from command.space import Dimension
 from train.run.device import this_machine

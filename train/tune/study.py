@@ -17,8 +17,8 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
-from cards.base.stopping import Stop, StoppedError, never
 from cards.compiled.splitmix import stream
+from cards.stopping import Stop, StoppedError, never
 from command.lock.lock import InUseError, Lock, earlier_start
 from command.settings.checks import SettingsError
 from command.space import Dimension, Interval

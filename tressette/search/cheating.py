@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from cards.base.bounds import bounded
-from cards.batch import at
+from cards.compiled.batch import at
 from cards.compiled.jit import njit
 from cards.game import Game
 from cards.play import Actions
 from cards.players import PlayerOptions, StochasticPlayer
 from tressette.cards import CARDS
 from tressette.rules import STATE, TRICKS
-from tressette.solver.alpha_beta import add_points, best_card
+from tressette.search.alpha_beta import add_points, best_card
 from tressette.solver.double_dummy import Table, new_table
 from tressette.solver.moves import distinct
 from tressette.solver.positions import FRAMES, set_frame

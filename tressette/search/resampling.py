@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import next_bits
+from cards.compiled.batch import next_bits
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import below, uniform
 

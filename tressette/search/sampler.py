@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import at, next_bits
+from cards.compiled.batch import at, next_bits
 from cards.compiled.bits import bit, has, popcount
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import below_wide

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import at
+from cards.compiled.batch import at
 from cards.compiled.jit import njit
 from cards.game import Games, States
 from tressette.cards import CARDS

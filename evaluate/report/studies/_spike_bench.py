@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.compiled.batch import random_legal
 from cards.compiled.bits import has
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, derive, mix, stream, uniform
 from cards.game import Game, Games, load_game
 from cards.matches.duplicate import Estimate, estimate
 from cards.play import Actions, Decisions, Player, play
-from cards.players import named_player, random_legal
-from cards.tabular.tables import TablePlayer, load_policy, numbering_of
+from cards.players import named_player
+from cards.tables import TablePlayer, load_policy, numbering_of
 from command.settings.checks import SettingsError
 from evaluate.report.studies._spike_published import NO_FOLD, RUNS, Pair
 from spike.cards import MATCH, RAISE

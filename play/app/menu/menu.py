@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
-from command.foreign import known_games
+from command.settings.foreign import known_games
 from command.settings.quoting import in_quotes
 from play.app.menu.chooser import ChooserScreen
 from play.app.menu.form import Form

@@ -10,7 +10,7 @@ from textual.widgets.option_list import Option
 
 from command.terminal.visible import visible
 from play.language import Language
-from play.table.players import HUMAN
+from play.players import HUMAN
 
 if TYPE_CHECKING:
     from play.table.saves import SavedTable

@@ -14,16 +14,9 @@ from tests.evaluate.test_search import network
 from tests.tressette.hidden import may_hold
 from tests.tressette.table import GAME
 from tressette.search import cheating
+from tressette.search.endgame import Cheating, Endgame, ExactOptions, KnownHands, possible_hands, tricks_left
 from tressette.search.network_search import SearchOptions, SearchPlayer
 from tressette.search.worlds import one_of_each_run, runs_of
-from tressette.solver.endgame import (
-    Cheating,
-    Endgame,
-    ExactOptions,
-    KnownHands,
-    possible_hands,
-    tricks_left,
-)
 
 SEEDS = stream(1, "endgame", 0, 1)
 

@@ -17,8 +17,8 @@ from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.hand import Hand
 from cards.players import named_player
-from command.game import game_defaults
 from command.settings.checks import SettingsError
+from command.settings.game import game_defaults
 from evaluate.recorded import Recorded, recorded_hands
 from evaluate.review import __main__ as review
 from evaluate.review import reviewed as grades

@@ -16,7 +16,7 @@ from command.settings.checks import SettingsError
 from evaluate.players import load_player
 from evaluate.tournament.__main__ import main
 from evaluate.tournament.settings import TournamentSettings
-from play.table.players import seated_player
+from play.players import seated_player
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
 from train.dqn.players.resolve import resolve, resolve_all

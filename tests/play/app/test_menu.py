@@ -17,7 +17,7 @@ from play.app.spectate.watch import WatchScreen
 from play.app.table.table import TableScreen
 from play.app.widgets.help import HelpScreen
 from play.language import texts_of
-from play.table.players import HUMAN
+from play.players import HUMAN
 from play.table.settings import PlaySettings
 from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import Rules
+from cards.compiled.batch import Rules
 from cards.compiled.jit import njit
 from spike import rules as whole
 from spike.cards import CARDS, VALUES

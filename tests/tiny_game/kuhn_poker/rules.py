@@ -15,7 +15,7 @@ from kuhn_poker.observation import observe
 from numpy.typing import NDArray
 
 from cards.base.bounds import bounded, check_bounds
-from cards.batch import Rules
+from cards.compiled.batch import Rules
 from cards.compiled.bits import bit
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, below, mix

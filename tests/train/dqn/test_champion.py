@@ -9,9 +9,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from cards.champions import FILE
 from cards.compiled.splitmix import stream
 from cards.play import Actions, Decisions, play
+from cards.player_specs import CHAMPION_FILE
 from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.runs import settings
@@ -43,7 +43,7 @@ def chosen(tmp_path: Path) -> TrainSettings:
 
 @pytest.mark.parametrize("form", champion.FORMATS)
 def test_what_is_read_is_what_was_written(tmp_path: Path, chosen: TrainSettings, form: str) -> None:
-    path, (weights,) = tmp_path / "new" / FILE, networks(chosen, 1)
+    path, (weights,) = tmp_path / "new" / CHAMPION_FILE, networks(chosen, 1)
     champion.write(path, chosen, [weights], {"hours": 2}, form)
     found = champion.read(path)
     assert found.about == {"hours": 2} and found.version
@@ -53,11 +53,11 @@ def test_what_is_read_is_what_was_written(tmp_path: Path, chosen: TrainSettings,
     assert read.keys() == weights.keys() and b"secret" not in path.read_bytes()
     size = sum(value.numel() for value in weights.values()) * (4 if form == "float32" else 2)
     assert size < path.stat().st_size < size + 4000
-    assert [each.name for each in path.parent.iterdir()] == [FILE]
+    assert [each.name for each in path.parent.iterdir()] == [CHAMPION_FILE]
 
 
 def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> None:
-    path, (weights,) = tmp_path / FILE, networks(chosen, 1)
+    path, (weights,) = tmp_path / CHAMPION_FILE, networks(chosen, 1)
     champion.write(path, chosen, [weights], {})
     game = chosen.load_game()
     player, _ = load_champion(game, path, CPU)
@@ -73,7 +73,7 @@ def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> 
 
 
 def test_a_bit_that_flips_anywhere_is_seen(tmp_path: Path, chosen: TrainSettings) -> None:
-    path = tmp_path / FILE
+    path = tmp_path / CHAMPION_FILE
     champion.write(path, chosen, networks(chosen, 1), {})
     whole = path.read_bytes()
     for place in (0, 9, 200, len(whole) // 2, len(whole) - 1):
@@ -100,20 +100,20 @@ def one_line(path: Path) -> str:
     ],
 )
 def test_files_of_others(tmp_path: Path, header: dict[str, Any] | None, says: str) -> None:
-    path = tmp_path / FILE
+    path = tmp_path / CHAMPION_FILE
     save_file({"w": torch.zeros(2)}, path, None if header is None else {"busso": json.dumps(header)})
     assert says in one_line(path)
 
 
 def test_weights_that_are_no_numbers_do_not_play(tmp_path: Path, chosen: TrainSettings) -> None:
-    path, (weights,) = tmp_path / FILE, networks(chosen, 1)
+    path, (weights,) = tmp_path / CHAMPION_FILE, networks(chosen, 1)
     weights["head.bias"][0] = torch.nan
     champion.write(path, chosen, [weights], {})
     assert "head.bias is not finite" in one_line(path)
 
 
 def test_weights_of_another_shape_are_one_line(tmp_path: Path, chosen: TrainSettings) -> None:
-    path, (weights,) = tmp_path / FILE, networks(chosen, 1)
+    path, (weights,) = tmp_path / CHAMPION_FILE, networks(chosen, 1)
     champion.write(path, chosen, [{name: value[:1] for name, value in weights.items()}], {})
     with error_about(CheckpointError, path):
         load_champion(chosen.load_game(), path, CPU)
@@ -121,7 +121,7 @@ def test_weights_of_another_shape_are_one_line(tmp_path: Path, chosen: TrainSett
 
 def test_a_mixture_draws_one_network_for_each_game(tmp_path: Path, chosen: TrainSettings) -> None:
     """All decisions of a game are those of the network that was drawn for it."""
-    path, weights = tmp_path / FILE, networks(chosen, 3)
+    path, weights = tmp_path / CHAMPION_FILE, networks(chosen, 3)
     champion.write(path, chosen, weights, {})
     game = chosen.load_game()
     player, _ = load_champion(game, path, CPU)
@@ -166,4 +166,4 @@ def test_a_mixture_values_positions_by_the_mean() -> None:
 
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
-    one_line(tmp_path / FILE)
+    one_line(tmp_path / CHAMPION_FILE)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from numba import types
 
-from cards.compiled.gpu import NoDeviceError
+from cards.gpu import NoDeviceError
 from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.limits import seconds

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from cards.base.stopping import StoppedError
 from cards.compiled.splitmix import stream
 from cards.game import load_game
 from cards.matches.duplicate import plays_of
+from cards.stopping import StoppedError
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, TrainedRuns, equal, small
 from train.__main__ import main

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from cards.base.stopping import never
+from cards.stopping import never
 from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from cards import champions
+from cards import player_specs
 from cards.players import PolicyPlayer
 from command.settings.checks import SettingsError
 from tests.errors import error_about
@@ -112,7 +112,7 @@ def test_an_opponent_that_was_trained_on_is_another_one(
 def test_who_cannot_play_is_one_line_before_anything_starts(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(champions, "champion_folder", lambda game: tmp_path / "shipped")
+    monkeypatch.setattr(player_specs, "champion_folder", lambda game: tmp_path / "shipped")
     own = small(tmp_path)
     best = trained / "checkpoints" / "best.pt"
     damaged = tmp_path / "damaged.pt"

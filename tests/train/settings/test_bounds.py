@@ -17,16 +17,16 @@ from cards.base.bounds import Bounds, bounds_of
 from cards.base.errors import InputError
 from cards.game import load_game
 from command.conf_folder import CONF
-from command.game import game_defaults, load_configured_game
 from command.settings.checks import SettingsError
 from command.settings.compose import compose, settings_from_dict
+from command.settings.game import game_defaults, load_configured_game
 from docs.settings import SCHEMAS
 from tests.errors import error_about
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
 from train.settings.run import job_minutes
 from train.settings.tabular import TabularSettings
-from tressette.solver.endgame import ExactOptions
+from tressette.search.endgame import ExactOptions
 
 # What a command cannot do without.
 NEEDED = {

@@ -10,8 +10,8 @@ import torch
 
 from cards.game import load_game
 from cards.play import Player
-from command.game import game_defaults
 from command.settings.compose import compose
+from command.settings.game import game_defaults
 from evaluate.players import load_player
 from tests.train.runs import settings, small
 from train.__main__ import main

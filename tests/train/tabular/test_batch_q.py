@@ -11,7 +11,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from cards.compiled.splitmix import stream
 from cards.game import Game, load_game
-from cards.tabular.tables import load_policy, numbering_of
+from cards.tables import load_policy, numbering_of
 from tests.errors import key_of
 from train.__main__ import main
 from train.tabular.batch_q import Batch, by_whole_games, greedy, play_batch, sweep, visited

@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from cards.compiled.batch import random_legal
 from cards.compiled.bits import lowest, unpack
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, mix, uniform
 from cards.game import Games
 from cards.play import Actions, Decisions
-from cards.players import random_legal
 from train.dqn.network.matmul import linear
 from train.dqn.network.packed_linear import PackedLinear
 

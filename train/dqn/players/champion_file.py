@@ -21,7 +21,7 @@ from torch import Tensor
 
 from cards.base.files import write_atomic
 from command import __version__
-from command.foreign import read_json
+from command.settings.foreign import read_json
 from train.dqn.network.build import check_size
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.checkpoint.content import not_finite

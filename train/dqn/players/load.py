@@ -12,7 +12,7 @@ from cards.base.errors import InputError
 from cards.game import Game
 from cards.play import Player
 from cards.players import make_player
-from cards.tabular.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
+from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from command.settings.checks import SettingsError
 from train.dqn.network.build import acting_network, check_size
 from train.dqn.network.q_network import NetworkPlayer

@@ -12,11 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cards import champions
+from cards import player_specs
 from cards.base.errors import InputError
-from cards.champions import CHAMPION
 from cards.game import Game, PlayerKind
-from cards.player_specs import PlayerSpec, kind_and_options, player_names, read_options
+from cards.player_specs import CHAMPION, PlayerSpec, kind_and_options, player_names, read_options
 from command.settings.checks import SettingsError, require
 
 TABLES = (".json", ".npz")
@@ -100,13 +99,13 @@ def file_of(game: Game, text: str) -> Path | None:
     Of a folder with policies in tables it is the newest of these, of one with a champion the champion.
     """
     if text == CHAMPION:
-        return champions.champion_file(game.name)
+        return player_specs.champion_file(game.name)
     path = Path(text)
     tables = sorted(path.glob("policies/*.npz"), key=lambda table: (len(table.name), table.name))
     if tables:
         return tables[-1]
-    if (path / champions.FILE).is_file():
-        return path / champions.FILE
+    if (path / player_specs.CHAMPION_FILE).is_file():
+        return path / player_specs.CHAMPION_FILE
     return path if text and (path.exists() or path.suffix in TABLES) else None
 
 
@@ -115,7 +114,7 @@ def _found(game: Game, text: str) -> Path:
     if path is not None:
         return path
     if text == CHAMPION:
-        where = champions.champion_folder(game.name)
+        where = player_specs.champion_folder(game.name)
         hint = f"python -m evaluate.champion run=RUN to={where} makes one of a run"
         raise InputError("", f"{game.name} has no champion", hint)
     raise InputError("", f"{text or repr(text)} does not exist", "train it first, or name a run folder or a checkpoint")
@@ -123,6 +122,6 @@ def _found(game: Game, text: str) -> Path:
 
 def _of_files(game: Game, others: Sequence[str]) -> str:
     """What else may be named than players that the game has by name."""
-    champion = [CHAMPION] if champions.champion_file(game.name) is not None else []
+    champion = [CHAMPION] if player_specs.champion_file(game.name) is not None else []
     searches = [f"{name}(RUN)" for name, kind in game.kinds.items() if kind.of_network]
     return "".join(f", {each}" for each in (*champion, *searches, *others, "or give a run folder"))

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import torch
 
-from cards.base.stopping import Stop, StoppedError
 from cards.matches.duplicate import Duel
+from cards.stopping import Stop, StoppedError
 from command.errors import UserError
 from train.dqn.rollout.evaluator import Evaluator, PlaysDuels
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights

@@ -6,9 +6,9 @@ from typing import Protocol
 
 import torch
 
-from cards.base.stopping import Stop, Stoppable, never, stoppable
 from cards.compiled.splitmix import stream
 from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
+from cards.stopping import Stop, Stoppable, never, stoppable
 from train.dqn.network.build import acting_network
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players.load import player_of

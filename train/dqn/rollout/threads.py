@@ -19,8 +19,8 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from cards.base.stopping import Stop
 from cards.matches.duplicate import Duel
+from cards.stopping import Stop
 from train.dqn.rollout.evaluator import Evaluator
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.worker import RolloutWorker

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import torch
 
-from cards.base.stopping import Stop
 from cards.matches.duplicate import Duel
+from cards.stopping import Stop
 from train.dqn.rollout.backend import RolloutBackend
 from train.dqn.rollout.ray.backend import WAIT_SECONDS, RayBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights

@@ -10,17 +10,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.base.stopping import Stop, StoppedError, never, stoppable
 from cards.compiled.splitmix import stream
 from cards.game import Game
 from cards.play import Actions, Decisions, Player, play
+from cards.stopping import Stop, StoppedError, never, stoppable
 from train.dqn.network.build import acting_network
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from train.dqn.players.device_player import DevicePlayer
 from train.dqn.players.load import player_of
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.replay.transitions import Recorder
-from train.dqn.rollout.device.recorder import DeviceRecorder
+from train.dqn.rollout.device_recorder import DeviceRecorder
 from train.dqn.rollout.league import score
 from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest, Weights
 from train.dqn.rollout.seating import learned_seats, phases_of, seated_players, seating

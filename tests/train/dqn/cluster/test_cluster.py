@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from cards.base.stopping import never
 from cards.compiled.splitmix import stream
 from cards.matches.duplicate import Duel
+from cards.stopping import never
 from command.settings.checks import SettingsError
 from tests.errors import error_about, key_of
 from tests.train.processes import LIMIT, alive, named, trainer

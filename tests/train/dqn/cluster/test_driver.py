@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 
-from cards.base.stopping import never
+from cards.stopping import never
 from command.settings.checks import SettingsError
 from tests.train.processes import LIMIT, alive, named, until
 from tests.train.runs import settings

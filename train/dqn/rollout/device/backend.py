@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.base.stopping import Stop, Stoppable, StoppedError, never, stoppable
-from cards.compiled.gpu import SIMULATED, NoDeviceError, on_host
 from cards.compiled.splitmix import stream
 from cards.game import Game
+from cards.gpu import SIMULATED, NoDeviceError, on_host
 from cards.matches.duplicate import Duel, Outcome, Plays, duel, duel_of, seatings
+from cards.stopping import Stop, Stoppable, StoppedError, never, stoppable
 from command.settings.checks import SettingsError
 from train.dqn.network.build import acting_network
 from train.dqn.network.q_network import NetworkPlayer

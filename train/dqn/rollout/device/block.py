@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cards.compiled.gpu import DeviceGames
 from cards.compiled.splitmix import derive
 from cards.game import Game
+from cards.gpu import DeviceGames
 from train.dqn.network.cuda_graphs import capturing, stream_apart, why_broken
 from train.dqn.network.q_network import QNetwork
 from train.dqn.players.epsilon_greedy import choose, exploration_threshold

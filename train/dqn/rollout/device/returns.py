@@ -9,8 +9,8 @@ import torch
 from numba import cuda
 from torch import Tensor
 
-from cards.compiled.gpu import THREADS, plain, shared
 from cards.compiled.jit import njit
+from cards.gpu import THREADS, plain, shared
 from train.dqn.replay.buffer import TransitionTensors
 from train.dqn.replay.transitions import n_step_sum
 from train.dqn.rollout.device.block import Rounds

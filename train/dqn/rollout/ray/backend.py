@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.stopping import Stop
 from cards.matches.duplicate import Duel
+from cards.stopping import Stop
 from train.dqn.replay.transitions import Transitions
 from train.dqn.rollout.backend import BackendLostError
 from train.dqn.rollout.ray.messages import SLOTS, Layout, Order, WeightArrays

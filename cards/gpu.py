@@ -1,4 +1,4 @@
-"""Games on a CUDA device: kernels around the same rules as the loops of `cards.batch`, one thread a game.
+"""Games on a CUDA device: kernels around the same rules as the loops of `cards.compiled.batch`, one thread a game.
 
 Import this module only where a device is to play: `from numba import cuda` takes a second. It needs the extra `gpu`
 (`pip install 'busso[gpu]'`), and an NVIDIA GPU to launch anything; Numba's simulator (NUMBA_ENABLE_CUDASIM=1, read when
@@ -17,10 +17,9 @@ import numpy as np
 from numba import config, cuda, from_dtype
 from numpy.typing import NDArray
 
-from cards.batch import Rules, allows, next_bits
+from cards.compiled.batch import Rules, allows, next_bits, random_legal
 from cards.compiled.jit import njit
 from cards.game import Game, States
-from cards.players import random_legal
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 # Of a block: few, so that each has many registers, and a multiple of the 32 that run together.

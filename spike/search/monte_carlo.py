@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.batch import next_bits
+from cards.compiled.batch import next_bits
 from cards.compiled.bits import bit, lowest, nth_bit, popcount
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import below

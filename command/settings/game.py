@@ -7,8 +7,8 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from cards.game import Game, load_game
-from command.foreign import check_game, name_game
 from command.settings.checks import SettingsError, check_one_of
+from command.settings.foreign import check_game, name_game
 from command.settings.overrides import given, key_of
 
 

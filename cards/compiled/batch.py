@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cards.compiled.bits import has
+from cards.compiled.bits import has, nth_bit, popcount
 from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, mix
+from cards.compiled.splitmix import GAMMA, below, mix
 
 
 class Rules(NamedTuple):
@@ -128,3 +128,9 @@ def policy_loop(policy: Callable[..., int]) -> Callable[..., None]:
             out[k] = policy(states[games[k]], next_bits(generators, games[k]))
 
     return act
+
+
+@njit
+def random_legal(mask: np.uint64, random_bits: np.uint64) -> int:
+    """One of the set bits of `mask`, uniformly."""
+    return nth_bit(mask, below(random_bits, popcount(mask)))

@@ -15,7 +15,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from cards.base.bounds import bounded
-from cards.batch import at
+from cards.compiled.batch import at
 from cards.compiled.bits import bit, lowest, popcount
 from cards.compiled.jit import c_function, njit
 from cards.game import Game

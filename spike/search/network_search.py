@@ -1,6 +1,6 @@
 """`search(RUN)` of Corellian Spike: every action tried on cards and dice that the seat cannot see, a network plays on.
 
-As `monte_carlo` of `spike.search`, whose draws it shares, with a network at all seats in place of `cautious`.
+As `spike.search.monte_carlo`, whose draws it shares, with a network at all seats in place of `cautious`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cards.game import Game, States
 from cards.play import Actions, Decisions
 from cards.player_specs import MOST_SAMPLES
 from cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
-from spike.search import draw_unseen
+from spike.search.monte_carlo import draw_unseen
 from spike.state import OVER
 
 _AT_A_TIME = 1 << 15  # play-outs side by side

@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from command.completion.scripts import SHELLS, script_for
 from command.main import word_command
 from command.settings.checks import SettingsError
+from command.settings.completion_scripts import SHELLS, script_for
 
 EXAMPLE = "python -m command.completion bash"
 

@@ -1,0 +1,1 @@
+"""Players of Corellian Spike that sample what they cannot see."""
