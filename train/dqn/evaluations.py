@@ -14,7 +14,7 @@ import torch
 from cards.matches.duplicate import Duel, meaning_of_won
 from cards.stopping import Stop
 from command.terminal.console import output_may_fail, result_console
-from train.dqn.learner.divergence import Watch
+from train.dqn.learner.divergence import DivergenceMonitor
 from train.dqn.learner.histograms import look
 from train.dqn.learner.learner import Learner
 from train.dqn.replay.buffer import ReplayBuffer
@@ -41,7 +41,12 @@ class Evaluations:
     """
 
     def __init__(
-        self, settings: TrainSettings, folder: RunFolder, rollouts: RolloutBackend, learner: Learner, watch: Watch
+        self,
+        settings: TrainSettings,
+        folder: RunFolder,
+        rollouts: RolloutBackend,
+        learner: Learner,
+        watch: DivergenceMonitor,
     ) -> None:
         self.under_way: dict[int, Weights] = {}
         self._settings, self._folder, self._rollouts = settings, folder, rollouts
@@ -57,7 +62,7 @@ class Evaluations:
 
     def start(self, env_steps: int, replay: ReplayBuffer | None) -> None:
         """Start one of the weights of now; with `replay`, write histograms at once. Raises DivergedError."""
-        self._start(env_steps, self._learner.acting_weights())
+        self._start(env_steps, self._learner.inference_weights())
         if replay is not None:
             self._runner.metrics.histograms(env_steps, *look(self._learner, replay))
 

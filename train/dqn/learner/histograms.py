@@ -15,10 +15,10 @@ ROWS = 1024  # of the buffer, evenly over it
 
 def look(learner: Learner, replay: ReplayBuffer) -> tuple[dict[str, NDArray[Any]], dict[str, float]]:
     """Histograms, and norms of the weights. Nothing before anything was played. Waits for the device."""
-    return (distributions(learner, replay), norms(learner)) if replay.size else ({}, {})
+    return (histograms(learner, replay), norms(learner)) if replay.size else ({}, {})
 
 
-def distributions(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any]]:
+def histograms(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any]]:
     """Actions that were played, their values, and what they brought until the bootstrap. Waits for the device."""
     batch = replay.spread(ROWS)
     with torch.inference_mode():

@@ -11,18 +11,18 @@ from cards.game import Game
 from cards.play import Actions, Decisions
 from train.dqn.players.device_player import DevicePlayer, OnDevice, Uploader
 from train.dqn.replay.buffer import TransitionTensors
-from train.dqn.replay.transitions import Recorder
+from train.dqn.replay.transitions import TransitionRecorder
 
 
 class DeviceRecorder:
-    """As `Recorder`, with transitions as tensors: what the player saw stays where it was uploaded, the rest follows it.
+    """A `TransitionRecorder` with tensors: what the player saw stays where it was uploaded, the rest follows it.
 
     Of a round in which others decide too, all is uploaded once more: the player saw its own decisions alone.
     """
 
     def __init__(self, game: Game, player: DevicePlayer) -> None:
         self._words, self._player = game.words, player
-        self._recorder = Recorder(game)
+        self._recorder = TransitionRecorder(game)
         self._uploader = Uploader(player.device)
         self._rounds: list[OnDevice] = []
 
@@ -42,9 +42,9 @@ class DeviceRecorder:
         """They are made on the stream of this thread."""
         outcomes = self._recorder.outcomes(totals, gamma, n_step)
         rest = (torch.from_numpy(column).to(self._player.device) for column in outcomes)
-        return TransitionTensors(self._joined("observation"), self._joined("legal"), *rest)
+        return TransitionTensors(self._column("observation"), self._column("legal"), *rest)
 
-    def _joined(self, name: str) -> Tensor:
+    def _column(self, name: str) -> Tensor:
         if not self._rounds:
             shape = (0, self._words) if name == "observation" else (0,)
             return torch.empty(shape, dtype=torch.int64, device=self._player.device)
