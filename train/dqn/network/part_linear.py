@@ -46,11 +46,9 @@ class PartLinear(PackedLinear):
         return unpacked.index_select(1, self._bit_of).view(-1, self.bits)  # type: ignore[arg-type]
 
     def gather(self, words: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
-        """See `PackedLinear`."""
         _sums(words, self._part, self._row, self.parts, self.weight.numpy(), self.bias.numpy(), out)
 
     def scatter(self, words: NDArray[np.uint64], of_sum: NDArray[np.float32], of_weight: NDArray[np.float32]) -> None:
-        """See `PackedLinear`."""
         _add(words, self._part, self._row, self.parts, of_sum, of_weight)
 
 
