@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -25,13 +27,13 @@ class PartLinear(PackedLinear):
         super().__init__(symmetry.places + symmetry.common, width)
         self.parts = symmetry.parts
         self._seen = symmetry.part.size
-        self._part = symmetry.part
-        self._row = np.where(symmetry.part < 0, symmetry.places, 0) + symmetry.place
+        row = np.where(symmetry.part < 0, symmetry.places, 0) + symmetry.place
+        self._bits = _Bits(symmetry.part, row, symmetry.parts)
         # Which bit of an observation each row of the weight looks at, for each part.
         bit_of = np.empty((self.parts, self.bits), np.int64)
         for part in range(self.parts):
             mine = np.flatnonzero((symmetry.part == part) | (symmetry.part < 0))
-            bit_of[part, self._row[mine]] = mine
+            bit_of[part, row[mine]] = mine
         self.register_buffer("_bit_of", torch.from_numpy(bit_of.ravel()), persistent=False)
 
     @property
@@ -46,48 +48,49 @@ class PartLinear(PackedLinear):
         return unpacked.index_select(1, self._bit_of).view(-1, self.bits)  # type: ignore[arg-type]
 
     def gather(self, words: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
-        _sums(words, self._part, self._row, self.parts, self.weight.numpy(), self.bias.numpy(), out)
+        _sums(words, self._bits, self.weight.numpy(), self.bias.numpy(), out)
 
     def scatter(self, words: NDArray[np.uint64], of_sum: NDArray[np.float32], of_weight: NDArray[np.float32]) -> None:
-        _add(words, self._part, self._row, self.parts, of_sum, of_weight)
+        _add(words, self._bits, of_sum, of_weight)
+
+
+class _Bits(NamedTuple):
+    """Which part each bit of an observation speaks of, -1 for none, and at which row of the weight it is."""
+
+    part: NDArray[np.int64]
+    row: NDArray[np.int64]
+    parts: int
 
 
 @njit
-def _find(
-    words: NDArray[np.uint64],
-    part: NDArray[np.int64],
-    row: NDArray[np.int64],
-    found: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> None:
+def _find(words: NDArray[np.uint64], bits: _Bits, found: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
     """Write the rows of the weight at the set bits, `found[p]` those of part `p` and the last those of none."""
     for k in range(counts.size):
         counts[k] = 0
-    none = counts.size - 1
+    part, none = bits.part, bits.parts
     for k in range((part.size + WORD - 1) // WORD):
         word = seen_word(words, k, part.size)
         while word != np.uint64(0):
             bit = WORD * k + lowest(word)
             word &= word - np.uint64(1)
             p = part[bit] if part[bit] >= 0 else none
-            found[p, counts[p]] = row[bit]
+            found[p, counts[p]] = bits.row[bit]
             counts[p] += 1
 
 
 @njit(nogil=True)
 def _sums(
     words: NDArray[np.uint64],
-    part: NDArray[np.int64],
-    row: NDArray[np.int64],
-    parts: int,
+    bits: _Bits,
     weight: NDArray[np.float32],
     bias: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
-    found, counts = np.empty((parts + 1, part.size), np.int64), np.empty(parts + 1, np.int64)
+    parts = bits.parts
+    found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
     common = np.empty(bias.size, np.float32)
     for k in range(words.shape[0]):
-        _find(words[k], part, row, found, counts)
+        _find(words[k], bits, found, counts)
         sum_row(found[parts], counts[parts], weight, bias, common)
         for p in range(parts):
             sum_row(found[p], counts[p], weight, common, out[parts * k + p])
@@ -115,14 +118,13 @@ def _add_parts(
 @njit(nogil=True)
 def _add(
     words: NDArray[np.uint64],
-    part: NDArray[np.int64],
-    row: NDArray[np.int64],
-    parts: int,
+    bits: _Bits,
     gradient: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
-    found, counts = np.empty((parts + 1, part.size), np.int64), np.empty(parts + 1, np.int64)
+    parts = bits.parts
+    found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
     common = np.empty(gradient.shape[1], np.float32)
     for k in range(words.shape[0]):
-        _find(words[k], part, row, found, counts)
+        _find(words[k], bits, found, counts)
         _add_parts(found, counts, gradient[parts * k : parts * (k + 1)], common, out)
