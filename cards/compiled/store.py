@@ -92,7 +92,10 @@ def _require_private(path: Path) -> None:
 
 def _empty_beyond(largest: int, folder: Path) -> None:
     """Delete all files where they are too large together: code of old versions is never read again."""
-    files = list(folder.glob("*/*"))
-    if sum(path.stat().st_size for path in files) > largest:
+    files, total = list(folder.glob("*/*")), 0
+    for path in files:
+        with contextlib.suppress(FileNotFoundError):  # another process has just renamed it
+            total += path.stat().st_size
+    if total > largest:
         for path in files:
             path.unlink(missing_ok=True)

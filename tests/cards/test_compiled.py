@@ -296,6 +296,13 @@ def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert code_store.default_folder() == tmp_path / "mine"
 
 
+def test_a_file_that_goes_meanwhile_is_no_reason_to_keep_nothing(cache: Path) -> None:
+    store = code_store.CodeStore(cache, "v")
+    (cache / "v" / "unfinished").symlink_to("gone")  # as one that another process renames between two looks
+    store.write("new", b"code")
+    assert store.problem is None and store.read("new") == b"code"
+
+
 def test_a_folder_that_grew_too_large_is_emptied(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for largest, left in ((200, ["new", "old"]), (100, ["new"])):
         code_store.CodeStore(cache, "before").write("old", bytes(100))
