@@ -12,7 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from command.child import end_with_parent
 from command.errors import UserError
@@ -79,6 +79,9 @@ class Processes:
     def close(self) -> None:
         for process in list((self.pool._processes or {}).values()):
             process.kill()
+        answers: Any = self.pool._result_queue
+        if answers is not None:  # else the rest of an answer that was being sent is waited for, for ever
+            answers._writer.close()
         self.pool.shutdown(cancel_futures=True)
 
 

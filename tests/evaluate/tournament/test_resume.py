@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -265,6 +266,17 @@ def small_settings(**changes: object) -> TournamentSettings:
 def resolved(settings: TournamentSettings) -> dict[str, ResolvedPlayer]:
     gone = ResolvedPlayer("gone.pt", TRAINED, None, Path("gone.pt"))
     return {gone.name: gone, **resolve_all(load_game("blackjack"), settings.players)}
+
+
+@pytest.mark.slow  # other processes
+def test_processes_that_are_closed_while_they_answer() -> None:
+    processes = Processes(small_settings(), resolved(small_settings()), 2)
+    answers = [processes.pool.submit(bytes, 30_000_000) for _ in range(8)]  # more than a pipe holds
+    answers[0].result()
+    closer = threading.Thread(target=processes.close, daemon=True)
+    closer.start()
+    closer.join(20)
+    assert not closer.is_alive()
 
 
 @pytest.fixture
