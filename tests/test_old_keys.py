@@ -67,7 +67,7 @@ def test_a_run_of_0_2_0_is_read_played_and_resumed(tmp_path: Path) -> None:
     config.write_text(yaml.safe_dump(as_of_0_2_0(yaml.safe_load(config.read_text()))))
 
     run = busso.load_run(folder)
-    assert run.settings["learner"]["watkins_cut"] is True
+    assert run.settings.learner.watkins_cut is True
     busso.load_player(busso.load_game("tressette"), run)
     assert main(small(tmp_path, "learner.watkins_cut=false", given[1], "episodes=160")) == 2
     assert main(small(tmp_path, *given, "episodes=160")) == 0

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.utils import clip_grad_norm_
 
 from tests.errors import error_about
 from tests.train.dqn.test_learner import filled, learner
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.learner.divergence import DivergedError
-from train.dqn.learner.learner import MIN_SCALE, Learner, clip_
+from train.dqn.learner.learner import MIN_SCALE, Learner
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.worker import RolloutWorker
@@ -188,7 +189,8 @@ def test_a_step_that_an_older_version_saw_skipped_is_no_divergence() -> None:
 def test_a_scale_that_has_collapsed_is_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step is skipped, loss and weights are finite, and nothing is learned."""
     it = scaled(MIN_SCALE / 4)
-    monkeypatch.setattr("train.dqn.learner.learner.clip_", lambda gradient, limit: clip_(gradient, limit) * math.inf)
+    clip = "train.dqn.learner.learner.clip_grad_norm_"
+    monkeypatch.setattr(clip, lambda weights, limit: clip_grad_norm_(weights, limit) * math.inf)
     it.update()
     assert not math.isfinite(it.metrics()["train/grad_norm"])
     it._scaler = torch.amp.GradScaler("cpu", init_scale=MIN_SCALE * 4)

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
-from cards.symmetry import Symmetry, layout
+from cards.compiled.symmetry import Symmetry, layout
 from tests.chips import Chip
 from tests.train.dqn.test_network import check_gradients
 from train.dqn.network.equivariant_network import EquivariantNetwork
