@@ -162,7 +162,6 @@ class _Network:
         self._network, self.unit, self._scale, self._offset = network, unit, scale, offset
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`."""
         found: NDArray[np.float64] = self._network.values(Decisions(game, state, THE_ONE).observation)[0]
         return self._offset + self._scale * found.astype(np.float64)
 

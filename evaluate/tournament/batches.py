@@ -77,11 +77,9 @@ class Timed:
         self.spent = Spent()
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `Player`."""
         self._player.begin(seeds)
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `Player`."""
         wall, cpu = time.perf_counter(), time.process_time()
         actions = self._player.act(decisions)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu

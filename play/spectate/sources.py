@@ -79,7 +79,6 @@ class Agents(HandSource):
         return Scene(table.hand, table.setup, title, score, self._before, after)
 
     def scene(self, number: int) -> Scene | None:
-        """See `HandSource`."""
         while len(self._scenes) <= number:
             while not self._table.hand.over:
                 if self._stopped:
@@ -91,17 +90,14 @@ class Agents(HandSource):
         return self._scenes[number]
 
     def more(self) -> None:
-        """See `HandSource`."""
         self._table.reply()
         if self._table.hand.over:
             self._scenes[-1] = self._scene()
 
     def stop(self) -> None:
-        """See `HandSource`."""
         self._stopped = True
 
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:
-        """See `HandSource`."""
         name = scene.setup.seats[seat]
         if name not in self._own:
             player = self._table.player(name)
@@ -117,7 +113,6 @@ class Film(HandSource):
         self._coaches: dict[tuple[str, str], Coach] = {}
 
     def scene(self, number: int) -> Scene | None:
-        """See `HandSource`."""
         if number >= len(self._hands):
             return None
         found = self._hands[number]
@@ -131,7 +126,6 @@ class Film(HandSource):
         return Scene(found.hand, setup, title, nothing, before, after)
 
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:
-        """See `HandSource`."""
         game = scene.hand.game
         key = (game.name, repr(game.options))
         if key not in self._coaches:
@@ -153,7 +147,6 @@ class _Network:
         self._player = player
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`."""
         decisions = Decisions(game, state, _THE_ONE)
         found: NDArray[np.float64] = self._player.values(decisions.observation)[0].astype(np.float64)
         return found

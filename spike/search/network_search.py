@@ -42,7 +42,6 @@ class SpikeSearch(StochasticPlayer):
         self._game, self._network, self._samples = game, network, samples
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`."""
         values = np.nan_to_num(self.action_values(decisions), nan=-np.inf)
         return values.argmax(axis=1).astype(np.uint8)
 

@@ -48,7 +48,6 @@ class EndgameAdviser:
         self._options, self._table = options, new_table(_TABLE_BITS)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`."""
         if tricks_left(state) > self._options.tricks:
             return np.full(CARDS, np.nan)
         worlds = possible_hands(state, self._options.samples)
@@ -69,7 +68,6 @@ class KnownHands:
         self.unit = adviser.unit
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`."""
         if tricks_left(state) <= _KNOWN_TRICKS and (worlds := possible_hands(state, 1)) is not None:
             values = solved_values(worlds, _THE_ONE, self._table)[0].astype(np.float64)
             return np.where(values < 0, np.nan, values)
@@ -85,7 +83,6 @@ class Cheating:
         self._tricks, self._table, self._scratch = options.tricks, new_table(_TABLE_BITS), np.zeros(1, STATE)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`."""
         values, mask, second = np.full(CARDS, np.nan), int(game.legal(state)[0]), int(state["turn"][0]) & 1
         for card in range(CARDS):
             if mask >> card & 1:

@@ -88,7 +88,6 @@ class SearchPlayer(StochasticPlayer):
         self._temperatures = np.array([options.partner_temperature, options.temperature])
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`."""
         masks = decisions.legal
         actions = np.array([lowest(mask) for mask in masks], np.uint8)
         rows = np.flatnonzero(masks & (masks - np.uint64(1)))

@@ -40,7 +40,6 @@ class EquivariantNetwork(QNetwork):
         self.requires_grad_(False)
 
     def forward(self, words: Tensor) -> Tensor:
-        """See `QNetwork`."""
         x = self.input(words, self.format)
         for own, mean in zip(self._own, self._mean, strict=True):
             of_mean = linear(self._of_parts(x).mean(1), mean.weight, None)

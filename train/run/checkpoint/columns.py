@@ -87,7 +87,6 @@ class CopiedColumns(TensorColumns):
     """Columns in memory that change everywhere and at any time: the writer gets a copy, on the same device."""
 
     def held(self, beside: Path) -> Columns:
-        """See `Columns.held`."""
         return TensorColumns([tensor.clone() for tensor in self._tensors], self.first)
 
 

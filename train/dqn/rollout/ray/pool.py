@@ -125,13 +125,10 @@ class WorkerPool:
     def _played(self, worker: _Actor, request: RolloutRequest, answer: Future[Any]) -> None:
         if worker.requests.get(request.first) is not request:
             return  # it was given up, and another plays the request
-        try:
-            rollout, arrays = answer.result()
-        except RayTaskError:
-            raise  # an error of ours, which would come again
-        except RayError as error:  # the worker, its node, or what it left behind is gone
-            self._replace(worker, reason_of(error))
+        played = self._result(worker, answer)
+        if played is None:
             return
+        rollout, arrays = played
         del worker.requests[request.first]
         self._fruitless, worker.useful = 0, True
         self._tell("rollout", rollout, arrays)
@@ -153,6 +150,16 @@ class WorkerPool:
         while self._lost and any(worker.ready for worker in self._workers):
             self.submit(self._lost.pop(0).again())
 
+    def _result(self, actor: _Actor, answer: Future[Any]) -> Any:
+        """What an actor has answered; None where it is lost, and another takes its place."""
+        try:
+            return answer.result()
+        except RayTaskError:
+            raise  # an error of ours, which would come again
+        except RayError as error:  # the actor, its node, or what it left behind is gone
+            self._replace(actor, reason_of(error))
+            return None
+
     def _ask(self, actor: _Actor) -> None:
         actor.asked = True
         self._then(actor.handle.beat.remote(*self._newest), partial(self._answered, actor))
@@ -160,12 +167,8 @@ class WorkerPool:
     def _answered(self, actor: _Actor, answer: Future[Any]) -> None:
         if actor not in self._workers and actor is not self._evaluator:
             return
-        try:
-            rounds = answer.result()
-        except RayTaskError:
-            raise
-        except RayError as error:
-            self._replace(actor, reason_of(error))
+        rounds = self._result(actor, answer)
+        if rounds is None:
             return
         if rounds != actor.rounds or not actor.requests:
             actor.heard, actor.rounds = time.monotonic(), rounds
@@ -239,12 +242,8 @@ class WorkerPool:
     def _evaluated(self, actor: _Actor, tag: int, answer: Future[Any]) -> None:
         if actor is not self._evaluator or tag not in self._evaluations:
             return
-        try:
-            duels = answer.result()
-        except RayTaskError:
-            raise
-        except RayError as error:
-            self._replace(actor, reason_of(error))
+        duels = self._result(actor, answer)
+        if duels is None:
             return
         del self._evaluations[tag]
         self._fruitless, actor.useful = 0, True
