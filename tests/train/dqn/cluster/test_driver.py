@@ -24,7 +24,7 @@ from tests.train.runs import settings
 from train.dqn.rollout.backend import BackendLostError
 from train.dqn.rollout.ray.backend import RayBackend
 from train.dqn.rollout.ray.messages import Order, Slot
-from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Member
+from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Actor
 from train.dqn.rollout.ray.supervisor import descendants
 from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 
@@ -64,8 +64,8 @@ class Submitted(WorkerPool):
     def __init__(self, workers: int) -> None:
         self.played: list[Any] = []
         self.said: list[str] = []
-        self._workers = {_Member(None, ready=True): None for _ in range(workers)}
-        self._evaluator = _Member(None)
+        self._workers = {_Actor(None, ready=True): None for _ in range(workers)}
+        self._evaluator = _Actor(None)
         self._fruitless, self._lost = 0, []
         self._looked = time.monotonic()
         self._rollout: Any = SimpleNamespace(look_seconds=lambda workers: 3600.0)  # nobody is due to be asked
@@ -79,11 +79,11 @@ def test_each_actor_that_did_nothing_is_one_death() -> None:
     """The run ends with `DEATHS_IN_A_ROW` more of them than there are workers; who did something is none of them."""
     pool = Submitted(workers=3)
     for _ in range(DEATHS_IN_A_ROW + 2):
-        pool._count_death(_Member(None), "it is gone")
-    pool._count_death(_Member(None, useful=True), "it is gone")
+        pool._count_death(_Actor(None), "it is gone")
+    pool._count_death(_Actor(None, useful=True), "it is gone")
     assert pool.said == ["a Ray worker is replaced: it is gone"] * (DEATHS_IN_A_ROW + 3)
     with pytest.raises(SettingsError, match="one after another"):
-        pool._count_death(_Member(None), "it is gone")
+        pool._count_death(_Actor(None), "it is gone")
 
 
 def test_requests_of_the_dead_are_played_with_other_games() -> None:
