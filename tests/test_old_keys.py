@@ -24,7 +24,9 @@ from train.tune.settings import search_of
 
 
 def as_of_0_2_0(values: dict[str, Any]) -> dict[str, Any]:
-    """Settings of today under their old names."""
+    """Settings of today under their old names; phases knew no `each`."""
+    for phase in values["opponents"]["phases"]:
+        del phase["each"]
     for old, new in KEYS.items():
         group, _, name = new.rpartition(".")
         value = values[group].pop(name)

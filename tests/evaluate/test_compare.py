@@ -64,9 +64,7 @@ def test_games_are_played_for_it(runs: Path, tmp_path: Path) -> None:
     assert rows(tmp_path) == found and (tmp_path / "games" / "batches.jsonl").read_bytes() == kept
 
 
-def test_a_grid_of_which_not_all_has_started(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_grid_of_which_not_all_has_started(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     grid = ["--multirun", f"runs={tmp_path}", "name=g", "seed=1,2,3"]
     assert compare(grid) == 2
     assert key_of(capsys.readouterr().err) == "--multirun"
