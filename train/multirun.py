@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ Train = Callable[[Chosen], int]
 ROW, ALL = "row", "all"
 _OWN = ("jobs", "task", "common", "rows")  # keys of conf/multirun.yaml, with `row`
 _LAUNCHERS = ("hydra/launcher=", "hydra.launcher.")
+_LOOK_SECONDS = 0.2  # between two looks at the other processes
 _TASK = re.compile(r"(\d+)/(\d+)")
 
 
@@ -135,10 +137,12 @@ def multirun(overrides: Sequence[str], train: Train) -> int:
     if (task := grid.task()) is not None:
         return train(resolve(task.overrides, this_machine()))
     runs = [(_said(run), resolve(run.overrides, this_machine())) for run in grid.runs]
-    with StopRequest() as stop, _helpers(given, grid.settings.jobs - 1) as wait:  # a signal counts between two runs too
+    with StopRequest() as stop, _helpers(given, grid.settings.jobs - 1) as helpers:  # a signal counts between two runs
         rounds = _Rounds(train, stop)
         code = rounds.run(runs)
-        if code is None and rounds.left and wait():
+        if code is None and rounds.left and helpers:
+            while stop.signal is None and any(helper.poll() is None for helper in helpers):
+                time.sleep(_LOOK_SECONDS)
             code = rounds.run(rounds.left)
     return code if code is not None else rounds.sum_up(given, len(runs))
 
@@ -148,17 +152,14 @@ def _said(run: GridRun) -> str:
 
 
 @contextmanager
-def _helpers(given: Sequence[str], count: int) -> Iterator[Callable[[], bool]]:
-    """So many other processes take part in the grid, silently; they end with this one, each with a checkpoint.
-
-    What is yielded waits for them, and says whether there were any.
-    """
+def _helpers(given: Sequence[str], count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """So many other processes take part in the grid, silently; they end with this one, each with a checkpoint."""
     command = child_command("train", ["--multirun", *given, "jobs=1"])
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     nowhere = subprocess.DEVNULL
     processes = [subprocess.Popen(command, env=environment, stdout=nowhere, stderr=nowhere) for _ in range(count)]
     try:
-        yield lambda: bool([process.wait() for process in processes])
+        yield processes
     finally:
         for process in processes:
             process.terminate()

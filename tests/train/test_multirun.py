@@ -1,6 +1,8 @@
 """`python -m train --multirun`: the runs of a grid, their names and rows, one after another or one of a job array."""
 
 import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,21 @@ def test_a_task_of_an_array(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_several_runs_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SHORT, f"runs={tmp_path}", "seed=1,2,3", "jobs=2", "--multirun"]) == 0
     assert len(list(tmp_path.glob("*/*/results.json"))) == 3 and "of another process" not in capsys.readouterr().err
+
+
+def test_a_signal_ends_the_wait_for_the_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("train.multirun.child_command", lambda *_: ["sleep", "20"])
+
+    def train(chosen: Chosen) -> int:
+        raise RunInUseError("runs/x", "the other process is using this run")
+
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGTERM])
+    with StopRequest():  # else a signal that comes too late would end the tests
+        timer.start()
+        started = time.monotonic()
+        assert multirun(["seed=1,2", "jobs=2"], train) == 128 + signal.SIGTERM
+        timer.join()
+    assert time.monotonic() - started < 10
 
 
 def test_every_run_of_the_grid_is_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
