@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.limits import seconds, until
-from tests.train.runs import settings, small
+from tests.train.runs import folder, settings, small
 from train.__main__ import main
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.trainer import Trainer
@@ -27,10 +27,6 @@ def message(capsys: pytest.CaptureFixture[str]) -> str:
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
     assert len(lines) == 1
     return lines[0]
-
-
-def folder(runs: Path) -> Path:
-    return runs / "tressette" / "small"
 
 
 def test_bad_setting(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,20 +46,6 @@ def test_help_lists_groups_and_settings(capsys: pytest.CaptureFixture[str]) -> N
         main(["--help"])
     text = capsys.readouterr().out
     assert caught.value.code == 0 and "study_tressette" in text and "log_every_episodes" in text
-
-
-def test_end_table_and_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = small(tmp_path, "evaluation.opponents=[random,greedy,study_heuristic]")
-    assert main(arguments) == 0
-    table = capsys.readouterr().out
-    assert all(name in table for name in ("random", "greedy", "study_heuristic", "95% interval"))
-    assert (folder(tmp_path) / "results.json").exists()
-    # The same command again has nothing left to train, shows the same table, and writes nothing anew.
-    metrics = (folder(tmp_path) / "metrics.csv").read_text()
-    assert main(arguments) == 0
-    captured = capsys.readouterr()
-    assert captured.out == table and "is complete" in captured.err
-    assert (folder(tmp_path) / "metrics.csv").read_text() == metrics
 
 
 def test_other_settings_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,24 +122,11 @@ def test_damaged_checkpoint_does_not_cost_the_good_one(tmp_path: Path) -> None:
     assert (newest.with_name(newest.name + ".damaged")).exists()
 
 
-@pytest.mark.parametrize("text", [b"\xff\xfe\x00", b"env_steps,x\n1,2,3\n"])
-def test_unreadable_metrics_do_not_stop_a_run(tmp_path: Path, text: bytes) -> None:
-    assert main(small(tmp_path, "episodes=128")) == 0
-    (folder(tmp_path) / "metrics.csv").write_bytes(text)
-    assert main(small(tmp_path)) == 0
-    assert (folder(tmp_path) / "metrics.csv").read_text().count("\n") > 2
-
-
 @pytest.mark.parametrize("name", ["metrics.csv", "train.log", "config.yaml"])
 def test_folder_where_a_file_belongs(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     (folder(tmp_path) / name).mkdir(parents=True)
     assert main(small(tmp_path)) == 2
     assert name in message(capsys)
-
-
-def test_buffer_that_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(small(tmp_path, "replay.capacity=1000000000000")) == 2
-    assert "replay.capacity" in message(capsys)
 
 
 def start(runs: Path, *overrides: str) -> subprocess.Popen[str]:
@@ -211,14 +180,6 @@ def test_early_usr1_waits_a_second_term_is_harmless_and_ctrl_c_ends_at_once() ->
     """Schedulers send SIGTERM after SIGUSR1, while the checkpoint is being written."""
     found = subprocess.run([sys.executable, "-c", STOPS], check=False, capture_output=True, text=True)
     assert found.stdout == "still here 75\n" and found.returncode == 130
-
-
-@pytest.mark.slow
-def test_usr1_after_progress(tmp_path: Path) -> None:
-    process = start(tmp_path)
-    process.send_signal(signal.SIGUSR1)
-    _, text = process.communicate(timeout=seconds(60))
-    assert process.returncode == 75 and "stopped by SIGUSR1" in text and "Traceback" not in text
 
 
 def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(

@@ -350,20 +350,3 @@ def test_a_run_has_its_results_whatever_becomes_of_the_screen(
     path.unlink()
     monkeypatch.setattr(sys, "stdout", NoReader())
     assert main([*kind.arguments, f"runs='{runs}'"]) == 0 and path.read_text() == before
-
-
-@EveryKind
-def test_what_a_run_says_of_itself(
-    tmp_path: Path, kind: Kind, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """How it begins, and where there is no terminal a line of progress now and then."""
-    monkeypatch.setattr("command.terminal.progress.PLAIN_SECONDS", 0.0)
-    monkeypatch.setattr("train.run.runner._SHOW_SECONDS", 0.0)
-    assert kind.train(tmp_path) == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(f"run {kind.folder(tmp_path)}, ")
-    assert lines[1] == f"watch it: tensorboard --logdir {tmp_path}"
-    (*_, last) = [line for line in lines if "env steps/s" in line]
-    assert f"  100%  {kind.total:,} {kind.unit}" in last
-    log = (kind.folder(tmp_path) / "train.log").read_text()
-    assert all(line in log for line in (lines[0], lines[1], last))

@@ -108,19 +108,6 @@ def test_a_stop_request_writes_nothing_either(tmp_path: Path) -> None:
     assert caught.value.exit_code not in (0, 75) and written(tmp_path) == []
 
 
-def test_a_loss_that_is_infinite_where_the_weights_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the row that says so, the checkpoint of the end is refused as well."""
-    update = Learner.update
-
-    def infinite(it: Learner) -> None:
-        update(it)
-        it._sums[0] = math.inf
-
-    monkeypatch.setattr(Learner, "update", infinite)
-    assert main(small(tmp_path)) == 2
-    assert written(tmp_path) == []
-
-
 def test_a_diverged_checkpoint_counts_as_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As an older version wrote them: weights, or those of an evaluation that was under way, are not finite."""
     assert main(small(tmp_path)) == 0
@@ -174,15 +161,6 @@ def test_a_loss_that_is_no_number_is_divergence_with_a_scaler_too() -> None:
     it.replay._data.n_step_return.fill_(math.nan)
     it.update()
     assert math.isnan(it.metrics()["train/loss"]) and not_finite(it.acting_weights()) is None
-
-
-def test_a_step_that_an_older_version_saw_skipped_is_no_divergence() -> None:
-    it = scaled(2.0)
-    it.update()
-    state = it.state_dict()
-    state["sums"] = torch.tensor([1.0, 2.0, 3.0, math.inf])
-    it.load_state_dict(state)
-    assert it.metrics() == {"train/loss": 1, "train/q_mean": 2, "train/td_error": 3, "train/grad_norm": 0}
 
 
 def test_a_scale_that_has_collapsed_is_divergence(monkeypatch: pytest.MonkeyPatch) -> None:

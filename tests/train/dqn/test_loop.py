@@ -1,8 +1,5 @@
 """Local runs: the same bits twice, and resumed equals uninterrupted."""
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +7,7 @@ import pytest
 import torch
 
 from cards.matches.duplicate import Duel
-from tests.chips import CHIPS, emulated_chip
+from tests.chips import emulated_chip
 from tests.train.runs import OWN_TO_A_RUN, equal, save_format_2, settings, whole
 from train.api import make_backend
 from train.dqn.learner.learner import Learner
@@ -112,44 +109,7 @@ def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
     assert after["counters"]["env_steps"] == 256 * 40 == before["counters"]["env_steps"] + after["replay"]["inserted"]
 
 
-def test_a_run_whose_buffer_is_lost_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """As where somebody copied the checkpoints without the folder beside them."""
-    before = run(tmp_path, stop_after=128)
-    shutil.rmtree(tmp_path / "tressette" / "small" / "checkpoints" / "replay")
-    with caplog.at_level("WARNING", logger="train"):
-        after = run(tmp_path)
-    (warning,) = [record.getMessage() for record in caplog.records if "replay buffer" in record.getMessage()]
-    assert "checkpoints/replay/rows_" in warning and "starts empty" in warning
-    assert after["counters"]["env_steps"] == 256 * 40 == before["counters"]["env_steps"] + after["replay"]["inserted"]
-    assert after["learner"]["updates"] == 256 * 40 // 2 // 64
-
-
 DEEP = ("network.hidden=[32,32]", "network.dueling=true", "learner.double=true", "learner.ema_decay=0.9")
-SHORT = (*DEEP, "episodes=160")
-FIRST_PARTS = """
-import sys
-from pathlib import Path
-from tests.chips import CHIPS, emulated_chip
-from tests.train.dqn.test_loop import SHORT, run
-for name in CHIPS:
-    with emulated_chip(name):
-        run(Path(sys.argv[1]) / name, *SHORT, stop_after=64)
-"""
-
-
-def test_on_every_chip_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path) -> None:
-    """The first part in another process, which takes its CPU for the same chip."""
-    command = [sys.executable, "-c", FIRST_PARTS, str(tmp_path / "parts")]
-    subprocess.run(command, check=True, cwd=Path(__file__).parents[3])
-    wholes = {}
-    for name in CHIPS:
-        with emulated_chip(name):
-            wholes[name] = run(tmp_path / "whole" / name, *SHORT)
-            run(tmp_path / "parts" / name, *SHORT, stop_after=128)
-            assert differences(wholes[name], run(tmp_path / "parts" / name, *SHORT)) == [], name
-        folders = [tmp_path / part / name / "tressette" / "small" for part in ("whole", "parts")]
-        assert metrics_without_times(folders[0]) == metrics_without_times(folders[1]), name
-    assert any("online" in path for path in differences(wholes["bfloat16"], wholes["float32_one_dnn"]))
 
 
 def test_a_run_goes_on_on_another_chip(tmp_path: Path) -> None:

@@ -126,22 +126,6 @@ def test_an_exception_in_a_thread_is_raised_as_itself(
         rollouts.close()
 
 
-def test_a_bug_in_a_thread_ends_the_run_with_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    play, calls = RolloutWorker.play, []
-
-    def breaks(worker: RolloutWorker, request: RolloutRequest, member: Weights | None = None) -> Rollout:
-        calls.append(request)
-        if request.first >= 128:
-            raise BrokenRulesError("seat 2")
-        return play(worker, request, member)
-
-    monkeypatch.setattr(RolloutWorker, "play", breaks)
-    with pytest.raises(BrokenRulesError, match="seat 2"):
-        main(small(tmp_path, "rollout=threads", "rollout.actor_threads=2"))
-    assert checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith(("block", "evaluation"))]
-
-
 def test_closing_ends_threads_in_the_middle_of_their_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks that would take minutes, and an evaluation."""
     act = NetworkPlayer.act

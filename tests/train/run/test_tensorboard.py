@@ -105,14 +105,6 @@ def test_a_run_that_goes_on_after_its_end_has_one_end(tmp_path: Path, uninterrup
     assert all(len(set(each)) == len(each) for each in found.values())
 
 
-def test_measured_on_other_deals_the_end_is_replaced(tmp_path: Path) -> None:
-    assert main(small(tmp_path)) == 0
-    before = board(tmp_path).Scalars(f"{FINAL}points_vs_random")[0].value
-    assert main(small(tmp_path, "evaluation.final_deals=32")) == 0
-    (event,) = board(tmp_path).Scalars(f"{FINAL}points_vs_random")
-    assert event.value != before
-
-
 @pytest.mark.parametrize("count", [1, 3, 6])
 def test_killed_at_any_time_it_shows_the_same_in_the_end(tmp_path: Path, uninterrupted: Path, count: int) -> None:
     """After so many checkpoints none is written any more, and then the power fails."""
