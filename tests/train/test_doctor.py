@@ -7,7 +7,7 @@ import torch
 
 from command.lock import trial as lock_trial
 from tests.test_lock import mounted
-from tests.train.runs import settings, small
+from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.doctor import report as doctor
 from train.run.checkpoint import checkpoint
@@ -56,12 +56,12 @@ def test_workers_of_a_cluster_are_not_guessed(tmp_path: Path, monkeypatch: pytes
     assert "only this node" not in doctor._cpus(known).says
 
 
-def test_runs_that_could_not_be_resumed(tmp_path: Path) -> None:
+def test_runs_that_could_not_be_resumed(tmp_path: Path, trained_run: TrainedRuns) -> None:
     def folder(*overrides: str) -> doctor.Finding:
         found = {finding.what: finding for finding in doctor.examine(settings(tmp_path, *overrides))}
         return found["run folder"]
 
-    assert main(small(tmp_path, "episodes=64")) == 0
+    trained_run("episodes=64", runs=tmp_path)
     assert folder().verdict == "ok" and "goes on from episode_000000000064.pt" in folder().says
     assert folder("learner.lr=0.5").verdict == "error" and "learner.lr" in folder("learner.lr=0.5").says
     with RunFolder(settings(tmp_path)):

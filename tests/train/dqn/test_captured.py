@@ -88,15 +88,6 @@ def test_first_warm_up_then_capture_then_whole_graphs_and_the_rest() -> None:
     assert it.run(16) == ["replay 16"] and it.run(1) == ["replay 1"] and it.run(0) == []
 
 
-def test_what_was_captured_for_something_else_is_captured_anew() -> None:
-    it = Counted()
-    it.run(4)
-    it.kind = 1
-    assert it.run(4) == ["warm up 3", *CAPTURE, "replay 1"] and it.run(1) == ["replay 1"]
-    it.captured.forget()
-    assert it.run(4) == ["warm up 3", *CAPTURE, "replay 1"]
-
-
 def test_where_a_capture_fails_each_step_is_run_by_itself(caplog: pytest.LogCaptureFixture) -> None:
     it = Counted(fails=True)
     with caplog.at_level(logging.WARNING, "train"):

@@ -9,7 +9,7 @@ import torch
 
 from tests.errors import error_about
 from tests.train.dqn.test_learner import filled, learner
-from tests.train.runs import settings, small
+from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.dqn.learner.divergence import DivergedError
 from train.dqn.learner.learner import MIN_SCALE, Learner, clip_
@@ -108,9 +108,11 @@ def test_a_stop_request_writes_nothing_either(tmp_path: Path) -> None:
     assert caught.value.exit_code not in (0, 75) and written(tmp_path) == []
 
 
-def test_a_diverged_checkpoint_counts_as_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_diverged_checkpoint_counts_as_damaged(
+    tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As an older version wrote them: weights, or those of an evaluation that was under way, are not finite."""
-    assert main(small(tmp_path)) == 0
+    trained_run(runs=tmp_path)
     newest, before = checkpoint.listed(folder(tmp_path))[:2]
     state = checkpoint.load(newest)
     bad = {name: torch.full_like(tensor, math.nan) for name, tensor in state["acting"].items()}
@@ -120,7 +122,6 @@ def test_a_diverged_checkpoint_counts_as_damaged(tmp_path: Path, capsys: pytest.
             checkpoint.load(newest)
     best = folder(tmp_path) / checkpoint.BEST
     checkpoint.save(best, checkpoint.load(best) | {"acting": bad})
-    capsys.readouterr()
     assert main(small(tmp_path)) == 0
     assert f"{newest.name}: acting." in capsys.readouterr().err and before.exists()
     assert newest in written(tmp_path) and best in written(tmp_path)

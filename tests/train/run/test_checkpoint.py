@@ -17,7 +17,7 @@ from torch import Tensor
 
 from cards.base.files import temporary_beside
 from tests.errors import error_about
-from tests.train.processes import until
+from tests.limits import until
 from tests.train.rows import rows
 from tests.train.runs import equal, save_format_2, whole
 from train.dqn.replay.buffer import ReplayBuffer

@@ -9,7 +9,7 @@ import pytest
 
 from command.settings.compose import compose
 from command.settings.game import game_defaults
-from tests.train.runs import settings, small
+from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
@@ -64,23 +64,15 @@ def older(state: dict[str, Any]) -> None:
     values["network"]["flavour"] = {"a": 1}
     values["colour"] = "red"
     values["game"]["jokers"] = 2
-    for phase in values["opponents"]["phases"]:
-        phase["mood"] = "good"
+    state["counters"]["sneezes"] = 3
+    del state["counters"]["idle_starts"], state["passed"]["log"]
+    state["passed"]["sneezes"] = 7
 
 
-def test_resuming_an_older_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def without_moods(state: dict[str, Any]) -> None:
-        older(state)
-        for phase in state["settings"]["opponents"]["phases"]:
-            del phase["mood"]  # lists are compared as they are
-        state["counters"]["sneezes"] = 3
-        del state["counters"]["idle_starts"], state["passed"]["log"]
-        state["passed"]["sneezes"] = 7
-
-    folder = tmp_path / "tressette" / "small"
-    assert main(small(tmp_path, "episodes=64")) == 0
+def test_resuming_an_older_run(tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = trained_run("episodes=64", runs=tmp_path)
     (path,) = checkpoint.listed(folder / "checkpoints")
-    rewrite(path, without_moods)
+    rewrite(path, older)
     # A key that the run did not have may have any value, but for rules: they were those of the default.
     assert main(small(tmp_path, "episodes=128", "game.first_leader=four_of_denari")) == 2
     assert "game.first_leader: the run in" in capsys.readouterr().err

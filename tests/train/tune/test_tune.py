@@ -314,27 +314,30 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "states"),
+    ("error", "all_fail", "code", "states"),
     [
-        (checkpoint.CheckpointError("x.pt", "damaged"), 0, ["complete", "failed"]),
-        (BackendLostError("rollout=ray", "gone"), 75, ["not finished"]),
+        (checkpoint.CheckpointError("x.pt", "damaged"), False, 0, ["complete", "failed"]),
+        (BackendLostError("rollout=ray", "gone"), False, 75, ["not finished"]),
+        (DivergedError("trial", "the run diverged"), True, 0, ["given up"] * 4),  # so that the sampler knows
+        (SettingsError("runs", "no room"), True, 2, ["failed"] * 3),
     ],
 )
-def test_errors_of_one_trial(
-    error: Exception, code: int, states: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_errors_of_trials(
+    error: Exception, all_fail: bool, code: int, states: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that stays ends the trial, one that passes the process, for another start."""
+    """One that stays ends the trial, one that passes the process, for another start; three in a row end the search."""
 
     def fails(chosen: Chosen, judge: Any) -> int:
-        if chosen.settings.name.endswith("000"):
+        if all_fail or chosen.settings.name.endswith("000"):
             raise error
         return 0
 
     monkeypatch.setattr("train.tune.trial.train", fails)
     monkeypatch.setattr("train.tune.trial.result", lambda _: (0.5, 0.1))
-    for _ in range(3 if code else 1):  # more than a trial may end its processes
-        assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none")) == code
-    report.show(study(tmp_path, "trials=2", "pruner=none"))
+    trials = "trials=4" if all_fail else "trials=2"
+    for _ in range(3 if code == 75 else 1):  # more than a trial may end its processes
+        assert command.main(typed(tmp_path, LR, trials, "pruner=none")) == code
+    report.show(study(tmp_path, trials, "pruner=none"))
     assert sorted(row["state"].partition(":")[0] for row in rows(tmp_path)) == states
 
 
@@ -381,18 +384,6 @@ def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> No
     again = Pruning(optuna.Trial(trial.study, trial._trial_id), settings)  # type: ignore[arg-type]
     assert not again(0.26, {"eval/win_rate_vs_random": 0.1}) and not again(0.31, {"eval/win_rate_vs_random": 0.8})
     assert trial.study.trials[0].intermediate_values == expected | {6: 0.8}
-
-
-def test_what_diverged_is_given_up_so_that_the_sampler_knows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def diverges(*_: Any) -> int:
-        raise DivergedError("trial", "the run diverged")
-
-    monkeypatch.setattr("train.tune.trial.train", diverges)
-    assert command.main(typed(tmp_path, LR, "trials=4", "pruner=none")) == 0
-    assert [row["state"] for row in rows(tmp_path)] == ["given up"] * 4
-    assert "trial 4 is given up: trial: the run diverged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -461,17 +452,6 @@ def test_the_best_of_a_game_from_elsewhere_is_written(tmp_path: Path, monkeypatc
     found.complete(trial.number, 0.5, 0.1)
     written = yaml.safe_load(report.write_experiment(found, found.trials[0]).read_text())
     assert written["game"] == {"bet": 2} and written["learner"] == {"lr": 0.001}
-
-
-def test_trials_that_all_fail_end_the_search(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: Any) -> int:
-        raise SettingsError("runs", "no room")
-
-    monkeypatch.setattr("train.tune.trial.train", fails)
-    assert command.main(typed(tmp_path, LR, "trials=9", "pruner=none")) == 2
-    assert "error: tune: 3 trials" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

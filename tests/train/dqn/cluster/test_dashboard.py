@@ -12,7 +12,8 @@ import pytest
 
 from command.settings.checks import SettingsError
 from tests.errors import error_about
-from tests.train.processes import trainer, until
+from tests.limits import until
+from tests.train.processes import trainer
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.settings.resolve import Machine, resolve

@@ -18,7 +18,8 @@ import torch
 
 from cards.stopping import never
 from command.settings.checks import SettingsError
-from tests.train.processes import alive, named, until
+from tests.limits import until
+from tests.train.processes import alive, named
 from tests.train.runs import settings
 from train.dqn.rollout.backend import BackendLostError
 from train.dqn.rollout.ray.backend import RayBackend

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.limits import seconds
-from tests.train.processes import alive, named, outside_cluster, trainer, until
+from tests.limits import seconds, until
+from tests.train.processes import alive, named, outside_cluster, trainer
 from tests.train.runs import newest, small
 from train.__main__ import main
 from train.dqn.rollout.ray.supervisor import descendants
