@@ -1,4 +1,4 @@
-"""What can go wrong on a cluster: drivers killed at any moment, full disks, foreign checkpoints, rollouts too old."""
+"""What can go wrong on a cluster: workers that are lost or slow, settings that turn out wrong, rollouts too old."""
 
 import time
 from contextlib import closing, nullcontext

@@ -17,12 +17,13 @@ def shown(run: Path) -> dict[str, list[tuple[int, Any]]]:
     """Every curve, histogram and picture: its steps, with values where these do not follow the clock."""
     found = read(run)
     tags = found.Tags()
-    scalars = {tag: [(each.step, each.value) for each in found.Scalars(tag)] for tag in tags["scalars"]}
+    scalars = {tag: [(each.step, str(each.value)) for each in found.Scalars(tag)] for tag in tags["scalars"]}
     histograms = {
         tag: [(each.step, each.histogram_value) for each in found.Histograms(tag)] for tag in tags["histograms"]
     }
     pictures = {tag: [(each.step, None) for each in found.Images(tag)] for tag in tags["images"]}
-    timed = {tag: [(step, None) for step, _ in each] for tag, each in scalars.items() if tag.startswith("time")}
+    of_clock = (tag for tag in scalars if tag.startswith("time") or tag.endswith("seconds"))
+    timed = {tag: [(step, None) for step, _ in scalars[tag]] for tag in of_clock}
     return scalars | timed | histograms | pictures
 
 
