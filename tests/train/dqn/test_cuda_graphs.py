@@ -219,7 +219,7 @@ def test_captured_updates_learn_on_cuda(precision: str) -> None:
     assert torch.equal(values.argmax(dim=1).cpu(), torch.arange(256) % 4)
     assert {weight.device.type for weight in it.inference_weights().values()} == {
         "cuda"
-    }  # a local run plays from there
+    }
 
 
 @pytest.mark.gpu
