@@ -144,7 +144,7 @@ def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(
 
 
 def test_without_a_grid_one_run_is_trained() -> None:
-    begun = []
+    begun = list[int]()
     assert multirun(["seed=3", "hydra/launcher=basic"], lambda chosen: begun.append(chosen.settings.seed) or 0) == 0
     assert begun == [3]
 
