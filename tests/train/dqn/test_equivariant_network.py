@@ -54,14 +54,6 @@ def test_values_and_gradients_equal_plain_pytorch(hidden: list[int], dueling: bo
     check_gradients(network, reference, words, getattr(torch, chip.format), 0.1)  # sums are rounded in another order
 
 
-def test_by_hand() -> None:
-    """One bit and one action a part, two hidden units in a row, Q = 2 relu(3 x + 5 mean x - 4) + 1."""
-    network = EquivariantNetwork(layout([(0, 1, np.arange(2)[:, None])], 2, 2), 2, [1, 1], False)
-    for parameter, value in zip(network.parameters(), (1.0, 0.0, 3.0, -4.0, 5.0, 2.0, 1.0), strict=True):
-        parameter.fill_(value)
-    assert network(torch.tensor([[0], [1], [2], [3]])).tolist() == [[1.0, 1.0], [4.0, 1.0], [1.0, 4.0], [9.0, 9.0]]
-
-
 def test_renamed_suits_rename_the_values() -> None:
     """With the suits of an observation exchanged, each card has the value that it had under its other name."""
     torch.manual_seed(0)

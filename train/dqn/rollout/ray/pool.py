@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -14,11 +13,11 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from command.settings.checks import SettingsError
+from train.dqn.rollout.ray import actors
 from train.dqn.rollout.ray.connect import alive_nodes, amounts, cpus_here, reserve
-from train.dqn.rollout.ray.messages import Order, WeightArrays
+from train.dqn.rollout.ray.messages import HEALTH, Order, WeightArrays
 from train.dqn.rollout.request import RolloutRequest
 
-HEALTH = "health"  # the concurrency group that answers while an actor plays
 START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
 DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run
 
@@ -48,7 +47,6 @@ class WorkerPool:
     def __init__(self, order: Order, tell: Callable[..., None], put: Callable[[Callable[[], None]], None]) -> None:
         self._rollout, self._settings = order.rollout, order.settings
         self._tell, self._put = tell, put
-        actors = importlib.import_module(order.actors)
         self._reserved = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
         reserve(self._reserved, self._wanted())
         remote = ray.remote(concurrency_groups={HEALTH: 1})
