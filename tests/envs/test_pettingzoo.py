@@ -2,13 +2,12 @@
 
 import copy
 import pickle
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from pettingzoo.test import api_test, performance_benchmark, seed_test
+from pettingzoo.test import api_test, seed_test
 from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 
 from cards.base.errors import InputError
@@ -65,13 +64,6 @@ def test_the_api_as_pettingzoo_tests_it(make: Make) -> None:
 @each_case
 def test_seeds_as_pettingzoo_tests_them(make: Make) -> None:
     seed_test(make, num_cycles=100)
-
-
-def test_the_benchmark_of_pettingzoo(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10_000, 1))
-    monkeypatch.setattr(time, "time", lambda: 0.05 * next(clock))  # a hundred rounds of it
-    performance_benchmark(tressette_v0.env())
-    assert "Finished performance benchmark" in capsys.readouterr().out
 
 
 @each_case

@@ -53,13 +53,6 @@ def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, name: str, capsys:
     assert output.err.count("\n") == 1
 
 
-def test_without_a_file_the_usage_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main([])
-    assert stop.value.code == 2
-    assert "usage: python -m evaluate.replay [-h] FILE [game=NAME]" in capsys.readouterr().err
-
-
 def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
     """In a process, as the next."""
     path = tmp_path / "many.jsonl"
@@ -69,13 +62,6 @@ def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
     done = replay(path, stdout=write, stderr=subprocess.PIPE)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
-
-
-def test_a_process_prints_and_counts_errors(tmp_path: Path) -> None:
-    path = tmp_path / "broken.jsonl"
-    path.write_text("[]\n")
-    done = replay(path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert (done.returncode, done.stderr, json.loads(done.stdout)["line"]) == (1, b"", 1)
 
 
 @pytest.mark.parametrize(

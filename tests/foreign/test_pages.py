@@ -18,8 +18,7 @@ from evaluate.markdown import code, literal
 from evaluate.report.content import Figure, Report, Section, Table, Text
 from evaluate.report.drawing import Line, Panel, draw_panels
 from evaluate.report.page import to_html, to_markdown, write
-from tests.foreign.files import champion_of, write_champion
-from tests.foreign.test_values_of_files import header_of
+from tests.foreign.files import champion_of, header_of, write_champion
 
 ELSEWHERE = "http://elsewhere.example/x"
 BAD = [

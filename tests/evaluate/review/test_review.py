@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -287,20 +285,6 @@ def test_a_review_goes_through_links_and_pipes(capsys: pytest.CaptureFixture[str
         reading = other.submit((tmp_path / "pipe").read_text)
         reviewed(capsys, path, f"to={tmp_path / 'pipe'}")
         assert reading.result(60) == (tmp_path / "real").read_text() and (tmp_path / "pipe").is_fifo()
-
-
-def test_who_reads_no_farther_is_no_error(tmp_path: Path) -> None:
-    path = written(tmp_path / "games.jsonl", record_of("blackjack", 3))
-    command = [sys.executable, "-m", "evaluate.review", str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stderr is not None
-        process.stdout.close()
-        said = process.stderr.read()
-    assert process.returncode == 141 and "roken" not in said and "Traceback" not in said
-
-
-def test_values_of_flags_are_no_files(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
-    assert f"file: {tressette}" in reviewed(capsys, tressette, "--cfg", "job", "--resolve")
 
 
 def test_a_seat_that_nobody_had_is_named(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
