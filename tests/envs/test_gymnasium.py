@@ -22,10 +22,6 @@ each_id = pytest.mark.parametrize("name", IDS)
 GAMES = 3000
 
 
-def solo(game: str, **options: Any) -> SoloEnv:
-    return SoloEnv(game, **options)
-
-
 @pytest.mark.filterwarnings("error")
 @each_id
 def test_the_api_as_gymnasium_checks_it(name: str) -> None:
@@ -39,7 +35,7 @@ def test_the_api_as_gymnasium_checks_it(name: str) -> None:
 )
 def test_a_seed_is_its_game_and_earns_what_the_game_is_worth(game: str, options: dict[str, Any]) -> None:
     """Of the same seeds, those too that the deal decides."""
-    env = solo(game, **options)
+    env = SoloEnv(game, **options)
     policy = next(iter(env.game.policies))
     player, rule = named_player(env.game, policy), env.game.policies[policy]
     seeds = np.arange(GAMES, dtype=np.uint64)
@@ -59,7 +55,7 @@ def test_a_seed_is_its_game_and_earns_what_the_game_is_worth(game: str, options:
 
 @pytest.mark.parametrize("game", ["blackjack", "sette_mezzo"])
 def test_observations_are_those_of_the_game(game: str) -> None:
-    env, random = solo(game), np.random.default_rng(1)
+    env, random = SoloEnv(game), np.random.default_rng(1)
     for seed in range(30):
         seen, info = env.reset(seed=seed)
         states, over = env.game.deal(np.array([seed], np.uint64)), False
@@ -77,7 +73,7 @@ def test_observations_are_those_of_the_game(game: str) -> None:
 
 
 def test_a_game_that_the_deal_decides_is_over_by_the_first_step() -> None:
-    env = solo("blackjack")
+    env = SoloEnv("blackjack")
     states = env.game.deal(np.arange(200, dtype=np.uint64))
     seed = int(np.flatnonzero(env.game.over(states))[0])
     won = float(env.game.returns(states[seed : seed + 1])[0, 0])
@@ -125,7 +121,7 @@ def test_a_bad_argument_is_named(arguments: dict[str, Any], key: str) -> None:
 
 
 def test_what_is_no_action_is_refused() -> None:
-    env = solo("blackjack")
+    env = SoloEnv("blackjack")
     with error_about(InputError, "blackjack", hint="reset()"):
         env.step(0)
     env.reset(seed=1)
@@ -135,10 +131,10 @@ def test_what_is_no_action_is_refused() -> None:
 
 
 def test_render(capsys: pytest.CaptureFixture[str]) -> None:
-    env = solo("blackjack", render_mode="human")
+    env = SoloEnv("blackjack", render_mode="human")
     env.reset(seed=3)
     assert "sum: 11\ndealer: 3\n" in capsys.readouterr().out
-    env = solo("blackjack", render_mode="ansi")
+    env = SoloEnv("blackjack", render_mode="ansi")
     env.reset(seed=3)
     env.step(0)
     assert "over; wins: " in (env.render() or "")

@@ -244,28 +244,6 @@ def test_render_shows_no_card_of_others(capsys: pytest.CaptureFixture[str]) -> N
     assert tressette_v0.env().render() is None
 
 
-def test_players_of_busso_can_be_asked() -> None:
-    """The same position gives the same answer; they win against chance."""
-    env, random = tressette_v0.env(), np.random.default_rng(8)
-    player, points = named_player(env.game, "greedy"), 0.0
-    for seed in range(30):
-        env.reset(seed=seed)
-        for agent in env.agent_iter():
-            seen, paid, over, _, _ = env.last()
-            points += paid if agent == "player_0" else 0.0
-            if over:
-                env.step(None)
-            elif agent in ("player_0", "player_2"):
-                action = env.ask(player)
-                assert action == env.ask(player)
-                env.step(action)
-            else:
-                env.step(chance(seen, random))
-    assert points > 0
-    with error_about(InputError, "tressette", "over"):
-        env.ask(player)
-
-
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
 def test_a_copy_is_played_by_itself_and_sees_what_it_plays(copied: Callable[[SeatsEnv], SeatsEnv]) -> None:
     """As whoever looks ahead, or sends an environment to another process, copies it."""

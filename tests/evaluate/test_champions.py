@@ -139,12 +139,3 @@ def test_it_is_a_player_wherever_players_are_named(
     assert (tmp_path / "tressette" / "small" / "results.json").read_text().count("champion") == 1
     with error_about(SettingsError, "players", hint="same game options"):
         load_player(GAME.configure({"signals": True}), CHAMPION, CPU)
-
-
-def test_a_game_without_one_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(player_specs, "champion_folder", lambda game: tmp_path / game)
-    for spec in (CHAMPION, "search(champion)"):
-        with error_about(SettingsError, "players", "champion", hint="evaluate.champion") as caught:
-            load_player(GAME, spec, CPU)
-        assert f"to={tmp_path / 'tressette'}" in str(caught.value)
-    assert CHAMPION not in offered_players(GAME, tmp_path)

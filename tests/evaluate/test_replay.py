@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from command.settings import foreign
 from evaluate.replay import LONGEST_ERROR, main, replay_file
 
 ROOT = Path(__file__).parents[2]
@@ -64,34 +63,9 @@ def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize(
-    "name", ["os", "this", "cards", "spike.rules", "../tressette", "", "__main__", "a" * 5000, "\0"]
-)
-def test_only_games_are_imported(tmp_path: Path, name: str) -> None:
-    before = set(sys.modules)
-    [result] = results(tmp_path, {"game": name})
-    assert result["error"].startswith("game: there is no game ")
-    assert len(result["error"]) <= LONGEST_ERROR + 4
-    assert set(sys.modules) == before
-
-
 @pytest.mark.parametrize("name", [None, 5, True, ["tressette"], {"tressette": 1}])
 def test_a_game_is_a_string(tmp_path: Path, name: object) -> None:
     assert results(tmp_path, {"game": name}) == [{"line": 1, "error": "game: not a string"}]
-
-
-def test_a_new_game_is_a_new_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, code in {"new_game": "from tests.cards.toy import TOY as GAME", "no_game": "GAME = None"}.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text(code)
-        (tmp_path / name / "rules.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(foreign, "_named", {"new_game", "no_game"})
-    played = {"hands": [0b000111, 0b111000], "actions": [0, 3, 1, 4, 2, 5]}
-    assert results(tmp_path, {"game": "new_game", **played}, {"game": "no_game"}) == [
-        {"line": 1, "points": [0, 3]},
-        {"line": 2, "error": "game: there is no game 'no_game'"},
-    ]
 
 
 def test_a_line_that_is_no_record_leaves_the_next_as_it_is(tmp_path: Path) -> None:

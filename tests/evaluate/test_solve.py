@@ -109,12 +109,6 @@ def test_a_conversation(answers: list[str], capsys: pytest.CaptureFixture) -> No
     assert "stick: win 0.000000, tie 1.000000" in lines[-1] and not answers
 
 
-def test_a_conversation_that_goes_over(answers: list[str], capsys: pytest.CaptureFixture) -> None:
-    answers += ["7"]
-    assert main(["interactive=true", "player=5", "opponent=7"]) == 0
-    assert lines_of(capsys)[-1] == "the card drawn: 12: over seven and a half, the game is lost"
-
-
 def test_more_copies_than_the_deck_has_are_asked_for_again(answers: list[str], capsys: pytest.CaptureFixture) -> None:
     answers += ["F", "7", *"FFF", "F", "c"]
     assert main(["interactive=true"]) == 0

@@ -145,13 +145,7 @@ def test_a_study_hands_no_interpolation_on(tmp_path: Path) -> None:
 
 
 def test_deep_and_wide_values_are_refused() -> None:
-    deep: Any = []
-    for _ in range(100_000):
-        deep = [deep]
-    shared: Any = [0] * 10
-    for _ in range(30):
-        shared = [shared] * 10
-    for values in (deep, {"a": deep}, shared, {str(k): k for k in range(MOST_VALUES + 1)}):
+    for values in (nested(100_000), {"a": nested(100_000)}, shared(30), {str(k): k for k in range(MOST_VALUES + 1)}):
         with pytest.raises(SettingsError):
             check_values(values)
     check_values({"a": [1, 2.0, None, True, "x"], "b": {"c": []}})

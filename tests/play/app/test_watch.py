@@ -99,10 +99,10 @@ def test_it_goes_on_by_itself_until_it_is_stopped() -> None:
     driven(application("watch=agents", "game=sette_mezzo", "seed=3"), script)
 
 
-@pytest.mark.parametrize(
-    "game",
-    [("game=blackjack", "decks=1"), ("game=sette_mezzo",), ("game=spike", "seats=3", "hint=monte_carlo:samples=20")],
-)
+SPIKE = ("game=spike", "seats=3", "hands=1", "hint=monte_carlo:samples=20")
+
+
+@pytest.mark.parametrize("game", [("game=blackjack", "decks=1"), ("game=sette_mezzo",), SPIKE])
 def test_every_game_is_looked_on_at(game: tuple[str, ...]) -> None:
     async def script(pilot: Pilot[int]) -> None:
         screen = await looked_at(pilot)
