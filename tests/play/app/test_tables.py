@@ -47,7 +47,7 @@ def test_a_game_without_a_screen_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)
         assert type(table) is TableScreen
-        assert "You know: " in text_of(pilot.app) and "1 pass 2 bet" in " ".join(text_of(pilot.app).split())
+        assert "own card: " in text_of(pilot.app) and "1 pass 2 bet" in " ".join(text_of(pilot.app).split())
         while not table.table.hand.over:
             await pilot.press("1")
             await asked(pilot)
