@@ -16,9 +16,9 @@ from blackjack.observation import observe
 from cards.base.bounds import bounded, check_bounds
 from cards.base.errors import InputError
 from cards.compiled.batch import Rules
-from cards.compiled.bits import bit
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, below, mix
+from cards.tabular.multisets import legal, over
 
 STAND, HIT = 0, 1
 ACTION_TEXT = ("stand", "hit")
@@ -133,12 +133,6 @@ def take(state: Any) -> int:
 
 
 @njit
-def legal(state: Any) -> np.uint64:
-    """Hit or stand, until the game is over."""
-    return np.uint64(0) if state.ended else bit(STAND) | bit(HIT)
-
-
-@njit
 def give_player(state: Any, rank: int) -> None:
     """The player draws this card; the player's turn ends at 21 and over."""
     state.sum, state.soft = add(state.sum, state.soft, rank)
@@ -172,12 +166,6 @@ def apply(state: Any, action: int) -> None:
     while dealer_draws(state):
         give_dealer(state, take(state))
     state.ended = 1
-
-
-@njit
-def over(state: Any) -> bool:
-    """Whether the deal or the cards drawn since have decided the game."""
-    return state.ended != 0
 
 
 @njit

@@ -223,16 +223,13 @@ class Game:
 
     def returns(self, states: States, games: Games | None = None) -> NDArray[np.float32]:
         """Results `[games, seats]` in the game's unit."""
-        games = self._games(states, games)
-        out = np.zeros((games.size, self.seats), np.float32)
-        self.loops.returns(states, games, out)
-        return out
+        return self._each(self.loops.returns, states, games, np.float32, self.seats)
 
     def replay(self, record: dict[str, Any]) -> dict[str, Any]:
         """What the game of a record came to. Raises ValueError as `read` does."""
         return self.read(record)[1]
 
-    def taken(self, states: States) -> NDArray[np.bool_]:
+    def occupied(self, states: States) -> NDArray[np.bool_]:
         """Which seats are taken, `[games, seats]`: the first `players` of a state that has this field, else all."""
         players = states["players"] if "players" in (self.dtype.names or ()) else np.full(states.size, self.seats)
         return np.arange(self.seats) < players[:, None]
@@ -241,6 +238,13 @@ class Game:
         if states.dtype != self.dtype:
             raise ValueError(f"these are not states of {self.name}")
         return np.arange(states.size) if games is None else games
+
+    def _each(self, loop: Callable[..., None], states: States, games: Games | None, dtype: Any, *width: int) -> Any:
+        """What a loop writes of each game, `[games, *width]`."""
+        games = self._games(states, games)
+        out = np.zeros((games.size, *width), dtype)
+        loop(states, games, out)
+        return out
 
     def _illegal(self, state: np.void, action: int) -> InputError:
         if self.over(state.reshape(1))[0]:

@@ -50,11 +50,9 @@ class StochasticPlayer:
         self._generators = np.zeros(0, np.uint64)
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `cards.play.Player`."""
         self._generators = seeds.copy()
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`."""
         actions = np.empty(decisions.games.size, np.uint8)
         self._fill(self._choose, decisions, actions)
         return actions

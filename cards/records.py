@@ -23,7 +23,6 @@ class Recorder:
         self._actions: list[list[int]] = [[] for _ in range(games)]
 
     def watch(self, decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
-        """See `cards.play.play`."""
         for row, action in zip(decisions.games.tolist(), actions.tolist(), strict=True):
             self._actions[row].append(action)
 

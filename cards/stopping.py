@@ -40,7 +40,6 @@ class Stoppable:
         self.begin, self._act, self._stop = player.begin, player.act, stop
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`."""
         if self._stop():
             raise StoppedError
         return self._act(decisions)
@@ -56,12 +55,10 @@ class InPieces:
         self._player, self._at_a_time = Stoppable(player, stop), 1
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `cards.play.Player`."""
         self._player.begin(seeds)
         self._at_a_time = 1  # the first decisions of a game are the hardest
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`."""
         actions = np.empty(decisions.games.size, np.uint8)
         first = 0
         while first < actions.size:

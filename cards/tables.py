@@ -59,7 +59,6 @@ class TablePlayer:
         """See `Player`; a table decides by the state alone."""
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `Player`."""
         actions = np.empty(decisions.games.size, np.uint8)
         self._look_up(decisions.states, decisions.games, self._policy, actions)
         return actions

@@ -38,7 +38,7 @@ COMMANDS = {
     "curves": Command("evaluate.curves"),
     "report": Command("evaluate.report.__main__"),
     "compare": Command("evaluate.compare"),
-    "exploit": Command("evaluate.exploit.__main__"),
+    "exploit": Command("evaluate.exploit"),
     "champion": Command("evaluate.champion.__main__"),
     "export": Command("evaluate.export.__main__"),
     "tune": Command("train.tune.__main__"),

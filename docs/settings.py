@@ -16,7 +16,7 @@ from cards.base.bounds import bounds_of
 from cards.game import load_game
 from evaluate.champion.__main__ import ChampionSettings
 from evaluate.compare import CompareSettings
-from evaluate.exploit.__main__ import ExploitSettings
+from evaluate.exploit import ExploitSettings
 from evaluate.export.__main__ import ExportSettings
 from evaluate.record import RecordSettings
 from evaluate.report.__main__ import ReportSettings

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.compiled.jit import njit
-from sette_mezzo.rules import over, result
+from cards.tabular.multisets import over
+from sette_mezzo.rules import result
 
 # What a win, a tie and a loss are worth under each reward.
 PAYOFFS = {"value": (1.0, 0.0, -1.0), "study": (1.0, 1.0, -1.0)}

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from cards.base.bounds import bounded, check_bounds
 from cards.base.errors import InputError
 from cards.compiled.batch import Rules
-from cards.compiled.bits import bit
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, below, mix
+from cards.tabular.multisets import legal, over
 from sette_mezzo.cards import COPIES, FACE, HAND_AFTER, MAX_SCORE, RANKS, VALUES
 from sette_mezzo.observation import observe
 
@@ -108,12 +108,6 @@ def draw(state: Any) -> int:
 
 
 @njit
-def legal(state: Any) -> np.uint64:
-    """Hit or stick, until the game is over."""
-    return np.uint64(0) if state.ended else bit(STICK) | bit(HIT)
-
-
-@njit
 def give_player(state: Any, rank: int) -> None:
     """The player draws this card, and loses at once when over."""
     state.taken[rank] += 1
@@ -146,12 +140,6 @@ def apply(state: Any, action: int) -> None:
     while opponent_draws(state):
         give_opponent(state, draw(state))
     state.ended = 1
-
-
-@njit
-def over(state: Any) -> bool:
-    """Whether the player is over seven and a half, or both have stopped."""
-    return state.ended != 0
 
 
 @njit

@@ -49,10 +49,11 @@ held.release()
 
 @contextmanager
 def holder(path: Path, mount: str = "locks") -> Iterator[subprocess.Popen[str]]:
-    """A process that tries to take the lock; if it has it, until it reads a line."""
+    """A process that has the lock until it reads a line."""
     command = [sys.executable, "-c", HOLDS.format(mount=MOUNTS[mount]), str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
+            assert line(process) == "held"
             yield process
         finally:
             process.kill()
@@ -116,7 +117,6 @@ def test_a_second_process_is_refused_and_told_who_has_it(
 ) -> None:
     mounted(monkeypatch, mount)
     with holder(path, mount) as process:
-        assert line(process) == "held"
         before = sorted(path.parent.iterdir())
         with error_about(InUseError, path.parent, f"process {process.pid} on ", f"delete {path}.owner"):
             lock.Lock(path).acquire()
@@ -168,7 +168,6 @@ def test_a_full_disk_leaves_no_owner(path: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_kill_9_leaves_is_taken_over_at_once(path: Path, monkeypatch: pytest.MonkeyPatch, mount: str) -> None:
     mounted(monkeypatch, mount)
     with holder(path, mount) as process:
-        assert line(process) == "held"
         process.kill()
         process.wait()
         assert path.with_name(".lock.owner").exists()
@@ -258,7 +257,6 @@ def test_a_restarted_job_does_not_fight_an_owner_that_lives(
     monkeypatch.setattr(lock, "STALE", 30.0)
     monkeypatch.setenv("SLURM_JOB_ID", job)
     with holder(path, "pretended") as process:
-        assert line(process) == "held"
         mounted(monkeypatch, "pretended")
         monkeypatch.setenv("SLURM_JOB_ID", "7")
         monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
@@ -285,7 +283,6 @@ def test_a_suspended_owner_that_lost_it_sees_that_and_deletes_nothing(
     """A server that keeps the byte-range lock of a machine that died is the same."""
     mounted(monkeypatch, mount)
     with holder(path, mount) as process:
-        assert line(process) == "held"
         suspend(process)
         held = lock.Lock(path)
         held.acquire(waits_for=lambda owner: True)
@@ -301,7 +298,6 @@ def test_a_suspended_owner_that_lost_it_sees_that_and_deletes_nothing(
 def test_a_suspended_owner_sees_that_another_had_it_and_has_ended(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounted(monkeypatch, "pretended")
     with holder(path, "pretended") as process:
-        assert line(process) == "held"
         suspend(process)
         other = lock.Lock(path)
         other.acquire(waits_for=lambda owner: True)
@@ -364,7 +360,7 @@ def test_the_file_of_one_that_came_in_between_is_put_back(path: Path) -> None:
 def test_while_the_file_system_hangs_no_owner_grows_old(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("command.lock.owner.time.monotonic", lambda: now[0])
-    watch = owner.Watch()
+    watch = owner.OwnerWatch()
     watch.look(b"x", 4.0)
     now[0] += 1000
     watch.look(b"x", 4.0)

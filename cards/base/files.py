@@ -31,16 +31,23 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     temporary = temporary_beside(path)
     try:
-        yield temporary
-        sync_file(temporary)
-        temporary.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        # The system names no file that is open already, and otherwise the one beside it.
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        with errors_name(path):
+            yield temporary
+            sync_file(temporary)
+            temporary.replace(path)
+            sync_folder(path.parent)
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+@contextmanager
+def errors_name(path: Path) -> Iterator[None]:
+    """Have an OSError name this file: the system names the one beside it, or none that is open already."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def temporary_beside(path: Path) -> Path:

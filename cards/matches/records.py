@@ -37,7 +37,6 @@ class MatchHistory:
         self.hands: list[list[dict[str, Any]]] = [[] for _ in names]
 
     def hand_over(self, matches: Matches, dealt: States, ended: States) -> None:
-        """See `play_matches`."""
         for row, match in enumerate(matches.running.tolist()):
             record, name = self._recorder.take(row, dealt[row]), self._names[match]
             if name is not None:

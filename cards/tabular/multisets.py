@@ -6,17 +6,30 @@ The dealer draws by a fixed rule.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cards.compiled.bits import bit
 from cards.compiled.jit import njit
 from cards.tabular.mdp import END
 
 STAND, HIT = 0, 1  # actions
 OUTCOMES = ("win", "tie", "lose")
 WIN, TIE, LOSE = 0, 1, 2
+
+
+@njit
+def legal(state: Any) -> np.uint64:
+    """Hit or stand, until the game is over."""
+    return np.uint64(0) if state.ended else bit(STAND) | bit(HIT)
+
+
+@njit
+def over(state: Any) -> bool:
+    """Whether the game has ended, by the deal or by what was drawn since."""
+    return state.ended != 0
 
 
 class Multisets(NamedTuple):

@@ -19,7 +19,6 @@ class PlainConsole(Console):
         super().__init__(markup=False, emoji=False, **options)
 
     def render(self, *given: Any, **options: Any) -> Iterator[Segment]:
-        """See `Console`."""
         for segment in super().render(*given, **options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 

@@ -50,7 +50,6 @@ class VisibleFormatter(logging.Formatter):
     """Lines of a log, visible: a log is looked at on a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """See `logging.Formatter`."""
         return visible(super().format(record))
 
 

@@ -42,7 +42,6 @@ class Sampler:
         self._player, self.unit = player, getattr(player, "unit", game.unit)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`."""
         self._player.begin(generator)
         found: NDArray[np.float64] = self._player.action_values(Decisions(game, state, THE_ONE))[0]
         return found
@@ -59,7 +58,7 @@ def valuing(game: Game) -> str:
     return " or ".join(["exact"] * (game.model is not None) + names)
 
 
-class Exact:
+class ExactAdviser:
     """The exact solution of a small game, by the settings of its group `game`."""
 
     unit = "result"

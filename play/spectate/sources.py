@@ -41,7 +41,7 @@ class Scene:
     after: list[int] | None = None
 
 
-class Source:
+class HandSource:
     """Where the hands come from."""
 
     def scene(self, number: int) -> Scene | None:
@@ -59,7 +59,7 @@ class Source:
         """No more moves are wanted: `scene` comes back soon, with None."""
 
 
-class Agents(Source):
+class Agents(HandSource):
     """Players in all seats of a table. The next hand is dealt when the one before is over, so it is played out then."""
 
     def __init__(self, table: Table, coach: Coach) -> None:
@@ -79,7 +79,6 @@ class Agents(Source):
         return Scene(table.hand, table.setup, title, score, self._before, after)
 
     def scene(self, number: int) -> Scene | None:
-        """See `Source`."""
         while len(self._scenes) <= number:
             while not self._table.hand.over:
                 if self._stopped:
@@ -91,17 +90,14 @@ class Agents(Source):
         return self._scenes[number]
 
     def more(self) -> None:
-        """See `Source`."""
         self._table.reply()
         if self._table.hand.over:
             self._scenes[-1] = self._scene()
 
     def stop(self) -> None:
-        """See `Source`."""
         self._stopped = True
 
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:
-        """See `Source`."""
         name = scene.setup.seats[seat]
         if name not in self._own:
             player = self._table.player(name)
@@ -109,7 +105,7 @@ class Agents(Source):
         return self._own[name] or self._coach.adviser
 
 
-class Film(Source):
+class Film(HandSource):
     """Hands of a file. It is not known who played them, so values are those of the coach."""
 
     def __init__(self, path: Path, hands: list[Recorded], hint: str | None) -> None:
@@ -117,7 +113,6 @@ class Film(Source):
         self._coaches: dict[tuple[str, str], Coach] = {}
 
     def scene(self, number: int) -> Scene | None:
-        """See `Source`."""
         if number >= len(self._hands):
             return None
         found = self._hands[number]
@@ -131,7 +126,6 @@ class Film(Source):
         return Scene(found.hand, setup, title, nothing, before, after)
 
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:
-        """See `Source`."""
         game = scene.hand.game
         key = (game.name, repr(game.options))
         if key not in self._coaches:
@@ -153,7 +147,6 @@ class _Network:
         self._player = player
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`."""
         decisions = Decisions(game, state, _THE_ONE)
         found: NDArray[np.float64] = self._player.values(decisions.observation)[0].astype(np.float64)
         return found

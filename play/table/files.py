@@ -6,10 +6,11 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
+
+from cards.base.files import errors_name
 
 _SECONDS_FOR_LOCK = 5.0  # that another table may take to write
 
@@ -21,7 +22,7 @@ def append_lines(path: Path, lines: list[str]) -> None:
     has written behind these are left, and so are these.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _named(path), path.open("ab+", buffering=0) as file:
+    with errors_name(path), path.open("ab+", buffering=0) as file:
         _lock(file)
         end = file.seek(0, os.SEEK_END)
         if end > 0:
@@ -54,15 +55,6 @@ def _lock(file: FileIO) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """What goes wrong names the file, which the system leaves out when it is open already, or another beside it."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def free_path(folder: Path, name: str, suffix: str) -> Path:

@@ -24,7 +24,7 @@ _AT_A_TIME = 1 << 15  # play-outs side by side
 
 
 @dataclass(frozen=True)
-class SearchOptions(PlayerOptions):
+class SpikeSearchOptions(PlayerOptions):
     """How often the cards and dice are drawn for a decision."""
 
     samples: int = bounded(512, 1, MOST_SAMPLES)
@@ -42,7 +42,6 @@ class SpikeSearch(StochasticPlayer):
         self._game, self._network, self._samples = game, network, samples
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`."""
         values = np.nan_to_num(self.action_values(decisions), nan=-np.inf)
         return values.argmax(axis=1).astype(np.uint8)
 
@@ -82,7 +81,9 @@ class SpikeSearch(StochasticPlayer):
                 actions = np.where(_bits(legal, self._game.actions), values, -np.inf).argmax(axis=1).astype(np.uint8)
 
 
-def network_search(game: Game, options: SearchOptions, network: ValueNetwork, reward: str, on_gpu: bool) -> SpikeSearch:
+def network_search(
+    game: Game, options: SpikeSearchOptions, network: ValueNetwork, reward: str, on_gpu: bool
+) -> SpikeSearch:
     """The player with these options."""
     return SpikeSearch(game, network, options.samples)
 

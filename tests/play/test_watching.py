@@ -13,7 +13,7 @@ from command.settings.game import with_game_options
 from command.settings.overrides import given as given_by
 from evaluate.review.advisers import Worth
 from play.language import Language
-from play.spectate.bars import bars
+from play.spectate.commentary import bars
 from play.spectate.sources import RecordError, read_hands
 from play.spectate.watching import WatchedGames, open_watch
 from play.table.settings import PlaySettings, watched_seats

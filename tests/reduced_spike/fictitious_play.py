@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evaluate.exploit.exact import Uniform
+from tests.reduced_spike.exact_response import Uniform
 from tests.reduced_spike.sequence_form import Floats, SequenceForm
 
 Pair = tuple[Floats, Floats]
@@ -68,7 +68,7 @@ def main() -> None:
 
     from cards.game import load_game
     from cards.players import named_player
-    from evaluate.exploit.exact import Certain
+    from tests.reduced_spike.exact_response import Certain
 
     game = load_game("reduced_spike")
     form = SequenceForm(game, game.deal(np.arange(DEALS, dtype=np.uint64)))

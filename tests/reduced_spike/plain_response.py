@@ -8,7 +8,7 @@ import numpy as np
 
 from cards.game import Game, States
 from cards.play import Decisions
-from evaluate.exploit.exact import Chances
+from tests.reduced_spike.exact_response import Chances
 
 
 def plain_response(game: Game, deals: States, seat: int, others: Chances) -> float:

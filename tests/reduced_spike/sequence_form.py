@@ -3,8 +3,8 @@
 A sequence is what a seat has seen and done at its decisions; a policy is a plan, the probability with which the seat
 itself plays each of its sequences. What two plans win is linear in each, so averages of plans are averages of policies
 (one is drawn at the beginning of each game), and best responses and exploitability are exact: von Stengel (1996),
-"Efficient computation of behavior strategies", Games and Economic Behavior 14. With `evaluate.exploit.exact`, which
-walks through a game once for one seat, it shares the idea of an information set and the numbering of rows, no more.
+"Efficient computation of behavior strategies", Games and Economic Behavior 14. With `exact_response`, which walks
+through a game once for one seat, it shares the idea of an information set and the numbering of rows, no more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cards.game import Game, States
 from cards.play import Decisions
-from evaluate.exploit.exact import Chances, RowNumbers, legal_table
+from tests.reduced_spike.exact_response import Chances, RowNumbers, legal_table
 
 Floats = NDArray[np.float64]
 CHUNK = 500  # deals of which all lines of play are in memory at a time

@@ -12,7 +12,7 @@ from cards.compiled.splitmix import mix
 from cards.game import States, load_game
 from cards.play import Actions, Decisions, Player, play
 from cards.players import RandomPlayer, named_player
-from evaluate.exploit.exact import BestResponse, Certain, Chances, Uniform, best_response, legal_table
+from tests.reduced_spike.exact_response import BestResponse, Certain, Chances, Uniform, best_response, legal_table
 from tests.reduced_spike.plain_response import plain_response
 from tests.reduced_spike.sequence_form import SequenceForm
 

@@ -9,7 +9,7 @@ from cards.game import load_game
 from cards.play import Player
 from cards.players import named_player
 from command.settings.compose import compose
-from evaluate.exploit.exact import Certain, best_response
+from tests.reduced_spike.exact_response import Certain, best_response
 from tests.reduced_spike.test_exact_response import deals, won
 from tests.reduced_spike.trained_response import trained_response
 from train.settings.dqn import TrainSettings

@@ -10,7 +10,7 @@ from kuhn_poker.rules import BET, PASS, begin
 from cards.game import States, load_game
 from cards.play import Actions, Decisions
 from cards.players import named_player
-from evaluate.exploit.exact import BestResponse, Certain, Chances, Uniform, best_response
+from tests.reduced_spike.exact_response import BestResponse, Certain, Chances, Uniform, best_response
 from tests.reduced_spike.sequence_form import SequenceForm
 from tests.tiny_game import reference
 from tests.tiny_game.test_against_reference import SITUATIONS, VALUE, optimal

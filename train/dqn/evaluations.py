@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 
 from cards.matches.duplicate import Duel, meaning_of_won
 from cards.stopping import Stop
 from command.terminal.console import output_may_fail, result_console
-from train.dqn.learner.divergence import Watch
-from train.dqn.learner.histograms import look
+from train.dqn.learner.divergence import DivergenceMonitor
 from train.dqn.learner.learner import Learner
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.rollout.backend import RolloutBackend
@@ -32,6 +32,8 @@ from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
+HISTOGRAM_ROWS = 1024  # of the buffer, evenly over it
+
 
 class Evaluations:
     """Has the learner's weights evaluated by the backend, and writes down what comes of it.
@@ -41,7 +43,12 @@ class Evaluations:
     """
 
     def __init__(
-        self, settings: TrainSettings, folder: RunFolder, rollouts: RolloutBackend, learner: Learner, watch: Watch
+        self,
+        settings: TrainSettings,
+        folder: RunFolder,
+        rollouts: RolloutBackend,
+        learner: Learner,
+        watch: DivergenceMonitor,
     ) -> None:
         self.under_way: dict[int, Weights] = {}
         self._settings, self._folder, self._rollouts = settings, folder, rollouts
@@ -57,7 +64,7 @@ class Evaluations:
 
     def start(self, env_steps: int, replay: ReplayBuffer | None) -> None:
         """Start one of the weights of now; with `replay`, write histograms at once. Raises DivergedError."""
-        self._start(env_steps, self._learner.acting_weights())
+        self._start(env_steps, self._learner.inference_weights())
         if replay is not None:
             self._runner.metrics.histograms(env_steps, *look(self._learner, replay))
 
@@ -94,6 +101,28 @@ class Evaluations:
         self._runner.display.evaluated(duels)
         self._best.offer(self.under_way[env_steps], env_steps, duels)
         del self.under_way[env_steps]
+
+
+def look(learner: Learner, replay: ReplayBuffer) -> tuple[dict[str, NDArray[Any]], dict[str, float]]:
+    """Histograms of a part of the buffer, and norms of the weights. Nothing before anything was played."""
+    return (_distributions(learner, replay), _norms(learner)) if replay.size else ({}, {})
+
+
+def _distributions(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any]]:
+    """Actions that were played, their values, and what they brought until the bootstrap. Waits for the device."""
+    batch = replay.spread(HISTOGRAM_ROWS)
+    with torch.inference_mode():
+        values = learner.online(batch.observation)
+        played = values.gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
+        found = {"values/played": played, "values/return": batch.n_step_return, "actions/played": batch.action}
+    return {name: tensor.cpu().numpy() for name, tensor in found.items()}
+
+
+def _norms(learner: Learner) -> dict[str, float]:
+    """The Euclidean norm of each matrix of weights, by its name."""
+    matrices = [(name, each) for name, each in learner.online.named_parameters() if each.dim() > 1]
+    sizes = torch.stack([torch.linalg.vector_norm(each.detach().float()) for _, each in matrices]).tolist()
+    return {f"weights/norm_of_{name}": size for (name, _), size in zip(matrices, sizes, strict=True)}
 
 
 class Best:

@@ -14,7 +14,7 @@ from cards.players import PlayerOptions
 from cards.presentation import Adviser
 from tressette.cards import CARDS
 from tressette.rules import POINTS, SEATS, STATE, TRICKS
-from tressette.search.cheating import Options
+from tressette.search.cheating import CheatingOptions
 from tressette.search.knowledge import keeps_caps
 from tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
 from tressette.solver.double_dummy import middle, new_table
@@ -33,7 +33,7 @@ class ExactOptions(PlayerOptions):
     samples: int = bounded(200, 1, MOST_SAMPLES)
 
 
-class Endgame:
+class EndgameAdviser:
     """The mean points of the team after each card over hands that agree with what the seat knows, each solved exactly.
 
     All hands there can be are taken where they are no more than `samples`, else so many are drawn. In each everybody
@@ -48,7 +48,6 @@ class Endgame:
         self._options, self._table = options, new_table(_TABLE_BITS)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`."""
         if tricks_left(state) > self._options.tricks:
             return np.full(CARDS, np.nan)
         worlds = possible_hands(state, self._options.samples)
@@ -69,7 +68,6 @@ class KnownHands:
         self.unit = adviser.unit
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`."""
         if tricks_left(state) <= _KNOWN_TRICKS and (worlds := possible_hands(state, 1)) is not None:
             values = solved_values(worlds, _THE_ONE, self._table)[0].astype(np.float64)
             return np.where(values < 0, np.nan, values)
@@ -81,11 +79,10 @@ class Cheating:
 
     unit = "points"
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: CheatingOptions) -> None:
         self._tricks, self._table, self._scratch = options.tricks, new_table(_TABLE_BITS), np.zeros(1, STATE)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`."""
         values, mask, second = np.full(CARDS, np.nan), int(game.legal(state)[0]), int(state["turn"][0]) & 1
         for card in range(CARDS):
             if mask >> card & 1:

@@ -108,7 +108,6 @@ class _ByValue:
         """See `Player`."""
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `Player`."""
         allowed = unpacked(decisions.legal, self._actions)
         self.values = np.where(allowed, self._network.values(decisions.observation), np.nan).astype(np.float32)
         return np.where(allowed, self.values, -np.inf).argmax(axis=1).astype(np.uint8)
@@ -150,7 +149,6 @@ class _Kept:
         self._earned: list[NDArray[np.float32]] = []
 
     def watch(self, decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
-        """See `cards.play.play`."""
         mine = self._seats[decisions.games, decisions.seats] != _OTHER
         games, seats = decisions.games[mine], decisions.seats[mine].astype(np.int64)
         if not games.size:

@@ -172,12 +172,10 @@ class Wavering:
         self._generators = np.zeros(0, np.uint64)
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `Player`."""
         self._generators = seeds.copy()
         self._player.begin(seeds)
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `Player`."""
         actions = self._player.act(decisions)
         _waver(decisions.legal, decisions.games, self._generators, self._epsilon, self._instead, actions)
         return actions

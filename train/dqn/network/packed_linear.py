@@ -21,6 +21,10 @@ from cards.compiled.jit import njit
 from train.dqn.network.bits import unpack_tensor
 from train.dqn.network.matmul import before_relu, linear
 
+Words = NDArray[np.uint64]
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
 
 class PackedLinear(nn.Module):
     """A linear layer with ReLU on packed observations: int64 `[batch, words]` -> `[batch, width]`."""
@@ -48,11 +52,11 @@ class PackedLinear(nn.Module):
         """What the weight is multiplied with: `[batch, bits]` of 0 and 1."""
         return unpack_tensor(words, self.bits, dtype)
 
-    def gather(self, words: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
+    def gather(self, words: Words, out: Floats) -> None:
         """Write the bias and the rows of the weight at the set bits, summed up, after the ReLU."""
         _sums(words, self.bits, self.weight.numpy(), self.bias.numpy(), out)
 
-    def scatter(self, words: NDArray[np.uint64], of_sum: NDArray[np.float32], of_weight: NDArray[np.float32]) -> None:
+    def scatter(self, words: Words, of_sum: Floats, of_weight: Floats) -> None:
         """Add the gradient of the sums to the rows of the weight's gradient at the set bits."""
         _add(words, self.bits, of_sum, of_weight)
 
@@ -80,14 +84,14 @@ class _Gather(torch.autograd.Function):
 
 
 @njit
-def seen_word(words: NDArray[np.uint64], k: int, bits: int) -> np.uint64:
+def seen_word(words: Words, k: int, bits: int) -> np.uint64:
     """Word `k` of a row, of which no more than the first `bits` bits are looked at."""
     left = bits - WORD * k
     return words[k] if left >= WORD else words[k] & (bit(left) - np.uint64(1))
 
 
 @njit
-def _set_bits(words: NDArray[np.uint64], bits: int, out: NDArray[np.int64]) -> int:
+def _set_bits(words: Words, bits: int, out: Integers) -> int:
     """Write the indices of the set bits of a row, rising; returns how many there are."""
     count = 0
     for k in range((bits + WORD - 1) // WORD):
@@ -100,13 +104,7 @@ def _set_bits(words: NDArray[np.uint64], bits: int, out: NDArray[np.int64]) -> i
 
 
 @njit
-def sum_row(
-    found: NDArray[np.int64],
-    count: int,
-    weight: NDArray[np.float32],
-    bias: NDArray[np.float32],
-    total: NDArray[np.float32],
-) -> None:
+def sum_row(found: Integers, count: int, weight: Floats, bias: Floats, total: Floats) -> None:
     """Write the bias and the rows of the weight that were found, summed up."""
     width = bias.size
     for column in range(width):  # not total[:] = bias, which takes two seconds to compile
@@ -123,13 +121,7 @@ def sum_row(
 
 
 @njit(nogil=True)
-def _sums(
-    words: NDArray[np.uint64],
-    bits: int,
-    weight: NDArray[np.float32],
-    bias: NDArray[np.float32],
-    out: NDArray[np.float32],
-) -> None:
+def _sums(words: Words, bits: int, weight: Floats, bias: Floats, out: Floats) -> None:
     found = np.empty(WORD * words.shape[1], np.int64)
     for row in range(words.shape[0]):
         sum_row(found, _set_bits(words[row], bits, found), weight, bias, out[row])
@@ -137,14 +129,14 @@ def _sums(
 
 
 @njit
-def relu(total: NDArray[np.float32]) -> None:
+def relu(total: Floats) -> None:
     """What is below 0 becomes 0; what is no number stays none."""
     for column in range(total.size):
         total[column] = np.float32(0) if total[column] < np.float32(0) else total[column]
 
 
 @njit
-def add_row(found: NDArray[np.int64], count: int, own: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def add_row(found: Integers, count: int, own: Floats, out: Floats) -> None:
     """Add a row to those that were found."""
     for k in range(count):
         total = out[found[k]]
@@ -153,7 +145,7 @@ def add_row(found: NDArray[np.int64], count: int, own: NDArray[np.float32], out:
 
 
 @njit(nogil=True)
-def _add(words: NDArray[np.uint64], bits: int, gradient: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def _add(words: Words, bits: int, gradient: Floats, out: Floats) -> None:
     found = np.empty(WORD * words.shape[1], np.int64)
     for row in range(words.shape[0]):
         add_row(found, _set_bits(words[row], bits, found), gradient[row], out)

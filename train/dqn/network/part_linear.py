@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from cards.compiled.bits import WORD, lowest
 from cards.compiled.jit import njit
 from cards.symmetry import Symmetry
 from train.dqn.network.bits import unpack_tensor
-from train.dqn.network.packed_linear import PackedLinear, add_row, relu, seen_word, sum_row
+from train.dqn.network.packed_linear import Floats, Integers, PackedLinear, Words, add_row, relu, seen_word, sum_row
 
 
 class PartLinear(PackedLinear):
@@ -25,19 +26,19 @@ class PartLinear(PackedLinear):
         super().__init__(symmetry.places + symmetry.common, width)
         self.parts = symmetry.parts
         self._seen = symmetry.part.size
-        self._part = symmetry.part
-        self._row = np.where(symmetry.part < 0, symmetry.places, 0) + symmetry.place
+        row = np.where(symmetry.part < 0, symmetry.places, 0) + symmetry.place
+        self._bits = _Bits(symmetry.part, row, symmetry.parts)
         # Which bit of an observation each row of the weight looks at, for each part.
         bit_of = np.empty((self.parts, self.bits), np.int64)
         for part in range(self.parts):
             mine = np.flatnonzero((symmetry.part == part) | (symmetry.part < 0))
-            bit_of[part, self._row[mine]] = mine
+            bit_of[part, row[mine]] = mine
         self.register_buffer("_bit_of", torch.from_numpy(bit_of.ravel()), persistent=False)
 
     @property
-    def bit_of(self) -> NDArray[np.int64]:
+    def bit_of(self) -> Integers:
         """Which bit of an observation each row of the weight looks at, for each part: `[parts, bits]`."""
-        found: NDArray[np.int64] = self._bit_of.cpu().numpy().reshape(self.parts, self.bits)  # type: ignore[operator]
+        found: Integers = self._bit_of.cpu().numpy().reshape(self.parts, self.bits)  # type: ignore[operator]
         return found
 
     def unpack(self, words: Tensor, dtype: torch.dtype) -> Tensor:
@@ -45,51 +46,44 @@ class PartLinear(PackedLinear):
         unpacked = unpack_tensor(words, self._seen, dtype)
         return unpacked.index_select(1, self._bit_of).view(-1, self.bits)  # type: ignore[arg-type]
 
-    def gather(self, words: NDArray[np.uint64], out: NDArray[np.float32]) -> None:
-        """See `PackedLinear`."""
-        _sums(words, self._part, self._row, self.parts, self.weight.numpy(), self.bias.numpy(), out)
+    def gather(self, words: Words, out: Floats) -> None:
+        _sums(words, self._bits, self.weight.numpy(), self.bias.numpy(), out)
 
-    def scatter(self, words: NDArray[np.uint64], of_sum: NDArray[np.float32], of_weight: NDArray[np.float32]) -> None:
-        """See `PackedLinear`."""
-        _add(words, self._part, self._row, self.parts, of_sum, of_weight)
+    def scatter(self, words: Words, of_sum: Floats, of_weight: Floats) -> None:
+        _add(words, self._bits, of_sum, of_weight)
+
+
+class _Bits(NamedTuple):
+    """Which part each bit of an observation speaks of, -1 for none, and at which row of the weight it is."""
+
+    part: Integers
+    row: Integers
+    parts: int
 
 
 @njit
-def _find(
-    words: NDArray[np.uint64],
-    part: NDArray[np.int64],
-    row: NDArray[np.int64],
-    found: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> None:
+def _find(words: Words, bits: _Bits, found: Integers, counts: Integers) -> None:
     """Write the rows of the weight at the set bits, `found[p]` those of part `p` and the last those of none."""
     for k in range(counts.size):
         counts[k] = 0
-    none = counts.size - 1
+    part, none = bits.part, bits.parts
     for k in range((part.size + WORD - 1) // WORD):
         word = seen_word(words, k, part.size)
         while word != np.uint64(0):
             bit = WORD * k + lowest(word)
             word &= word - np.uint64(1)
             p = part[bit] if part[bit] >= 0 else none
-            found[p, counts[p]] = row[bit]
+            found[p, counts[p]] = bits.row[bit]
             counts[p] += 1
 
 
 @njit(nogil=True)
-def _sums(
-    words: NDArray[np.uint64],
-    part: NDArray[np.int64],
-    row: NDArray[np.int64],
-    parts: int,
-    weight: NDArray[np.float32],
-    bias: NDArray[np.float32],
-    out: NDArray[np.float32],
-) -> None:
-    found, counts = np.empty((parts + 1, part.size), np.int64), np.empty(parts + 1, np.int64)
+def _sums(words: Words, bits: _Bits, weight: Floats, bias: Floats, out: Floats) -> None:
+    parts = bits.parts
+    found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
     common = np.empty(bias.size, np.float32)
     for k in range(words.shape[0]):
-        _find(words[k], part, row, found, counts)
+        _find(words[k], bits, found, counts)
         sum_row(found[parts], counts[parts], weight, bias, common)
         for p in range(parts):
             sum_row(found[p], counts[p], weight, common, out[parts * k + p])
@@ -97,13 +91,7 @@ def _sums(
 
 
 @njit
-def _add_parts(
-    found: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    own: NDArray[np.float32],
-    common: NDArray[np.float32],
-    out: NDArray[np.float32],
-) -> None:
+def _add_parts(found: Integers, counts: Integers, own: Floats, common: Floats, out: Floats) -> None:
     """Add `own`, a row for each part, to the rows of the weight of that part, and their sum to those of none."""
     for column in range(common.size):
         common[column] = np.float32(0)
@@ -115,16 +103,10 @@ def _add_parts(
 
 
 @njit(nogil=True)
-def _add(
-    words: NDArray[np.uint64],
-    part: NDArray[np.int64],
-    row: NDArray[np.int64],
-    parts: int,
-    gradient: NDArray[np.float32],
-    out: NDArray[np.float32],
-) -> None:
-    found, counts = np.empty((parts + 1, part.size), np.int64), np.empty(parts + 1, np.int64)
+def _add(words: Words, bits: _Bits, gradient: Floats, out: Floats) -> None:
+    parts = bits.parts
+    found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
     common = np.empty(gradient.shape[1], np.float32)
     for k in range(words.shape[0]):
-        _find(words[k], part, row, found, counts)
+        _find(words[k], bits, found, counts)
         _add_parts(found, counts, gradient[parts * k : parts * (k + 1)], common, out)

@@ -25,7 +25,6 @@ class MixturePlayer:
         self.drawn = np.zeros(0, np.int64)  # by game of the batch
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `cards.play.Player`."""
         self.drawn = draws(seeds, len(self.members))
         for member in self.members:
             member.begin(seeds)

@@ -77,11 +77,11 @@ def resolve(game: Game, player: str | PlayerSpec, key: str = "players", others: 
         raise SettingsError(key, error) from None
 
 
-def resolve_all(game: Game, players: Iterable[str], key: str = "players") -> dict[str, ResolvedPlayer]:
+def resolve_all(game: Game, players: Iterable[str]) -> dict[str, ResolvedPlayer]:
     """These players by their names. Raises SettingsError as `resolve`, and for one that is named twice."""
-    found = [resolve(game, player, key) for player in players]
+    found = [resolve(game, player) for player in players]
     names = [player.name for player in found]
-    require(len(set(names)) == len(names), key, "each once", names)
+    require(len(set(names)) == len(names), "players", "each once", names)
     return dict(zip(names, found, strict=True))
 
 

@@ -27,11 +27,6 @@ class Priorities:
         self._sums = torch.zeros(blocks, dtype=torch.float64, device=device)
         self._edges = torch.zeros(blocks + 1, dtype=torch.float64, device=device)  # of the blocks, in the running sum
 
-    @staticmethod
-    def bytes_for(capacity: int) -> int:
-        """Bytes held for so many places."""
-        return -(-capacity // BLOCK) * (4 * BLOCK + 16) + 8
-
     @property
     def nbytes(self) -> int:
         """Bytes held."""

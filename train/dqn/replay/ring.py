@@ -67,7 +67,6 @@ class RingColumns(GrowingColumns):
         self._held_from = self.oldest
 
     def held(self, beside: Path) -> RingColumns:
-        """See `Columns.held`."""
         held = RingColumns(self._ring, self.inserted, self._guard, self.segments)
         new = (first for first, end in self.stretches() if self.segments.find(beside / FOLDER, first, end) is None)
         held._held_from = next(new, self.inserted)
@@ -75,7 +74,6 @@ class RingColumns(GrowingColumns):
         return held
 
     def release(self) -> None:
-        """See `Columns.release`."""
         self._guard.release(self)
 
     def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:

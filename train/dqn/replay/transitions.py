@@ -38,8 +38,8 @@ class Outcomes(NamedTuple):
 
 @dataclass
 class _Round:
-    observation: NDArray[np.uint64]
-    legal: NDArray[np.uint64]
+    observation: Any  # and `legal`, as `_seen` keeps them
+    legal: Any
     action: Actions
     game: Games
     seat: NDArray[np.uint8]
@@ -47,7 +47,7 @@ class _Round:
     greedy: NDArray[np.bool_]
 
 
-class Recorder:
+class TransitionRecorder:
     """Writes down every decision of a batch of games; pass `watch` to `cards.play.play`, and `observed=True`."""
 
     def __init__(self, game: Game) -> None:
@@ -70,7 +70,10 @@ class Recorder:
         single = (legal & (legal - np.uint64(1))) == 0
         greedy = np.ones_like(single) if greedy is None else greedy | single
         earned = totals[games, seats]
-        self._rounds.append(_Round(decisions.observation, legal, actions, games, seats, earned, greedy))
+        self._rounds.append(_Round(*self._seen(decisions), actions, games, seats, earned, greedy))
+
+    def _seen(self, decisions: Decisions) -> tuple[Any, Any]:
+        return decisions.observation, decisions.legal
 
     def _no_round(self) -> _Round:
         nothing, game = np.empty(0, np.uint8), np.empty(0, np.int64)

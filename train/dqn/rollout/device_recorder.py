@@ -8,44 +8,38 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cards.game import Game
-from cards.play import Actions, Decisions
-from train.dqn.players.device_player import DevicePlayer, OnDevice, Uploader
+from cards.play import Decisions
+from train.dqn.players.device_player import DevicePlayer, Uploader
 from train.dqn.replay.buffer import TransitionTensors
-from train.dqn.replay.transitions import Recorder
+from train.dqn.replay.transitions import TransitionRecorder
 
 
-class DeviceRecorder:
-    """As `Recorder`, with transitions as tensors: what the player saw stays where it was uploaded, the rest follows it.
+class DeviceRecorder(TransitionRecorder):
+    """As its base, with transitions as tensors: what the player saw stays where it was uploaded, the rest follows it.
 
     Of a round in which others decide too, all is uploaded once more: the player saw its own decisions alone.
     """
 
     def __init__(self, game: Game, player: DevicePlayer) -> None:
-        self._words, self._player = game.words, player
-        self._recorder = Recorder(game)
+        super().__init__(game)
+        self._player = player
         self._uploader = Uploader(player.device)
-        self._rounds: list[OnDevice] = []
 
-    def watch(
-        self,
-        decisions: Decisions,
-        actions: Actions,
-        totals: NDArray[np.float32],
-        greedy: NDArray[np.bool_] | None = None,
-    ) -> None:
-        self._recorder.watch(decisions, actions, totals, greedy)
+    def _seen(self, decisions: Decisions) -> tuple[Tensor, Tensor]:
         asked = self._player.uploaded
         there = asked[1] if asked is not None and asked[0] is decisions else self._uploader.upload(decisions)
-        self._rounds.append(there)
+        return there.observation, there.legal
 
-    def transitions(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> TransitionTensors:
+    def transitions(  # type: ignore[override]  # tensors
+        self, totals: NDArray[np.float32], gamma: float, n_step: int
+    ) -> TransitionTensors:
         """They are made on the stream of this thread."""
-        outcomes = self._recorder.outcomes(totals, gamma, n_step)
+        outcomes = self.outcomes(totals, gamma, n_step)
         rest = (torch.from_numpy(column).to(self._player.device) for column in outcomes)
-        return TransitionTensors(self._joined("observation"), self._joined("legal"), *rest)
+        return TransitionTensors(self._column("observation"), self._column("legal"), *rest)
 
-    def _joined(self, name: str) -> Tensor:
+    def _column(self, name: str) -> Tensor:
         if not self._rounds:
-            shape = (0, self._words) if name == "observation" else (0,)
+            shape = (0, self._game.words) if name == "observation" else (0,)
             return torch.empty(shape, dtype=torch.int64, device=self._player.device)
         return torch.cat([getattr(each, name) for each in self._rounds])

@@ -16,7 +16,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from cards.base.files import rename_aside, write_atomic
+from cards.base.files import errors_name, rename_aside, write_atomic
 from command.terminal.visible import VisibleFormatter
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.files import is_missing, patiently
@@ -79,7 +79,7 @@ class Metrics:
     def write(self, env_steps: int, scalars: Mapping[str, float]) -> None:
         """One row of metrics.csv, and one point on each curve. What is not finite is left out. Raises OSError."""
         known = {name: value for name, value in scalars.items() if math.isfinite(value)}
-        with _named(self._path):
+        with errors_name(self._path):
             self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})
             self._file.flush()
         if env_steps not in self._on_tensorboard or "rollout/episodes" in known:
@@ -95,19 +95,10 @@ class Metrics:
     def close(self) -> None:
         """Everything to disk."""
         try:
-            with _named(self._path):
+            with errors_name(self._path):
                 self._file.close()
         finally:
             self._tensorboard.close()
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Have errors name the file: the system names none that is open already."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _columns(path: Path) -> list[str]:
@@ -144,14 +135,12 @@ class _LogFile(RotatingFileHandler):
     _failed = False
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name that logging calls
-        """See `logging.Handler`."""
         error = sys.exc_info()[1]
         if not self._failed:
             print(f"warning: {self.baseFilename}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         self._failed = True
 
     def close(self) -> None:
-        """See `logging.Handler`."""
         with suppress(OSError):  # which closing tries to write once more
             super().close()
 

@@ -62,33 +62,25 @@ def ray_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.mark.slow  # each imports Ray
-@pytest.mark.parametrize("what", TEMPORARY)
-def test_a_start_that_fails_may_be_tried_again(tmp_path: Path, ray_that: Any, what: str) -> None:
+@pytest.mark.parametrize(
+    ("what", "kind", "code"),
+    [*((what, UserError, EXIT_REQUEUE) for what in TEMPORARY), *((what, SettingsError, 2) for what in SETTINGS)],
+)
+def test_a_start_that_fails_may_be_tried_again_unless_a_setting_forbids_it(
+    tmp_path: Path, ray_that: Any, what: str, kind: type[Exception], code: int
+) -> None:
     ray_that(what)
     rollouts = RayBackend(settings(tmp_path, "rollout=ray"))
     try:
-        with error_about(UserError, "rollout=ray", "did not start", hint="rollout=local") as error:
+        with error_about(kind, "rollout=ray", "did not start", hint="rollout=local") as error:
             rollouts.describe(lambda: False)
     finally:
         rollouts.close()
-    assert isinstance(error.value, UserError) and error.value.exit_code == EXIT_REQUEUE
+    assert isinstance(error.value, UserError) and error.value.exit_code == code
     assert "start: ," not in str(error.value)
     assert "ray.log" in str(error.value)
     (log,) = tmp_path.rglob("ray.log")
     assert "the raylet had no room" in log.read_text()  # its own log is gone
-
-
-@pytest.mark.slow  # each imports Ray
-@pytest.mark.parametrize("what", SETTINGS)
-def test_a_start_that_a_setting_forbids(tmp_path: Path, ray_that: Any, what: str) -> None:
-    ray_that(what)
-    rollouts = RayBackend(settings(tmp_path, "rollout=ray"))
-    try:
-        with error_about(SettingsError, "rollout=ray", "did not start", hint="rollout=local") as error:
-            rollouts.describe(lambda: False)
-    finally:
-        rollouts.close()
-    assert isinstance(error.value, UserError) and error.value.exit_code == 2
 
 
 def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,8 +49,8 @@ class WorkerPool:
         self._rollout, self._settings = order.rollout, order.settings
         self._tell, self._put = tell, put
         actors = importlib.import_module(order.actors)
-        self._taken = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
-        reserve(self._taken, self._wanted())
+        self._reserved = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
+        reserve(self._reserved, self._wanted())
         remote = ray.remote(concurrency_groups={HEALTH: 1})
         gpus = self._rollout.gpus_per_worker
         self._worker_class = remote(actors.WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
@@ -79,7 +79,7 @@ class WorkerPool:
         if rollout.workers is not None:
             return rollout.workers
         has = amounts()
-        wanted = int(has["CPU"]) - self._taken
+        wanted = int(has["CPU"]) - self._reserved
         if rollout.gpus_per_worker:
             wanted = min(wanted, int(has["GPU"] / rollout.gpus_per_worker))
         return max(1, wanted)
@@ -125,13 +125,10 @@ class WorkerPool:
     def _played(self, worker: _Member, request: RolloutRequest, answer: Future[Any]) -> None:
         if worker.requests.get(request.first) is not request:
             return  # it was given up, and another plays the request
-        try:
-            rollout, arrays = answer.result()
-        except RayTaskError:
-            raise  # an error of ours, which would come again
-        except RayError as error:  # the worker, its node, or what it left behind is gone
-            self._replace(worker, reason_of(error))
+        played = self._result(worker, answer)
+        if played is None:
             return
+        rollout, arrays = played
         del worker.requests[request.first]
         self._fruitless, worker.useful = 0, True
         self._tell("rollout", rollout, arrays)
@@ -153,6 +150,16 @@ class WorkerPool:
         while self._lost and any(worker.ready for worker in self._workers):
             self.submit(self._lost.pop(0).again())
 
+    def _result(self, member: _Member, answer: Future[Any]) -> Any:
+        """What an actor has answered; None where it is lost, and another takes its place."""
+        try:
+            return answer.result()
+        except RayTaskError:
+            raise  # an error of ours, which would come again
+        except RayError as error:  # the actor, its node, or what it left behind is gone
+            self._replace(member, reason_of(error))
+            return None
+
     def _ask(self, member: _Member) -> None:
         member.asked = True
         self._then(member.actor.beat.remote(*self._newest), partial(self._answered, member))
@@ -160,12 +167,8 @@ class WorkerPool:
     def _answered(self, member: _Member, answer: Future[Any]) -> None:
         if member not in self._workers and member is not self._evaluator:
             return
-        try:
-            rounds = answer.result()
-        except RayTaskError:
-            raise
-        except RayError as error:
-            self._replace(member, reason_of(error))
+        rounds = self._result(member, answer)
+        if rounds is None:
             return
         if rounds != member.rounds or not member.requests:
             member.heard, member.rounds = time.monotonic(), rounds
@@ -239,12 +242,8 @@ class WorkerPool:
     def _evaluated(self, member: _Member, tag: int, answer: Future[Any]) -> None:
         if member is not self._evaluator or tag not in self._evaluations:
             return
-        try:
-            duels = answer.result()
-        except RayTaskError:
-            raise
-        except RayError as error:
-            self._replace(member, reason_of(error))
+        duels = self._result(member, answer)
+        if duels is None:
             return
         del self._evaluations[tag]
         self._fruitless, member.useful = 0, True

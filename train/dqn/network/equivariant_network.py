@@ -14,7 +14,7 @@ from train.dqn.network.part_linear import PartLinear
 from train.dqn.network.q_network import QNetwork
 
 
-class SymmetricNetwork(QNetwork):
+class EquivariantNetwork(QNetwork):
     """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, the same for any names of parts.
 
     The first layer sees what an observation says of one part, and what it says of none. Each further one sees what
@@ -40,7 +40,6 @@ class SymmetricNetwork(QNetwork):
         self.requires_grad_(False)
 
     def forward(self, words: Tensor) -> Tensor:
-        """See `QNetwork`."""
         x = self.input(words, self.format)
         for own, mean in zip(self._own, self._mean, strict=True):
             of_mean = linear(self._of_parts(x).mean(1), mean.weight, None)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from tests.train.runs import equal, settings
-from train.dqn.learner.histograms import ROWS, look
+from train.dqn.evaluations import HISTOGRAM_ROWS, look
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import build_network
 from train.dqn.rollout.request import RolloutRequest
@@ -28,8 +28,8 @@ def test_a_look_changes_nothing_and_sees_what_is_there(tmp_path: Path) -> None:
     histograms, norms = look(learner, buffer)
     assert equal(before, [learner.state_dict(), buffer.generator.get_state()]) == []
     rows = histograms["actions/played"]
-    assert 0.5 * ROWS < len(rows) <= ROWS and set(rows) <= set(range(game.actions))
-    every = -(-buffer.size // ROWS)
+    assert 0.5 * HISTOGRAM_ROWS < len(rows) <= HISTOGRAM_ROWS and set(rows) <= set(range(game.actions))
+    every = -(-buffer.size // HISTOGRAM_ROWS)
     assert np.array_equal(rows, played.action[::every])
     assert np.array_equal(histograms["values/return"], played.n_step_return[::every])
     values = learner.online(torch.from_numpy(played.observation.view(np.int64)))
