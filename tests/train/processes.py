@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.limits import until
+from tests.processes import alive
 from tests.train.runs import small
 from train.dqn.rollout.ray.supervisor import descendants
 
@@ -22,16 +23,6 @@ def named(ancestor: int, name: str) -> list[int]:
         with suppress(OSError):
             if name in (Path("/proc") / str(pid) / "cmdline").read_text():
                 found.append(pid)
-    return found
-
-
-def alive(pids: list[int]) -> list[int]:
-    """Those that have not ended."""
-    found = []
-    for pid in pids:
-        with suppress(OSError):
-            state = (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
-            found += [pid] if state not in "ZX" else []
     return found
 
 

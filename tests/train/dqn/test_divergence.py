@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch.nn.utils import clip_grad_norm_
 
 from tests.errors import error_about
 from tests.train.dqn.test_learner import filled, learner
