@@ -48,7 +48,7 @@ class Filled:
 
     game: str
     made: int
-    taken: int
+    loaded: int
     seconds: float
     failed: tuple[str, ...]
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     start = time.monotonic()
     failed = False
     for filled in _side_by_side(arguments or known):
-        print(f"{filled.game}: {filled.made} functions compiled, {filled.taken} on disk, {filled.seconds:.0f} s")
+        print(f"{filled.game}: {filled.made} functions compiled, {filled.loaded} on disk, {filled.seconds:.0f} s")
         for line in filled.failed:
             print(f"{filled.game}: {line}", file=sys.stderr)
         failed |= bool(filled.failed)
@@ -89,7 +89,7 @@ def fill(name: str) -> Filled:
     from train import __main__ as train
 
     start, failed, game = time.monotonic(), [], load_game(name)
-    taken, made = compiled.taken.total(), compiled.made.total()  # of the games that this process has had before
+    loaded, made = compiled.loaded.total(), compiled.made.total()  # of the games that this process has had before
     players, here = _players(game), f"game={name}"
     with tempfile.TemporaryDirectory(prefix="busso-warm-") as folder, contextlib.chdir(folder):
         steps: list[tuple[Callable[[Sequence[str]], int], list[str]]] = [
@@ -107,8 +107,8 @@ def fill(name: str) -> Filled:
                 code = command(arguments)
             if code:
                 failed.append(f"{command.__module__} {' '.join(arguments)}: {said.getvalue().strip()[-400:]}")
-    made, taken = compiled.made.total() - made, compiled.taken.total() - taken
-    return Filled(name, made, taken, time.monotonic() - start, tuple(failed))
+    made, loaded = compiled.made.total() - made, compiled.loaded.total() - loaded
+    return Filled(name, made, loaded, time.monotonic() - start, tuple(failed))
 
 
 def _players(game: Game) -> list[str]:

@@ -1,7 +1,6 @@
 """Checks that every game must pass, as plain functions: each takes a `Case` and raises AssertionError if it fails.
 
-The checks play random games, so they cover whatever random play reaches; the rules of a game need tests of their own.
-`CHECKS` names them all, for a parametrised test.
+They play random games and cover what those reach; rules need tests of their own. `CHECKS` is for a parametrised test.
 """
 
 import json

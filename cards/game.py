@@ -229,7 +229,7 @@ class Game:
         """What the game of a record came to. Raises ValueError as `read` does."""
         return self.read(record)[1]
 
-    def taken(self, states: States) -> NDArray[np.bool_]:
+    def occupied(self, states: States) -> NDArray[np.bool_]:
         """Which seats are taken, `[games, seats]`: the first `players` of a state that has this field, else all."""
         players = states["players"] if "players" in (self.dtype.names or ()) else np.full(states.size, self.seats)
         return np.arange(self.seats) < players[:, None]

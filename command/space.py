@@ -16,10 +16,10 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Categorical:
     """One of these values, each as it may be typed behind `key=`."""
 
     values: tuple[str, ...]
 
 
-Dimension = Interval | Choice
+Dimension = Interval | Categorical

@@ -12,7 +12,7 @@ from cards.game import game_with
 from cards.play import Player
 from envs.choosing import RENDER_MODES, check_render_mode, reward_of
 from envs.stepping import EARNED, OVER, TURN
-from envs.table import Table
+from envs.table import SteppedGame
 
 Observation = dict[str, NDArray[np.int8]]
 
@@ -38,7 +38,7 @@ class SeatsEnv(AECEnv):
             "is_parallelizable": False,
             "render_fps": 2,
         }
-        self.table = Table(self.game, reward_of(self.game, reward))
+        self.table = SteppedGame(self.game, reward_of(self.game, reward))
         self.possible_agents = [f"player_{seat}" for seat in range(self.game.seats)]
         self.agents: list[str] = []
         self._seat_of = {agent: seat for seat, agent in enumerate(self.possible_agents)}
@@ -47,7 +47,7 @@ class SeatsEnv(AECEnv):
             agent: spaces.Dict({key: spaces.Box(0, 1, (size,), np.int8) for key, size in shapes.items()})
             for agent in self.possible_agents
         }
-        self._taken = 0  # seats, in the game that is on
+        self._seated = 0  # seats, in the game that is on
         self.state_space = spaces.Box(0, 1, (self.game.seats * self.game.bits,), np.int8)
         self.action_spaces = {agent: spaces.Discrete(self.game.actions) for agent in self.possible_agents}
 
@@ -67,8 +67,8 @@ class SeatsEnv(AECEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Deal the game of this seed, or the next one; there are no `options`. Raises ValueError for a bad seed."""
         said = self.table.deal(seed)
-        self._taken = int(self.game.taken(self.table.states[:1])[0].sum())
-        self.agents = self.possible_agents[: self._taken]
+        self._seated = int(self.game.occupied(self.table.states[:1])[0].sum())
+        self.agents = self.possible_agents[: self._seated]
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
@@ -123,10 +123,10 @@ class SeatsEnv(AECEnv):
         It has all hands, for critics of a training in which policies see their own alone. Raises ValueError before the
         first game.
         """
-        if not self._taken:
+        if not self._seated:
             raise InputError(self.game.name, "no game is on", "reset() deals one")
         seen = np.zeros((self.game.seats, self.game.bits), np.int8)
-        for seat in range(self._taken):
+        for seat in range(self._seated):
             seen[seat] = self.table.see(seat)
         return seen.ravel()
 

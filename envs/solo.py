@@ -12,7 +12,7 @@ from cards.game import game_with
 from cards.play import Player
 from envs.choosing import RENDER_MODES, check_action, check_render_mode, check_seed, reward_of
 from envs.stepping import OVER
-from envs.table import Table
+from envs.table import SteppedGame
 
 Bits = NDArray[np.int8]
 
@@ -32,7 +32,7 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
         if self.game.seats != 1:
             raise InputError("game", f"{game} has {self.game.seats} seats", f"envs.{game}_v0 is for PettingZoo")
         self.render_mode = check_render_mode(render_mode)
-        self.table = Table(self.game, reward_of(self.game, reward))
+        self.table = SteppedGame(self.game, reward_of(self.game, reward))
         self.observation_space = spaces.Box(0, 1, (self.game.bits,), np.int8)
         self.action_space = spaces.Discrete(self.game.actions)
         self._dealt = False

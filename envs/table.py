@@ -20,7 +20,7 @@ from envs.stepping import ILLEGAL, steps
 _PLAYER = 1  # salt of the generators of players that are asked
 
 
-class Table:
+class SteppedGame:
     """A game that is dealt and stepped, with what the seat to move sees and may do in plain arrays.
 
     `observation` (`[bits]`) and `mask` (`[actions]`) are int8 of 0 and 1, and `totals` (`[seats]`, float32) what the
@@ -92,7 +92,7 @@ class Table:
         seat = int(hand.state["turn"][0])
         lines = [game.name, *(f"{row.label}: {row.text}" for row in presentation_of(game).rows(hand, seat))]
         if hand.over:
-            results = " ".join(f"{result:g}" for result in game.returns(hand.state)[0][game.taken(hand.state)[0]])
+            results = " ".join(f"{result:g}" for result in game.returns(hand.state)[0][game.occupied(hand.state)[0]])
             lines.append(f"over; {game.unit}: {results}")
         else:
             legal = ", ".join(f"{action} {game.action_text(action)}" for action in hand.legal)

@@ -26,7 +26,7 @@ from evaluate.report.line import runs_of, with_runs
 
 if TYPE_CHECKING:
     from evaluate.report.of_runs import Scores
-    from evaluate.report.runs import Kind
+    from evaluate.report.runs import SeedGroup
 
 EXAMPLE = "python -m evaluate.compare runs/tressette/default runs/tressette/wide"
 BASELINE = "baseline"  # among the opponents: the run of the baseline with the same seed
@@ -105,10 +105,10 @@ def _with_grid(arguments: list[str]) -> tuple[list[str], list[str]]:
     return [*there, *own], [run.name for run in runs if str(run.folder) not in there]
 
 
-def _played(settings: CompareSettings, kinds: Sequence[Kind], baseline: Kind) -> dict[Path, Scores]:
+def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: SeedGroup) -> dict[Path, Scores]:
     """What each run wins of each opponent, on the same deals; games go on where the same command was stopped."""
     from command.settings.game import load_configured_game
-    from evaluate.tournament.batches import Worker
+    from evaluate.tournament.batches import TournamentWorker
     from evaluate.tournament.run import play_pairs
     from evaluate.tournament.settings import Pair, TournamentSettings
     from train.dqn.players.resolve import ResolvedPlayer, resolve
@@ -129,7 +129,7 @@ def _played(settings: CompareSettings, kinds: Sequence[Kind], baseline: Kind) ->
         pairs[run.folder] = {name: (own, other) for name, other in others.items() if other != own}
     every = list(dict.fromkeys(pair for found in pairs.values() for pair in found.values()))
     given = TournamentSettings(options, list(players), deals=settings.deals, seed=settings.seed)
-    schedule = play_pairs(given, Worker(given, players), every, settings.target / "games")
+    schedule = play_pairs(given, TournamentWorker(given, players), every, settings.target / "games")
     won = {pair: state.duel.win_rate for pair, state in schedule.states.items()}
     return {run: {name: won[pair] for name, pair in found.items()} for run, found in pairs.items()}
 

@@ -21,7 +21,7 @@ from evaluate.tournament.settings import Pair, TournamentSettings, check_game, p
 from train.dqn.players.resolve import resolve_all
 
 if TYPE_CHECKING:
-    from evaluate.tournament.batches import Batch, Worker
+    from evaluate.tournament.batches import Batch, TournamentWorker
 
 EXAMPLE = "python -m evaluate.record 'players=[champion,greedy]' deals=10 to=games.jsonl"
 _AT_A_TIME = 16  # deals; what a stop may lose
@@ -66,13 +66,13 @@ def main(settings: RecordSettings) -> None:
     path, tournament = Path(settings.to), settings.tournament
     if path.exists() and not settings.overwrite:
         raise SettingsError("to", f"{path} is there", "name another file, or say overwrite=true")
-    from evaluate.tournament.batches import Worker  # with Numba, for which --help and --cfg do not wait
+    from evaluate.tournament.batches import TournamentWorker  # with Numba, for which --help and --cfg do not wait
 
     game = load_configured_game(settings.game)
     check_game(tournament, game)
     players = resolve_all(game, settings.players)
     units = list(_units(settings, pairs_of(tournament, players)))
-    worker = Worker(tournament, players)
+    worker = TournamentWorker(tournament, players)
     for player in players:
         worker.load(player)  # what cannot play is said before a file is made
     written = write(path, worker, units)
@@ -88,7 +88,7 @@ def _units(settings: RecordSettings, pairs: Sequence[Pair]) -> Iterator[Batch]:
             yield Batch(pair, first, deals, records=deals)
 
 
-def write(path: Path, worker: Worker, units: Sequence[Batch]) -> int:
+def write(path: Path, worker: TournamentWorker, units: Sequence[Batch]) -> int:
     """Play the units and write their records, as they come; returns how many. Raises OSError."""
     written = 0
     with path.open("w") as file, Progress("playing", sum(unit.deals for unit in units), "deals") as progress:

@@ -58,7 +58,7 @@ def replay_records(path: Path) -> Iterator[tuple[int, Any, Replayed | ValueError
                 raise record
             found = matches.read(_game(field(record, "game")), record)
             first = found.hands[0]
-            check_names(record, int(first.game.taken(first.start)[0].sum()))
+            check_names(record, int(first.game.occupied(first.start)[0].sum()))
         # A record nested so deeply that it can be read but not be shown in a message.
         except (ValueError, RecursionError) as error:
             text = str(error)

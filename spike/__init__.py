@@ -15,7 +15,7 @@ from spike.records import read, record
 from spike.rewards import REWARDS
 from spike.rules import RULES
 from spike.search.monte_carlo import monte_carlo
-from spike.search.network_search import SearchOptions, network_search
+from spike.search.network_search import SpikeSearchOptions, network_search
 from spike.state import Options, blank
 
 
@@ -44,7 +44,7 @@ GAME = Game(
     policies=POLICIES,
     kinds={
         "monte_carlo": PlayerKind(SampleOptions, monte_carlo, values=True),
-        "search": PlayerKind(SearchOptions, network_search, values=True, of_network=True),
+        "search": PlayerKind(SpikeSearchOptions, network_search, values=True, of_network=True),
     },
     action_text=action_text,
     varying=_varying,

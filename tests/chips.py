@@ -31,12 +31,12 @@ def emulated_chip(name: str) -> Iterator[Chip]:
     """Until its end this process takes its CPU for such a chip; PyTorch computes bfloat16 in software if it must."""
     import torch  # here, so that a suite that asks for no chip does not wait for it
 
-    from train.dqn.network import matmul as kernels
+    from train.dqn.network import matmul
 
     chip = CHIPS[name]
-    one_dnn = chip.one_dnn and kernels.one_dnn_available()
+    one_dnn = chip.one_dnn and matmul.one_dnn_available()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: chip.format == "bfloat16")
         patch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: chip.format == "bfloat16")
-        patch.setattr(kernels, "prefers_one_dnn", lambda: one_dnn)
+        patch.setattr(matmul, "prefers_one_dnn", lambda: one_dnn)
         yield chip

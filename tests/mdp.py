@@ -9,7 +9,7 @@ from cards.compiled.batch import Rules
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import GAMMA, mix, uniform
 from cards.tabular.mdp import END, Mdp, legal
-from train.tabular.algorithms import Simulator, action_values
+from train.tabular.algorithms import EpisodeSimulator, action_values
 
 
 def check_mdp(mdp: Mdp) -> None:
@@ -39,7 +39,7 @@ def optimal_values(mdp: Mdp) -> NDArray[np.float64]:
 _POSITION = np.dtype([("random", np.uint64), ("at", np.int64), ("reward", np.float64)], align=True)
 
 
-def sampled(mdp: Mdp) -> Simulator:
+def sampled(mdp: Mdp) -> EpisodeSimulator:
     """An exact process, sampled from its probabilities, as `train.tabular.algorithms.of_game` has a game."""
     bounds = np.cumsum(mdp.start)
     successor, probability, reward = mdp[:3]
@@ -76,7 +76,7 @@ def sampled(mdp: Mdp) -> Simulator:
         return state.at == END
 
     rules = Rules(deal, legal_now, apply, _nothing, over, _nothing)
-    return Simulator(rules, _reward, _index, np.zeros(2, _POSITION))
+    return EpisodeSimulator(rules, _reward, _index, np.zeros(2, _POSITION))
 
 
 @njit

@@ -360,7 +360,7 @@ def test_the_file_of_one_that_came_in_between_is_put_back(path: Path) -> None:
 def test_while_the_file_system_hangs_no_owner_grows_old(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("command.lock.owner.time.monotonic", lambda: now[0])
-    watch = owner.Watch()
+    watch = owner.OwnerWatch()
     watch.look(b"x", 4.0)
     now[0] += 1000
     watch.look(b"x", 4.0)

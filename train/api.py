@@ -60,7 +60,7 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         import torch
 
         from train.doctor.job_memory import check_job_memory
-        from train.dqn.trainer import Trainer as DqnTrainer
+        from train.dqn.trainer import DqnTrainer
         from train.run.gpu_failures import device_of_run
         from train.run.metrics import resources
 

@@ -12,7 +12,7 @@ from tressette.records import in_match, read, record
 from tressette.rewards import REWARDS
 from tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
 from tressette.search import alpha_beta, cheating, monte_carlo
-from tressette.search.network_search import SearchOptions, network_search
+from tressette.search.network_search import TressetteSearchOptions, network_search
 
 
 def _varying(options: Options) -> Mapping[str, Any]:
@@ -34,9 +34,9 @@ GAME = Game(
     policies=POLICIES,
     kinds={
         "monte_carlo": PlayerKind(SampleOptions, monte_carlo.make, values=True),
-        "alpha_beta": PlayerKind(alpha_beta.Options, alpha_beta.make),
-        "cheating": PlayerKind(cheating.Options, cheating.make),
-        "search": PlayerKind(SearchOptions, network_search, values=True, of_network=True),
+        "alpha_beta": PlayerKind(alpha_beta.AlphaBetaOptions, alpha_beta.make),
+        "cheating": PlayerKind(cheating.CheatingOptions, cheating.make),
+        "search": PlayerKind(TressetteSearchOptions, network_search, values=True, of_network=True),
     },
     symmetry=symmetry(accusi=False),
     additions=("accusi",),

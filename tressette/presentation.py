@@ -84,8 +84,8 @@ PRESENTATION = Presentation(
         graders=("search(champion):stages=1", "monte_carlo:samples=1000"),
         coach="monte_carlo:samples=400",
         solvers={
-            "exact": (endgame.ExactOptions, endgame.Endgame),
-            "cheating": (cheating.Options, endgame.Cheating),
+            "exact": (endgame.ExactOptions, endgame.EndgameAdviser),
+            "cheating": (cheating.CheatingOptions, endgame.Cheating),
         },
         refined=endgame.refined,
         # A difference over 11 as points of the own team.

@@ -41,7 +41,7 @@ from cards.compiled import store as code_store
 log = logging.getLogger(__name__)
 
 # What this process took from disk, and what it compiled, by the function's name.
-taken: Counter[str] = Counter()
+loaded: Counter[str] = Counter()
 made: Counter[str] = Counter()
 
 
@@ -94,7 +94,7 @@ class _Kept(NullCache):  # type: ignore[misc]
         except Exception as error:
             log.info("kept code of %s does not load and is compiled again: %r", self._name, error)
             found = None
-        (made if found is None else taken)[self._name] += 1
+        (made if found is None else loaded)[self._name] += 1
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:

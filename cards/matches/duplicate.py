@@ -152,7 +152,7 @@ def plays_of(game: Game, seeds: NDArray[np.uint64], seating: str = ALTERNATE) ->
     rows = seatings(game, seating)
     counted = np.ones((len(rows), seeds.size), np.bool_)
     if seating == ONE_AGAINST_MANY:
-        counted = game.taken(game.deal(seeds)).T
+        counted = game.occupied(game.deal(seeds)).T
     play_number, deal = np.nonzero(counted)
     return Plays(rows, counted, seeds[deal], rows[play_number])
 
@@ -172,7 +172,7 @@ def _played(game: Game, first: Player, second: Player, plays: Plays) -> Outcome:
     from cards.play import play  # with Numba, for which those who only read results do not wait
 
     states, _ = play(game, plays.seeds, [first, second], plays.sides)
-    return game.returns(states), game.taken(states)
+    return game.returns(states), game.occupied(states)
 
 
 def duel_of(
@@ -196,12 +196,12 @@ def _scores(
 ) -> tuple[NDArray[np.float64], ...]:
     deals = plays.counted.shape[1]
     returns = np.zeros((*plays.counted.shape, game.seats))
-    taken = np.zeros(returns.shape, np.bool_)
-    returns[plays.counted], taken[plays.counted] = results, seats
-    mine = (plays.seating == 0)[:, None] & taken
-    own, other = _mean_of_side(returns, mine), _mean_of_side(returns, ~mine & taken)
+    occupied = np.zeros(returns.shape, np.bool_)
+    returns[plays.counted], occupied[plays.counted] = results, seats
+    mine = (plays.seating == 0)[:, None] & occupied
+    own, other = _mean_of_side(returns, mine), _mean_of_side(returns, ~mine & occupied)
     if seating == ONE_AGAINST_MANY:
-        wins, even = _first_places(returns, mine, taken), 1 / taken.sum(axis=2).max(axis=0)
+        wins, even = _first_places(returns, mine, occupied), 1 / occupied.sum(axis=2).max(axis=0)
     else:
         if len(game.teams) == 1:
             # Nobody sits on the other side: what the two made of the same deal is compared.
@@ -218,10 +218,10 @@ def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDAr
 
 
 def _first_places(
-    returns: NDArray[np.float64], mine: NDArray[np.bool_], taken: NDArray[np.bool_]
+    returns: NDArray[np.float64], mine: NDArray[np.bool_], occupied: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """What part of the first place is mine, `[plays, deals]`: equal seats share it; 0 where nobody sits."""
-    results = np.where(taken, returns, -np.inf)
-    first = taken & (results == results.max(axis=2, keepdims=True))
+    results = np.where(occupied, returns, -np.inf)
+    first = occupied & (results == results.max(axis=2, keepdims=True))
     share: NDArray[np.float64] = (first & mine).sum(axis=2) / np.maximum(first.sum(axis=2), 1)
     return share

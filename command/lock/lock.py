@@ -26,7 +26,7 @@ from types import TracebackType
 
 from cards.base.files import temporary_beside
 from command.errors import UserError
-from command.lock.owner import Owner, Watch, identity, read_owner, this_process
+from command.lock.owner import Owner, OwnerWatch, identity, read_owner, this_process
 
 BEAT = 20.0  # seconds between two signs of life
 STALE = 180.0  # seconds without one, after which an owner of another machine is dead
@@ -88,7 +88,7 @@ class Lock:
         Waits up to `seconds` for any owner. For one that `waits_for` names it waits until there is a sign of life or
         the owner is dead, and says so. `stopped` ends the waiting.
         """
-        watch, begun, pause, said = Watch(), time.monotonic(), POLL / 64, False
+        watch, begun, pause, said = OwnerWatch(), time.monotonic(), POLL / 64, False
         while not self._take(watch):
             owner, patient = watch.owner, time.monotonic() - begun < seconds
             hopes = watch.unchanged and not watch.in_this_process and waits_for(owner)
@@ -157,7 +157,7 @@ class Lock:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.release()
 
-    def _take(self, watch: Watch) -> bool:
+    def _take(self, watch: OwnerWatch) -> bool:
         """Try once; what is in the way is then in `watch`."""
         found = self.path.parent.stat()
         self._key = (found.st_dev, found.st_ino, self.path.name)
@@ -175,7 +175,7 @@ class Lock:
             self._let_go()
         return taken
 
-    def _take_from_others(self, watch: Watch) -> bool:
+    def _take_from_others(self, watch: OwnerWatch) -> bool:
         free = self._lock_bytes()
         content = self._read()
         watch.look(content, 2 * POLL)  # while the file system hangs no owner grows old
@@ -270,7 +270,7 @@ class Lock:
         except FileNotFoundError:
             return None
 
-    def _in_use(self, watch: Watch) -> InUseError:
+    def _in_use(self, watch: OwnerWatch) -> InUseError:
         who = "this process" if watch.in_this_process else str(watch.owner or _UNKNOWN)
         file = self.path if watch.empty else self.owner_file  # a server may keep the byte-range lock of a dead machine
         error = InUseError(self.path.parent, f"in use ({who})", f"if that process is gone, delete {file}")

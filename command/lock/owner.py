@@ -98,7 +98,7 @@ def identity(content: bytes) -> bytes:
     return content if owner is None else owner.token.encode()
 
 
-class Watch:
+class OwnerWatch:
     """What one that waits has seen of the owner, by its own clock."""
 
     def __init__(self) -> None:

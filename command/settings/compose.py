@@ -21,7 +21,7 @@ from command.settings.foreign import check_values, name_game
 from command.settings.old_keys import CHOICES, KEYS
 from command.settings.overrides import given, key_of
 from command.settings.quoting import quoted
-from command.space import Choice, Dimension, Interval
+from command.space import Categorical, Dimension, Interval
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -80,7 +80,7 @@ def combinations(overrides: Sequence[str]) -> list[dict[str, str]]:
     """
     choices: dict[str, tuple[str, ...]] = {}
     for key, dimension in search_space(overrides).items():
-        if not isinstance(dimension, Choice):
+        if not isinstance(dimension, Categorical):
             raise SettingsError(key, "a list of values, as 1,2,3")
         choices[key] = dimension.values
     return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
@@ -104,7 +104,7 @@ def search_space(overrides: Sequence[str]) -> dict[str, Dimension]:
             if isinstance(value, IntervalSweep):
                 found[key] = _interval(key, value)
             else:
-                found[key] = Choice(tuple(each.sweep_string_iterator()))
+                found[key] = Categorical(tuple(each.sweep_string_iterator()))
     return found
 
 

@@ -38,7 +38,7 @@ def quoted(override: str) -> str:
     key, equals, value = override.partition("=")
     if "{" in value:
         value = _PLAYER_AS_KEY.sub(_escaped, value)  # Hydra takes no quotes around what stands before `:`
-    return f"{key}={','.join(map(_quoted_value, _joined(value)))}" if equals else override
+    return f"{key}={','.join(map(_quoted_value, _list_elements(value)))}" if equals else override
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -48,7 +48,7 @@ def _escaped(found: re.Match[str]) -> str:
 def _quoted_value(text: str) -> str:
     """One value of a setting, or one of several that a sweep takes in turn."""
     if text.startswith("[") and text.endswith("]"):
-        return f"[{','.join(map(_quoted_element, _joined(text[1:-1])))}]"
+        return f"[{','.join(map(_quoted_element, _list_elements(text[1:-1])))}]"
     return _quoted(text) if _is_player(text) else text
 
 
@@ -68,7 +68,7 @@ def _quoted(text: str) -> str:
     return "'" + re.sub(r"\\([,=():])", r"\1", text) + "'"
 
 
-def _joined(text: str) -> Iterator[str]:
+def _list_elements(text: str) -> Iterator[str]:
     """The elements of a list, options with the player before them."""
     last = None
     for element in _elements(text):

@@ -65,7 +65,7 @@ class Progress:
         self._what, self._unit, self._total = what, unit, total
         self._before, self._done = done, done
         self._last_line = time.monotonic()
-        self._pace: tuple[float, float] | None = None  # when the first piece was done, and how much then was
+        self._first: tuple[float, float] | None = None  # when the first piece was done, and how much then was
         self._console = _terminal()
         self._bar = None if self._console is None else _bar_on(self._console)
         if self._bar is not None:
@@ -91,8 +91,8 @@ class Progress:
     def update(self, done: float, note: str = "", total: float | None = None) -> None:
         """So much is done; `note` stands behind it, `total` is the new one if that has changed."""
         self._done, self._total = done, self._total if total is None else total
-        if self._pace is None and done > self._before:
-            self._pace = time.monotonic(), done
+        if self._first is None and done > self._before:
+            self._first = time.monotonic(), done
         self._draw(self._counts(note), self.seconds_left())
 
     def say(self, text: str) -> None:
@@ -107,9 +107,9 @@ class Progress:
 
         The first piece does not count: what is compiled is compiled with it.
         """
-        if self._total is None or self._pace is None or self._done <= self._pace[1]:
+        if self._total is None or self._first is None or self._done <= self._first[1]:
             return None
-        begun, before = self._pace
+        begun, before = self._first
         return (time.monotonic() - begun) / (self._done - before) * max(0.0, self._total - self._done)
 
     def _draw(self, counts: str, seconds_left: float | None) -> None:

@@ -27,7 +27,7 @@ from command.settings.line import parse
 from command.settings.overrides import given
 from evaluate.export import hub_card
 from evaluate.export.agreement import GAMES, RANDOM, ROWS, Agreement, Values, Words, agreement, observations
-from evaluate.export.source import BITS, ONNX, PACKED, SAFETENSORS, Source, in_float32, open_source
+from evaluate.export.source import BITS, ONNX, PACKED, SAFETENSORS, ExportSource, in_float32, open_source
 from evaluate.export.usage import layout_of, usage
 from train.dqn.players import champion_file as champion
 
@@ -117,7 +117,7 @@ def _check_packages() -> None:
         ) from None
 
 
-def _write(settings: ExportSettings, source: Source, path: Path) -> Values:
+def _write(settings: ExportSettings, source: ExportSource, path: Path) -> Values:
     """Write the file; returns what a reader of it says."""
     if settings.format == ONNX:
         from evaluate.export import onnx_file
@@ -129,7 +129,7 @@ def _write(settings: ExportSettings, source: Source, path: Path) -> Values:
     return _values_of_safetensors(path, source)
 
 
-def _values_of_safetensors(path: Path, source: Source) -> Values:
+def _values_of_safetensors(path: Path, source: ExportSource) -> Values:
     found = champion.read(path)
     networks = in_float32(source.game, found)
 

@@ -14,7 +14,7 @@ import yaml
 
 from command.settings.checks import SettingsError
 from evaluate.champion.card import facts, limits, results_table, share_of
-from evaluate.export.source import Source
+from evaluate.export.source import ExportSource
 from evaluate.markdown import literal
 
 FILE = "README.md"
@@ -22,7 +22,7 @@ _TASK = {"type": "reinforcement-learning", "name": "reinforcement learning"}
 _OWN = "library_name: busso"  # by which a card is known that may be written anew
 
 
-def card(source: Source, file: Path, form: str, layout: str, use: str, license_name: str) -> str:
+def card(source: ExportSource, file: Path, form: str, layout: str, use: str, license_name: str) -> str:
     """The text of the card; `layout` explains the observation, `use` is the code that loads the file."""
     front = yaml.safe_dump(front_matter(source, form, license_name), sort_keys=False, allow_unicode=True, width=1000)
     return "---\n" + front + "---\n\n" + "\n".join(_lines(source, file, layout, use)) + "\n"
@@ -35,7 +35,7 @@ def check_free(folder: Path) -> None:
         raise SettingsError("to", f"{path} is not the card of an export, which takes this name", "name another folder")
 
 
-def front_matter(source: Source, form: str, license_name: str) -> dict[str, Any]:
+def front_matter(source: ExportSource, form: str, license_name: str) -> dict[str, Any]:
     """What machines read."""
     tags = ["reinforcement-learning", "deep-reinforcement-learning", "dqn", "card-games", source.game.name, form]
     front: dict[str, Any] = {
@@ -51,7 +51,7 @@ def front_matter(source: Source, form: str, license_name: str) -> dict[str, Any]
     return front
 
 
-def _metrics(source: Source, opponent: str) -> Iterator[dict[str, Any]]:
+def _metrics(source: ExportSource, opponent: str) -> Iterator[dict[str, Any]]:
     found, unit = source.results[opponent], source.game.unit
     (won, *ends), (more, half) = share_of(found), found[unit]
     for kind, name, value, interval in (
@@ -71,7 +71,7 @@ def _rounded(value: float) -> float:
     return round(float(value), 4)
 
 
-def _lines(source: Source, file: Path, layout: str, use: str) -> Iterator[str]:
+def _lines(source: ExportSource, file: Path, layout: str, use: str) -> Iterator[str]:
     game = source.game
     yield f"# {literal(source.title)}"
     yield ""

@@ -19,7 +19,7 @@ from cards.game import Game
 from command import __version__
 from evaluate.export.agreement import Values, Words
 from evaluate.export.onnx_graph import IR, NETWORK, OBSERVATION, OPSET, VALUES, graph_of
-from evaluate.export.source import BITS, PACKED, Source
+from evaluate.export.source import BITS, PACKED, ExportSource
 from evaluate.export.usage import layout_of
 from train.dqn.players.champion_file import shaping
 
@@ -36,7 +36,7 @@ _ORDER = {
 _DRAWN = "one is drawn for each game and plays it to its end; the input `network` names it, row by row"
 
 
-def write(path: Path, source: Source, form: str) -> None:
+def write(path: Path, source: ExportSource, form: str) -> None:
     """Write the networks with observations of this form, `packed` or `bits`."""
     game = source.game
     graph = graph_of(source.networks, game.bits, game.actions, form)
@@ -54,7 +54,7 @@ def write(path: Path, source: Source, form: str) -> None:
     path.write_bytes(model.SerializeToString())
 
 
-def description(source: Source, form: str) -> dict[str, Any]:
+def description(source: ExportSource, form: str) -> dict[str, Any]:
     """What the metadata says, but for the checksum."""
     game, settings = source.game, source.found.settings
     return {

@@ -16,9 +16,9 @@ from torch import nn
 
 from cards.compiled.bits import WORD, words_for
 from evaluate.export.source import PACKED
+from train.dqn.network.equivariant_network import EquivariantNetwork
 from train.dqn.network.part_linear import PartLinear
 from train.dqn.network.q_network import QNetwork
-from train.dqn.network.symmetric_network import SymmetricNetwork
 
 OBSERVATION, NETWORK, VALUES = "observation", "network", "values"  # names of inputs and of the output
 OPSET, IR = 18, 9  # what onnxruntime reads since 1.14, of 2023
@@ -88,8 +88,8 @@ def _unpacked(graph: _Graph, words: int) -> str:
 
 def _values(graph: _Graph, prefix: str, network: QNetwork, bits: str) -> str:
     """The values of one network, of bits of which it may look at the first alone."""
-    if isinstance(network, SymmetricNetwork):
-        return _symmetric(graph, prefix, network, bits)
+    if isinstance(network, EquivariantNetwork):
+        return _equivariant(graph, prefix, network, bits)
     x = graph.add("Slice", bits, graph.whole("zero", 0), graph.whole(f"{prefix}seen", network.input.bits), _axis(graph))
     weight, bias = graph.weights(f"{prefix}input", network.input)
     x = graph.add("Relu", graph.add("Gemm", x, weight, bias))
@@ -99,7 +99,7 @@ def _values(graph: _Graph, prefix: str, network: QNetwork, bits: str) -> str:
     return _with_value(graph, prefix, network, x, advantage)
 
 
-def _symmetric(graph: _Graph, prefix: str, network: SymmetricNetwork, bits: str) -> str:
+def _equivariant(graph: _Graph, prefix: str, network: EquivariantNetwork, bits: str) -> str:
     """The same where each part of the game is looked at: between the layers `[batch, parts, width]`."""
     assert isinstance(network.input, PartLinear)
     x = graph.add("Gather", bits, graph.constant(f"{prefix}bit_of", network.input.bit_of), axis=1)

@@ -30,7 +30,7 @@ PACKED, BITS = "packed", "bits"  # forms of observations
 
 
 @dataclass(frozen=True)
-class Source:
+class ExportSource:
     """A network that learns no more. `results` are those of results.json, empty where nothing has measured it.
 
     `beside` is the folder in which an export lies where none is named.
@@ -62,7 +62,7 @@ def in_float32(game: Game, found: Champion) -> list[QNetwork]:
     return made
 
 
-def open_source(run: str, game: Game) -> Source:
+def open_source(run: str, game: Game) -> ExportSource:
     """What a person names; `game` is the one whose champion is meant.
 
     Raises SettingsError for what is not there or holds no network, CheckpointError for a file that is damaged.
@@ -71,7 +71,7 @@ def open_source(run: str, game: Game) -> Source:
     return _of_champion(path, run) if path.suffix == champion.SUFFIX else _of_checkpoint(path)
 
 
-def _of_champion(path: Path, run: str) -> Source:
+def _of_champion(path: Path, run: str) -> ExportSource:
     found = champion.read(path)
     game = found.settings.load_game()
     load_champion(game, path, _CPU, "run")  # its weights fit, else this says so
@@ -79,10 +79,10 @@ def _of_champion(path: Path, run: str) -> Source:
     title = f"{game.name} champion" if own else f"{game.name} {path.parent.name}"
     # What comes with the program may lie where nobody may write.
     beside = Path(EXPORT) / f"{game.name}-champion" if own else path.parent / EXPORT
-    return Source(title, found, _results(path.parent), beside)
+    return ExportSource(title, found, _results(path.parent), beside)
 
 
-def _of_checkpoint(named: Path) -> Source:
+def _of_checkpoint(named: Path) -> ExportSource:
     path, state = checkpoint.load_named(named)
     if holds_table(state):
         raise SettingsError("run", f"{path} is of a run that learned a table; only networks are exported")
@@ -101,7 +101,7 @@ def _of_checkpoint(named: Path) -> Source:
     beside = folder / EXPORT if best else folder / EXPORT / path.stem
     results = _results(folder) if in_run and best else {}
     title = f"{game.name} {settings.name}"
-    return Source(title, Champion(settings, [state["acting"]], about, _version()), results, beside)
+    return ExportSource(title, Champion(settings, [state["acting"]], about, _version()), results, beside)
 
 
 def _version() -> str:

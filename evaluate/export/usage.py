@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from cards.game import Game
-from evaluate.export.source import PACKED, SAFETENSORS, Source
+from evaluate.export.source import PACKED, SAFETENSORS, ExportSource
 
 _USE_ONNX = """
 import numpy as np, onnxruntime
@@ -26,7 +26,7 @@ print(busso.duel(game, player, "random", deals=1024).win_rate)
 """
 
 
-def usage(source: Source, kind_of_file: str, form: str) -> str:
+def usage(source: ExportSource, kind_of_file: str, form: str) -> str:
     """How the file is loaded, in a few lines of Python."""
     game = source.game
     if kind_of_file == SAFETENSORS:
@@ -40,7 +40,7 @@ def usage(source: Source, kind_of_file: str, form: str) -> str:
     return _USE_ONNX.format(width=width, kind=kind, actions=game.actions, feed=feed)
 
 
-def _differing(source: Source) -> dict[str, Any]:
+def _differing(source: ExportSource) -> dict[str, Any]:
     """The options of the game that are not its defaults."""
     options = source.game.options
     plain = type(options)()

@@ -19,7 +19,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Cells of text, in which `...` in backticks is a name. The columns in `left` are words, all others numbers.
 
     Rows whose number is in `marked` stand out.
@@ -42,7 +42,7 @@ class Figure:
     caption: str = ""
 
 
-Block = Text | Table | Figure
+Block = Text | TextTable | Figure
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class Report:
     sections: Sequence[Section] = ()
 
 
-def table_of(rows: Sequence[Mapping[str, str]], caption: str = "", left: Sequence[int] = (0,)) -> Table:
+def table_of(rows: Sequence[Mapping[str, str]], caption: str = "", left: Sequence[int] = (0,)) -> TextTable:
     """A table of rows that all have the same columns."""
     columns = list(rows[0])
-    return Table(columns, [[row[column] for column in columns] for row in rows], caption, left)
+    return TextTable(columns, [[row[column] for column in columns] for row in rows], caption, left)
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

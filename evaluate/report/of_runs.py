@@ -11,9 +11,9 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
 from cards.matches.duplicate import NORMAL_95, Estimate, share_text
-from evaluate.report.content import Figure, Report, Section, Table, Text
+from evaluate.report.content import Figure, Report, Section, Text, TextTable
 from evaluate.report.drawing import Line, Panel, draw_panels
-from evaluate.report.runs import BAND, Axis, Kind, as_text, band, by_decisions, by_minutes, differences
+from evaluate.report.runs import BAND, Axis, SeedGroup, as_text, band, by_decisions, by_minutes, differences
 from evaluate.report.sections.training import in_words, results_section
 from train.run.metrics.scalars import evaluation_scalar
 from train.run.read import SPEED, Run
@@ -57,8 +57,8 @@ class Comparison:
     `missing` names runs that were asked for and have not started.
     """
 
-    kinds: Sequence[Kind]
-    baseline: Kind
+    kinds: Sequence[SeedGroup]
+    baseline: SeedGroup
     scores: Mapping[Path, Scores]
     deals: int | None = None
     missing: Sequence[str] = ()
@@ -76,17 +76,17 @@ class Comparison:
         return common[:1] if any(run.errors for run in self.baseline.runs) else common
 
     @cached_property
-    def rows(self) -> list[Kind]:
+    def rows(self) -> list[SeedGroup]:
         """The kinds, best first by what was measured of all of them, and last those that are not finished."""
         sign = 1 if self.common and self.common[0] in _LESS_IS_BETTER else -1
 
-        def place(kind: Kind) -> float:
+        def place(kind: SeedGroup) -> float:
             found = self._means(kind)
             return sign * mean(found.values()) if found else float("inf")
 
         return sorted(self.kinds, key=place)
 
-    def _means(self, kind: Kind) -> dict[int, float]:
+    def _means(self, kind: SeedGroup) -> dict[int, float]:
         """By seed, the mean over what was measured of all."""
         scores = {run.settings.seed: self.scores[run.folder] for run in kind.runs}
         return {
@@ -95,13 +95,13 @@ class Comparison:
             if found and self.common
         }
 
-    def _cell(self, kind: Kind, column: str) -> str:
+    def _cell(self, kind: SeedGroup, column: str) -> str:
         found = [self.scores[run.folder][column] for run in kind.runs if column in self.scores[run.folder]]
         if len(found) == 1 and found[0].low < found[0].high:
             return share_text(found[0].mean, found[0].low, found[0].high)
         return self._text(*over_seeds([each.mean for each in found])) if found else ""
 
-    def _difference(self, kind: Kind) -> str:
+    def _difference(self, kind: SeedGroup) -> str:
         own, other = self._means(kind), self._means(self.baseline)
         pairs = [own[seed] - other[seed] for seed in own if seed in other]
         return self._text(*over_seeds(pairs), sign="+") if pairs and kind is not self.baseline else ""
@@ -111,7 +111,7 @@ class Comparison:
             return f"{value:{sign}.6f}" + ("" if isnan(half) else f" ± {half:.6f}")
         return f"{100 * value:{sign}.1f}" + ("" if isnan(half) else f" ± {100 * half:.1f}") + "%"
 
-    def table(self) -> Table:
+    def table(self) -> TextTable:
         """A row for each kind, best first."""
         less = f"{' and '.join(self.common[:1]) if len(self.common) == 1 else 'mean'}, more than {self.baseline.name}"
         columns = ("run", "settings", *self.columns, less, "seeds")
@@ -121,9 +121,9 @@ class Comparison:
             known = f"{seeds}" if seeds == len(kind.runs) else f"{seeds} of {len(kind.runs)}"
             cells = (self._cell(kind, column) for column in self.columns)
             rows.append((f"`{kind.name}`", self._settings(kind), *cells, self._difference(kind), known))
-        return Table(columns, rows, left=(0, 1), marked=(self.rows.index(self.baseline),))
+        return TextTable(columns, rows, left=(0, 1), marked=(self.rows.index(self.baseline),))
 
-    def _settings(self, kind: Kind) -> str:
+    def _settings(self, kind: SeedGroup) -> str:
         found = differences(self.baseline.settings, kind.settings)
         return " ".join(f"`{key}={as_text(value)}`" for key, (_, value) in found.items() if key != "seed")
 
@@ -187,7 +187,7 @@ def csv_rows(comparison: Comparison) -> list[dict[str, object]]:
 # ---------------------------------------------------------------------- curves and time
 
 
-def _curves(kinds: Sequence[Kind]) -> Iterator[Section]:
+def _curves(kinds: Sequence[SeedGroup]) -> Iterator[Section]:
     several = any(len(kind.runs) > 1 for kind in kinds)
     for name, label, axis in (("decisions", "decisions", by_decisions), ("time", "minutes of training", by_minutes)):
         panels = list(_panels(kinds, axis))
@@ -197,7 +197,7 @@ def _curves(kinds: Sequence[Kind]) -> Iterator[Section]:
             yield Section(f"Curves over {name}", [Figure(f"curves-{name}", svg, f"Curves over {label}.", caption)])
 
 
-def _panels(kinds: Sequence[Kind], axis: Axis) -> Iterator[Panel]:
+def _panels(kinds: Sequence[SeedGroup], axis: Axis) -> Iterator[Panel]:
     """Games won against those whom most have met; where nobody was, what was learned."""
     met = [name for kind in kinds for run in kind.runs for name in dict.fromkeys(run.opponents)]
     opponents = sorted(dict.fromkeys(met), key=lambda name: -met.count(name))[:_MOST_PANELS]
@@ -208,12 +208,12 @@ def _panels(kinds: Sequence[Kind], axis: Axis) -> Iterator[Panel]:
     yield from (panel for panel in panels if panel.lines)
 
 
-def _lines(kinds: Sequence[Kind], name: str, axis: Axis) -> dict[str, Line]:
+def _lines(kinds: Sequence[SeedGroup], name: str, axis: Axis) -> dict[str, Line]:
     found = {kind.label: band(kind.runs, name, axis) for kind in kinds}
     return {label: line for label, line in found.items() if line is not None}
 
 
-def _spent(kinds: Sequence[Kind]) -> Section:
+def _spent(kinds: Sequence[SeedGroup]) -> Section:
     """What each run took: decisions, time, speed."""
     rows = []
     for kind in kinds:
@@ -234,5 +234,5 @@ def _spent(kinds: Sequence[Kind]) -> Section:
                 )
             )
     return Section(
-        "Runs", [Table(("run", "seed", "decisions", "training time", "decisions a second", ""), rows, left=(0, 5))]
+        "Runs", [TextTable(("run", "seed", "decisions", "training time", "decisions a second", ""), rows, left=(0, 5))]
     )

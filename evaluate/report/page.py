@@ -15,7 +15,7 @@ from command import __version__
 from command.settings.checks import SettingsError
 from command.terminal.visible import visible
 from evaluate.markdown import literal
-from evaluate.report.content import Figure, Report, Table, Text
+from evaluate.report.content import Figure, Report, Text, TextTable
 from evaluate.report.drawing import as_file
 
 PAGE, MARKDOWN, FIGURES = "report.html", "report.md", "figures"
@@ -57,7 +57,7 @@ def to_html(report: Report) -> str:
     return visible(environment.get_template(_TEMPLATE).render(report=report, version=__version__))
 
 
-_KINDS = {"text": Text, "table": Table, "figure": Figure}
+_KINDS = {"text": Text, "table": TextTable, "figure": Figure}
 
 
 def _is_a(kind: type) -> Callable[[object], bool]:
@@ -90,14 +90,14 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"# {literal(report.title)}"
     yield literal(report.lead)
     if report.facts:
-        yield markdown_table(Table(("", ""), list(report.facts.items()), left=(0, 1)))
+        yield markdown_table(TextTable(("", ""), list(report.facts.items()), left=(0, 1)))
     for section in report.sections:
         yield f"## {literal(section.title)}"
         for block in section.blocks:
             yield from _block_lines(block)
 
 
-def _block_lines(block: Text | Table | Figure) -> Iterator[str]:
+def _block_lines(block: Text | TextTable | Figure) -> Iterator[str]:
     if isinstance(block, Text):
         yield literal(block.markdown.strip())
         return
@@ -109,7 +109,7 @@ def _block_lines(block: Text | Table | Figure) -> Iterator[str]:
         yield f"*{literal(block.caption)}*"
 
 
-def markdown_table(table: Table) -> str:
+def markdown_table(table: TextTable) -> str:
     """A table as Markdown; `|` in a cell is escaped, and so is what would load something."""
     rule = ["---" if column in table.left else "---:" for column in range(len(table.columns))]
     columns, *rows = ([_as_cell(cell) for cell in row] for row in (table.columns, *table.rows))

@@ -86,7 +86,7 @@ def as_text(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class Kind:
+class SeedGroup:
     """Runs that differ in their seed alone, by the name of the first."""
 
     name: str
@@ -103,7 +103,7 @@ class Kind:
         return self.runs[0].settings
 
 
-def kinds_of(runs: Sequence[Run]) -> list[Kind]:
+def kinds_of(runs: Sequence[Run]) -> list[SeedGroup]:
     """The runs by kind, in the order in which they were given. Raises SettingsError for runs of several games.
 
     Two with the same settings and the same seed are two kinds: they differ in something that no setting says.
@@ -120,7 +120,7 @@ def kinds_of(runs: Sequence[Run]) -> list[Kind]:
         else:
             alike.append(run)
     names = _told_apart([kind[0] for kind in found])
-    return [Kind(_name(name, kind), kind) for name, kind in zip(names, found, strict=True)]
+    return [SeedGroup(_name(name, kind), kind) for name, kind in zip(names, found, strict=True)]
 
 
 def _name(name: str, runs: Sequence[Run]) -> str:
@@ -128,7 +128,7 @@ def _name(name: str, runs: Sequence[Run]) -> str:
     return name if len(runs) == 1 else re.sub(r"(^|,)seed=\d+(?=,|$)", "", name).lstrip(",") or name
 
 
-def kind_named(kinds: Sequence[Kind], name: str | None) -> Kind:
+def kind_named(kinds: Sequence[SeedGroup], name: str | None) -> SeedGroup:
     """The kind of this name, or with a run of this name or folder; the first without a name. Raises SettingsError."""
     if name is None:
         return kinds[0]

@@ -93,7 +93,7 @@ def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
             if settings.hands is not None and hands > settings.hands:
                 break
         found.append(each)
-    most = max((_taken(each) for each in found if isinstance(each, Recorded)), default=0)
+    most = max((_occupied(each) for each in found if isinstance(each, Recorded)), default=0)
     if most and settings.seats and min(settings.seats) >= most:
         raise SettingsError(
             "seats", f"no player sat in {settings.seats}", f"seats are 0 to {most - 1} in {settings.file}"
@@ -121,7 +121,7 @@ def _key(recorded: Recorded) -> str:
     return f"{game.name} {game.options!r}"
 
 
-def _taken(recorded: Recorded) -> int:
+def _occupied(recorded: Recorded) -> int:
     """How many seats somebody sat in."""
     game, start = recorded.hand.game, recorded.hand.start
     return int(start["players"][0]) if "players" in (game.dtype.names or ()) else game.seats
@@ -145,7 +145,7 @@ def _review(
                 continue
             decisions: list[Decision] = []
             forced: Counter[int] = Counter()
-            seats = [seat for seat in range(_taken(each)) if settings.seats is None or seat in settings.seats]
+            seats = [seat for seat in range(_occupied(each)) if settings.seats is None or seat in settings.seats]
             for number, move in enumerate(each.hand.moves):
                 if move.seat in seats:
                     decision = decided(each, graders[_key(each)], number)

@@ -58,7 +58,7 @@ def valuing(game: Game) -> str:
     return " or ".join(["exact"] * (game.model is not None) + names)
 
 
-class Exact:
+class ExactAdviser:
     """The exact solution of a small game, by the settings of its group `game`."""
 
     unit = "result"

@@ -21,7 +21,7 @@ from command.errors import UserError
 from command.settings.checks import SettingsError
 from command.settings.game import game_defaults
 from evaluate.players import load_resolved
-from evaluate.review.advisers import THE_ONE, Exact, Sampler, valuing, worths_by
+from evaluate.review.advisers import THE_ONE, ExactAdviser, Sampler, valuing, worths_by
 from evaluate.review.grading import Judged, Limits, judged_of, limits_of
 from evaluate.review.settings import AUTO
 from train.dqn.players import champion_file as champion
@@ -43,7 +43,7 @@ class Grader:
     def __init__(self, name: str, adviser: Adviser, limits: Limits, cheats: bool = False) -> None:
         self.name, self.unit, self.limits, self.cheats = name, adviser.unit, limits, cheats
         self._adviser = adviser
-        self._draws = not isinstance(adviser, Exact | _Network)
+        self._draws = not isinstance(adviser, ExactAdviser | _Network)
 
     def judge(self, hand: Hand, number: int) -> Judged | None:
         """What move `number`, from 0, of a hand cost; None where there was no choice."""
@@ -143,7 +143,7 @@ def _solver(game: Game, spec: PlayerSpec) -> Adviser:
     if game.model is not None and spec.name == EXACT:
         if spec.options:
             raise SettingsError("by", f"exact has no options for {game.name}")
-        return Exact(game_defaults(game.name) | asdict(game.options))
+        return ExactAdviser(game_defaults(game.name) | asdict(game.options))
     solver = presentation_of(game).judging.solvers.get(spec.name)
     if solver is None:
         there = "an exact solution" if spec.name == EXACT else "a solver of open cards"

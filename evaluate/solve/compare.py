@@ -18,8 +18,8 @@ from evaluate.solve.solution import Solved, title
 from train.dqn.players.load import holds_table, load_network
 from train.run.checkpoint import checkpoint
 from train.settings.run import RunSettings
-from train.tabular.errors import Errors, Exact, learned_policy
-from train.tabular.trainer import Table, error_lines, exact_for, table_of
+from train.tabular.errors import Errors, ExactValues, learned_policy
+from train.tabular.trainer import LearnedTable, error_lines, exact_for, table_of
 
 Numbers = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ def _check_same(solved: Solved, learned: RunSettings, source: Path) -> None:
 # ---------------------------------------------------------------------- tables
 
 
-def _table_beside(solved: Solved, source: Path, table: Table) -> Beside:
+def _table_beside(solved: Solved, source: Path, table: LearnedTable) -> Beside:
     learned = table.settings
     _check_same(solved, learned, source)
     exact = exact_for(learned, solved.model)
@@ -90,7 +90,7 @@ def _table_beside(solved: Solved, source: Path, table: Table) -> Beside:
     )
 
 
-def _expected(exact: Exact) -> str:
+def _expected(exact: ExactValues) -> str:
     return f"exact expected result over all deals: {exact.reward:+.6f}"
 
 
@@ -98,7 +98,7 @@ def _expected(exact: Exact) -> str:
 
 
 @dataclass(frozen=True)
-class Learned:
+class ComparedNetwork:
     """What a network makes of the decisions of a game, by observations as `cards.tabular.mdp.Observed` numbers them."""
 
     values: Numbers  # [observed states, actions]
@@ -109,17 +109,17 @@ class Learned:
     met: int  # observed states that can come up
 
 
-def measure(solved: Solved, values: Numbers, gamma: float) -> Learned:
+def measure(solved: Solved, values: Numbers, gamma: float) -> ComparedNetwork:
     """Hold the action values of a network, which discounts by `gamma`, against the exact ones.
 
     What its greedy policy loses is at the discount of the game, as with tables; its values are compared with the exact
     ones at `gamma`, which is what they should be.
     """
     mdp = solved.model.observed().mdp
-    exact = Exact(replace(solved.model, mdp=mdp))
+    exact = ExactValues(replace(solved.model, mdp=mdp))
     met = exact.met[:, None].astype(np.int64)
     of_policy = exact.errors(values, met, 1)
-    right = Exact(replace(solved.model, mdp=mdp._replace(discount=gamma)))
+    right = ExactValues(replace(solved.model, mdp=mdp._replace(discount=gamma)))
     of_values = right.errors(values, met, 1)
     errors = Errors(of_values.states, of_values.greatest, of_values.mean, of_policy.optimal_share, of_policy.loss)
     policy = learned_policy(mdp, values)
@@ -127,7 +127,7 @@ def measure(solved: Solved, values: Numbers, gamma: float) -> Learned:
     often /= often.sum()
     distance = np.abs(np.where(legal(mdp), values, -np.inf).max(axis=1)[exact.met] - right.values[exact.met])
     share, mean = float(often[exact.optimal(policy)].sum()), float(often[exact.met] @ distance)
-    return Learned(values, policy, errors, share, mean, int(exact.met.sum()))
+    return ComparedNetwork(values, policy, errors, share, mean, int(exact.met.sum()))
 
 
 def visits(mdp: Mdp, chances: Numbers) -> Numbers:
@@ -150,19 +150,19 @@ def _network_beside(solved: Solved, source: Path, path: Path, state: dict[str, A
     observed, gamma = solved.model.observed(), settings.learner.gamma
     learned = measure(solved, player.values(solved.game.observe(observed.records)).astype(np.float64), gamma)
     decisions = state.get("env_steps", state.get("counters", {}).get("env_steps", 0))  # of `best`, of any other
-    exact = Exact(solved.model)
+    exact = ExactValues(solved.model)
     shown, policy = _by_state(solved, learned)
     return Beside(
         f"{source}: network of {settings.algo} after {decisions:,} decisions, {title(solved)}",
         [*_network_lines(learned, solved.model.mdp.discount, gamma), _expected(exact)],
         shown,
-        Exact(replace(solved.model, mdp=solved.model.mdp._replace(discount=gamma))).values,
+        ExactValues(replace(solved.model, mdp=solved.model.mdp._replace(discount=gamma))).values,
         policy,
         exact.policy,
     )
 
 
-def _network_lines(learned: Learned, discount: float, gamma: float) -> list[str]:
+def _network_lines(learned: ComparedNetwork, discount: float, gamma: float) -> list[str]:
     errors = learned.errors
     which = "" if gamma == discount else f", at learner.gamma {gamma:g} instead of the game's discount {discount:g}"
     return [
@@ -175,7 +175,7 @@ def _network_lines(learned: Learned, discount: float, gamma: float) -> list[str]
     ]
 
 
-def _by_state(solved: Solved, learned: Learned) -> tuple[Numbers, NDArray[np.int64]]:
+def _by_state(solved: Solved, learned: ComparedNetwork) -> tuple[Numbers, NDArray[np.int64]]:
     """Values and actions by the states of the model: means and majorities over the observations of each.
 
     An observation weighs as often as it comes up in games of random actions, so that all that can come up count.

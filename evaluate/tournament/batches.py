@@ -89,7 +89,7 @@ class Timed:
         return actions
 
 
-class Worker:
+class TournamentWorker:
     """Plays batches. Each player is loaded once, when it is first needed, and plays a game before it is timed.
 
     `players` are who may play, by name. A run that is still being trained may have another best network by the time
@@ -142,7 +142,7 @@ class Worker:
             )
             if recorder is not None:
                 lines.extend(self._lines(batch, plays, recorder))
-            return self.game.returns(states), self.game.taken(states)
+            return self.game.returns(states), self.game.occupied(states)
 
         duel = duel_of(self.game, played, seeds, self._settings.seating, batch=batch.deals)
         return Played(batch, duel, (timed[0].spent, timed[1].spent), time.perf_counter() - start, lines)
@@ -153,7 +153,7 @@ class Worker:
         starts = self.game.deal(plays.seeds)
         lines: list[list[str]] = [[] for _ in plays.counted]
         for index in np.flatnonzero(deal < batch.records).tolist():
-            seated = self.game.taken(starts[index : index + 1])[0]
+            seated = self.game.occupied(starts[index : index + 1])[0]
             names = [batch.pair[side] for side in plays.sides[index][seated].tolist()]
             record = recorder.take(index, starts[index]) | {"names": names}
             lines[row[index]].append(json.dumps(record, separators=(",", ":")))
@@ -163,9 +163,9 @@ class Worker:
         self, batch: Batch, players: Sequence[Player], plays: Plays, target: int, lines: list[list[str]]
     ) -> Outcome:
         """The same in matches to a score, each on the deals that follow from its seed."""
-        taken = np.ones(plays.sides.shape, np.bool_)
+        occupied = np.ones(plays.sides.shape, np.bool_)
         if not batch.records:
-            return play_matches(self.game, plays.seeds, players, plays.sides, target).results(), taken
+            return play_matches(self.game, plays.seeds, players, plays.sides, target).results(), occupied
         row, deal = np.nonzero(plays.counted)
         names = [
             f"{batch.pair[0]} - {batch.pair[1]}, deal {batch.first + k + 1}, play {play + 1}"
@@ -179,7 +179,7 @@ class Worker:
         for index, hands, sides in zip(row.tolist(), history.hands, plays.sides.tolist(), strict=True):
             seated = {"names": [batch.pair[side] for side in sides]}
             lines[index] += [json.dumps(hand | seated, separators=(",", ":")) for hand in hands]
-        return matches.results(), taken
+        return matches.results(), occupied
 
     def _warm(self, name: str) -> Player:
         """The player, after a game that compiles what it needs."""

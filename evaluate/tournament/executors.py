@@ -16,7 +16,7 @@ from typing import Protocol
 
 from command.child import end_with_parent
 from command.errors import UserError
-from evaluate.tournament.batches import Batch, Played, Worker
+from evaluate.tournament.batches import Batch, Played, TournamentWorker
 from evaluate.tournament.settings import TournamentSettings
 from train.dqn.players.resolve import ResolvedPlayer
 from train.dqn.rollout.ray.executor import RayExecutor
@@ -49,7 +49,7 @@ class Alone:
 
     workers = 1
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: TournamentWorker) -> None:
         self._worker = worker
 
     def submit(self, batch: Batch) -> Future[Played]:
@@ -102,7 +102,9 @@ class OnRay:
 class Growing:
     """This process, until what is left is worth the start of several. See `Executor`."""
 
-    def __init__(self, worker: Worker, start: Callable[[], Executor], seconds_left: Callable[[], float]) -> None:
+    def __init__(
+        self, worker: TournamentWorker, start: Callable[[], Executor], seconds_left: Callable[[], float]
+    ) -> None:
         self._executor: Executor = Alone(worker)
         self._start: Callable[[], Executor] | None = start
         self._seconds_left = seconds_left
@@ -127,7 +129,7 @@ def lost(error: BrokenProcessPool) -> ProcessLostError:
 
 
 def play(plays_with: bytes, batch: Batch) -> Played:
-    """Play a batch in another process, by the pickled settings and fingerprints of a `Worker`.
+    """Play a batch in another process, by the pickled settings and fingerprints of a `TournamentWorker`.
 
     Raises UserError, or RuntimeError with the traceback of anything else, which may not be one that can be sent.
     """
@@ -140,8 +142,8 @@ def play(plays_with: bytes, batch: Batch) -> Played:
 
 
 @cache
-def _worker(plays_with: bytes) -> Worker:
-    return Worker(*pickle.loads(plays_with))
+def _worker(plays_with: bytes) -> TournamentWorker:
+    return TournamentWorker(*pickle.loads(plays_with))
 
 
 def _begin(parent: int) -> None:

@@ -20,7 +20,7 @@ from command.settings.quoting import spelled
 from command.terminal.console import plain_console, result_console
 from command.terminal.progress import Progress
 from evaluate.tournament import report
-from evaluate.tournament.batches import Played, Worker
+from evaluate.tournament.batches import Played, TournamentWorker
 from evaluate.tournament.executors import Alone, Executor, Growing, OnRay, Processes, lost
 from evaluate.tournament.journal import Journal, about_of
 from evaluate.tournament.report import Pairing
@@ -38,7 +38,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     players = resolve_all(game, settings.players)
     settings = replace(settings, players=list(players), anchor=_anchor(settings.anchor, players))
     pairs = pairs_of(settings, players)
-    worker = Worker(settings, players)
+    worker = TournamentWorker(settings, players)
     for player in players:
         worker.load(player)  # what cannot play is said at once
     now = datetime.now().strftime("%Y%m%d-%H%M%S")
@@ -56,7 +56,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
 
 def play_pairs(
     settings: TournamentSettings,
-    worker: Worker,
+    worker: TournamentWorker,
     pairs: Sequence[Pair],
     folder: Path,
     settled: Callable[[Schedule], object] = lambda _: None,
@@ -109,7 +109,7 @@ def about(settings: TournamentSettings, game: Game, players: Mapping[str, Resolv
 
 def executor_for(
     settings: TournamentSettings,
-    worker: Worker,
+    worker: TournamentWorker,
     schedule: Schedule,
     folder: Path,
 ) -> Executor:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from play.blackjack_lab.learning import Learned, LearningProcess
+from play.blackjack_lab.learning import LearningProcess, TableSnapshot
 
 _STEP_SECONDS = 0.004  # what a step takes at most: so long does a change have to wait
 _MOST = 1 << 17  # episodes in a step
@@ -29,7 +29,7 @@ class BackgroundLearner:
         self._turn = turn  # held while it computes
         self._process: LearningProcess | None = None
         self._thread: threading.Thread | None = None
-        self.learned: Learned | None = None  # as of a moment ago
+        self.learned: TableSnapshot | None = None  # as of a moment ago
         self.per_second = 0.0  # decisions, lately
         self.failure: Exception | None = None  # what ended the thread
 

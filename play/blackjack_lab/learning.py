@@ -16,7 +16,7 @@ from cards.game import Game
 from cards.tabular.mdp import legal
 from train.settings.tabular import TabularSettings
 from train.tabular.algorithms import Method, Policy, Values, action_values, learn, of_game
-from train.tabular.errors import Errors, Exact, learned_policy
+from train.tabular.errors import Errors, ExactValues, learned_policy
 
 METHODS = {"mc": "monte_carlo", "td": "td", "ql": "q_learning"}
 
@@ -28,11 +28,11 @@ class Subject:
         assert game.model is not None
         self.game, self.reward = game, reward
         self.model = game.model(game.options, reward)
-        self.optimal = Exact(self.model)
+        self.optimal = ExactValues(self.model)
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class TableSnapshot:
     """A table as it was after some episodes, all arrays `[states]`.
 
     `values` are what the states are worth by the table, `exact` what they should be, `visits` how often they were met,
@@ -61,7 +61,7 @@ class LearningProcess:
         self._subject, self.settings = subject, settings
         model, policy = subject.model, settings.policy
         self.evaluates = policy is not None
-        self._exact = subject.optimal if policy is None else Exact(model, model.policies[policy])
+        self._exact = subject.optimal if policy is None else ExactValues(model, model.policies[policy])
         self._simulator = of_game(subject.game, subject.reward, model.index)
         width = 1 if self.evaluates else subject.game.actions
         self.values = np.zeros((model.states, width))
@@ -81,7 +81,7 @@ class LearningProcess:
         """Use another probability of a random action; the table stays. Raises SettingsError."""
         self.settings = replace(self.settings, epsilon=epsilon)
 
-    def look(self) -> Learned:
+    def look(self) -> TableSnapshot:
         """The table as it is now, beside the exact one."""
         mdp, optimal = self._subject.model.mdp, self._subject.optimal
         # A table of one column has no values of actions: they follow from the rules and the values of what comes next.
@@ -91,7 +91,7 @@ class LearningProcess:
         if self.evaluates:
             of_policy = optimal.errors(worth, self.visits, self.settings.min_visits)
             errors = replace(errors, optimal_share=of_policy.optimal_share, loss=of_policy.loss)
-        return Learned(
+        return TableSnapshot(
             episodes=self.episodes,
             decisions=self.decisions,
             values=self.values[:, 0].copy() if self.evaluates else np.where(legal(mdp), worth, -np.inf).max(axis=1),

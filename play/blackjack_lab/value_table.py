@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from blackjack.cards import HAND_SOFT, HAND_SUM, KIND_TEXT, KINDS, MAX_SUM, TEN
 from blackjack.model import SUMS
 from blackjack.rules import HIT
-from play.blackjack_lab.learning import Learned
+from play.blackjack_lab.learning import TableSnapshot
 
 QUANTITIES = ("value", "best", "visits", "error")
 COLUMNS = KIND_TEXT
@@ -60,7 +60,7 @@ def place_of(sum_: int, soft: bool, open_rank: int) -> tuple[str, int, int]:
     return ("soft" if soft else "hard"), MAX_SUM - 1 - sum_, min(open_rank, TEN)
 
 
-def summed(learned: Learned) -> Summed:
+def summed(learned: TableSnapshot) -> Summed:
     """The states of a table, cell by cell; NaN in cells that were never met."""
     states = np.arange(learned.values.size)
     hand, kind = np.divmod(states, KINDS)

@@ -13,7 +13,7 @@ from cards.hand import Hand, Move
 from cards.play import Player
 from cards.presentation import Adviser, presentation_of
 from command.settings.checks import SettingsError
-from evaluate.review.advisers import Exact, Worth, adviser_of, valuing, worths_by
+from evaluate.review.advisers import ExactAdviser, Worth, adviser_of, valuing, worths_by
 from play.players import seated_player
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
@@ -53,7 +53,7 @@ class Coach:
             if self.game.model is None:
                 problem = f"{self.game.name} has no exact solution"
                 raise SettingsError("hint", problem, f"name a player such as {valuing(self.game)}")
-            return Exact(self._settings)
+            return ExactAdviser(self._settings)
         found = adviser_of(self.game, self._player_of(self.game, self.name))
         if found is not None:
             return found
@@ -75,7 +75,7 @@ class Coach:
         """How likely the hand is to be won from here; empty where the game has no such question."""
         if hand.over:
             return []
-        if isinstance(self.adviser, Exact):
+        if isinstance(self.adviser, ExactAdviser):
             return [Odds(action, chances) for action, chances in self.adviser.odds(hand.state)]
         odds = presentation_of(self.game).judging.odds
         return [] if odds is None else [Odds(None, dict(odds(hand.state, derive(hand.seeds, _ODDS + len(hand.moves)))))]

@@ -41,7 +41,7 @@ class Scene:
     after: list[int] | None = None
 
 
-class Source:
+class HandSource:
     """Where the hands come from."""
 
     def scene(self, number: int) -> Scene | None:
@@ -59,7 +59,7 @@ class Source:
         """No more moves are wanted: `scene` comes back soon, with None."""
 
 
-class Agents(Source):
+class Agents(HandSource):
     """Players in all seats of a table. The next hand is dealt when the one before is over, so it is played out then."""
 
     def __init__(self, table: Table, coach: Coach) -> None:
@@ -105,7 +105,7 @@ class Agents(Source):
         return self._own[name] or self._coach.adviser
 
 
-class Film(Source):
+class Film(HandSource):
     """Hands of a file. It is not known who played them, so values are those of the coach."""
 
     def __init__(self, path: Path, hands: list[Recorded], hint: str | None) -> None:

@@ -11,7 +11,7 @@ from command.settings.checks import SettingsError
 from command.settings.game import load_configured_game
 from evaluate.review.advisers import Worth, worths_by
 from play.coach.hints import Coach
-from play.spectate.sources import Agents, Film, Source, read_hands, settings_of
+from play.spectate.sources import Agents, Film, HandSource, read_hands, settings_of
 from play.table.settings import AGENTS, Given, PlaySettings, check_match, watched_seats
 from play.table.table import Setup, Table, WatchedTable
 
@@ -31,7 +31,7 @@ class WatchedGames:
     It also knows how one looks on, from board to board: whether it goes on by itself, at what pace, what is shown.
     """
 
-    def __init__(self, source: Source, coach: Coach, viewer: int = 0, pace: float = 0.0) -> None:
+    def __init__(self, source: HandSource, coach: Coach, viewer: int = 0, pace: float = 0.0) -> None:
         self._source, self.coach = source, coach
         self.viewer, self.pace, self.playing = viewer, pace, True
         self.shows_hands, self.shows_values = True, True

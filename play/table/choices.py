@@ -23,7 +23,7 @@ _NOTHING = "null"
 
 
 @dataclass(frozen=True)
-class Row:
+class SettingRow:
     """A setting: its key, what is chosen, what is offered, and whether something else may be typed.
 
     Values are as on a command line; "" is what follows by itself, as a seed from the clock. `seat.N` is who sits there
@@ -56,11 +56,11 @@ class Choices:
         """The game under the options that are chosen."""
         return self._game
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[SettingRow]:
         """All settings, in the order in which they are shown."""
         return [*self._who(), *self._what(), *self._option_rows(), *self._files()]
 
-    def row(self, key: str) -> Row:
+    def row(self, key: str) -> SettingRow:
         """The setting of that key. Raises KeyError."""
         return {row.key: row for row in self.rows()}[key]
 
@@ -93,36 +93,36 @@ class Choices:
 
     # --- the rows
 
-    def _who(self) -> Iterator[Row]:
+    def _who(self) -> Iterator[SettingRow]:
         if self._partners:
-            yield Row("partner", self._chosen.get("partner", ""), ("", *self._players))
+            yield SettingRow("partner", self._chosen.get("partner", ""), ("", *self._players))
         if self._others:
             apart = (APART,) if len(self._others) > 1 else ()
             value = self._chosen.get("opponents", default_opponent(self._game))
-            yield Row("opponents", value, (*self._players, *apart))
+            yield SettingRow("opponents", value, (*self._players, *apart))
         if self._apart:
             for seat in self._others:
-                yield Row(f"seat.{seat}", self._sits(seat), self._players)
+                yield SettingRow(f"seat.{seat}", self._sits(seat), self._players)
 
-    def _what(self) -> Iterator[Row]:
+    def _what(self) -> Iterator[SettingRow]:
         if self._game.match is not None:
             targets = tuple(str(target) for target in self._game.match.targets)
-            yield Row("match", self._chosen.get("match", ""), ("", *targets), free=False)
+            yield SettingRow("match", self._chosen.get("match", ""), ("", *targets), free=False)
         if self._game.seats > 1:
             least = getattr(self._game.options, "min_seats", None) or self._game.seats
             seats = tuple(str(seat) for seat in range(least))
-            yield Row("seat", self._chosen.get("seat", "0"), seats, free=False)
+            yield SettingRow("seat", self._chosen.get("seat", "0"), seats, free=False)
 
-    def _option_rows(self) -> Iterator[Row]:
+    def _option_rows(self) -> Iterator[SettingRow]:
         for field in fields(self._game.options):
             value = _written(self._options[field.name])
             offered = [each for each in self._offered(field.name) if self._fits(field.name, each)]
             free = self._kinds[field.name] is not bool and get_origin(self._kinds[field.name]) is not Literal
-            yield Row(f"game.{field.name}", value, tuple(map(_written, offered)), free)
+            yield SettingRow(f"game.{field.name}", value, tuple(map(_written, offered)), free)
 
-    def _files(self) -> Iterator[Row]:
-        yield Row("seed", self._chosen.get("seed", ""), ("",))
-        yield Row("record", self._chosen.get("record", ""), ("",))
+    def _files(self) -> Iterator[SettingRow]:
+        yield SettingRow("seed", self._chosen.get("seed", ""), ("",))
+        yield SettingRow("record", self._chosen.get("record", ""), ("",))
 
     # --- seats
 

@@ -24,7 +24,7 @@ _AT_A_TIME = 1 << 15  # play-outs side by side
 
 
 @dataclass(frozen=True)
-class SearchOptions(PlayerOptions):
+class SpikeSearchOptions(PlayerOptions):
     """How often the cards and dice are drawn for a decision."""
 
     samples: int = bounded(512, 1, MOST_SAMPLES)
@@ -81,7 +81,9 @@ class SpikeSearch(StochasticPlayer):
                 actions = np.where(_bits(legal, self._game.actions), values, -np.inf).argmax(axis=1).astype(np.uint8)
 
 
-def network_search(game: Game, options: SearchOptions, network: ValueNetwork, reward: str, on_gpu: bool) -> SpikeSearch:
+def network_search(
+    game: Game, options: SpikeSearchOptions, network: ValueNetwork, reward: str, on_gpu: bool
+) -> SpikeSearch:
     """The player with these options."""
     return SpikeSearch(game, network, options.samples)
 

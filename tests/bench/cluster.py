@@ -18,7 +18,7 @@ from command.settings.compose import compose
 from tests.bench.backends import decisions_per_second
 from tests.bench.timing import report
 from tests.train.processes import named
-from train.dqn.network.build import acting_network
+from train.dqn.network.build import inference_network
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.ray.backend import RayBackend
 from train.dqn.rollout.request import RolloutRequest
@@ -46,7 +46,7 @@ def _ray(*overrides: str, **more: Any) -> Iterator[RayBackend]:
 def _ray_in(settings: TrainSettings, **more: Any) -> Iterator[RayBackend]:
     rollouts = RayBackend(settings, **more)
     try:
-        rollouts.publish(0, acting_network(settings.load_game(), settings, CPU).float().state_dict())
+        rollouts.publish(0, inference_network(settings.load_game(), settings, CPU).float().state_dict())
         while rollouts.workers() < (settings.rollout.workers or 1):
             rollouts.ready(wait=True)
         yield rollouts

@@ -17,7 +17,7 @@ from evaluate.solve.solution import solve
 from tests.bench.timing import report, seconds
 from train.tabular.algorithms import Method, learn, of_game
 from train.tabular.batch_q import mark_tried, play_batch, sweep, untried_values
-from train.tabular.errors import Exact
+from train.tabular.errors import ExactValues
 
 EPISODES = 1 << 17
 
@@ -39,7 +39,7 @@ def q_learning() -> None:
     model = game.model(game.options, "value")
     simulator, seeds = of_game(game, "value", model.index), stream(1, "bench", 0, EPISODES)
     values, visits = np.zeros((model.states, 2)), np.zeros((model.states, 2), np.int64)
-    method = Method(model.mdp.discount, 0.4, 0.0, 1.0, Exact(model).policy)
+    method = Method(model.mdp.discount, 0.4, 0.0, 1.0, ExactValues(model).policy)
     decisions = learn("q_learning", simulator, seeds, values, visits, method)
     (best,) = seconds(lambda: learn("q_learning", simulator, seeds, values, visits, method))
     report("blackjack_q_learning", decisions / best / 1e6, "million decisions/s", target=10)

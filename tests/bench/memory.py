@@ -13,7 +13,7 @@ from command.settings.compose import compose
 from tests.bench.timing import report, seconds
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.request import RolloutRequest
-from train.dqn.trainer import Trainer
+from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.folder import RunFolder
 from train.settings.dqn import TrainSettings
@@ -33,7 +33,7 @@ def checkpoint_stop() -> None:
         )
         with RunFolder(settings) as folder:
             local = LocalBackend(settings, CPU)
-            trainer = Trainer(settings, folder, CPU, local)
+            trainer = DqnTrainer(settings, folder, CPU, local)
             local.submit(RolloutRequest(0, 4096, 1.0))
             (rollout,) = local.ready(wait=True)
             while trainer.replay.size < CHECKPOINT_ROWS:

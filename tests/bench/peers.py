@@ -23,7 +23,7 @@ from cards.compiled.bits import unpack
 from command.settings.compose import compose
 from tests.bench.timing import report
 from train.dqn.rollout.backend import LocalBackend
-from train.dqn.trainer import Trainer
+from train.dqn.trainer import DqnTrainer
 from train.run.folder import RunFolder
 from train.settings.dqn import TrainSettings
 from tressette import GAME
@@ -175,7 +175,7 @@ def _trainer() -> Iterator[Callable[[int], int]]:
             TrainSettings, "train", ["rollout=local", "device=cpu", small, ratio, *shape, *usual, *never]
         )
         with RunFolder(settings) as folder:
-            trainer = Trainer(settings, folder, CPU, LocalBackend(settings, CPU))
+            trainer = DqnTrainer(settings, folder, CPU, LocalBackend(settings, CPU))
 
             def play(decisions: int) -> int:
                 before = trainer.progress.env_steps
@@ -186,7 +186,7 @@ def _trainer() -> Iterator[Callable[[int], int]]:
             yield play
 
 
-def _owes(trainer: Trainer) -> bool:
+def _owes(trainer: DqnTrainer) -> bool:
     done = trainer.progress
     return done.env_steps >= STARTS and done.updates < done.env_steps // DECISIONS_PER_UPDATE
 

@@ -13,8 +13,8 @@ from command.settings.compose import compose
 from tests.bench.backends import decisions_per_second
 from tests.bench.timing import report
 from train.api import make_backend
-from train.dqn.network.build import acting_network
-from train.dqn.trainer import Trainer
+from train.dqn.network.build import inference_network
+from train.dqn.trainer import DqnTrainer
 from train.run.folder import RunFolder
 from train.run.metrics import resources
 from train.run.runner import Runner
@@ -53,7 +53,7 @@ def _played_per_second(device: torch.device, *overrides: str) -> float:
     """With every block kept busy, from the first rollout on."""
     settings = compose(TrainSettings, "train", list(overrides))
     with closing(make_backend(settings, device)) as rollouts:
-        rollouts.publish(0, acting_network(settings.load_game(), settings, device).float().state_dict())
+        rollouts.publish(0, inference_network(settings.load_game(), settings, device).float().state_dict())
         return decisions_per_second(rollouts, rollouts.games(), SECONDS)
 
 
@@ -63,7 +63,7 @@ def _learned_per_second(device: torch.device, *overrides: str) -> float:
         more = ["evaluation.every_episodes=1000000000", "checkpoint.every_episodes=1000000000", "minutes=10"]
         settings = compose(TrainSettings, "train", [*overrides, f"runs={runs}", *more])
         with RunFolder(settings) as folder, closing(make_backend(settings, device)) as rollouts:
-            trainer = Trainer(settings, folder, device, rollouts)
+            trainer = DqnTrainer(settings, folder, device, rollouts)
             seen: list[tuple[float, int]] = []
 
             def enough() -> bool:

@@ -21,12 +21,12 @@ from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
 from train.dqn.learner.flat_adam import FlatAdam, flatten
 from train.dqn.learner.learner import Learner
-from train.dqn.network.build import acting_network
+from train.dqn.network.build import inference_network
 from train.dqn.network.matmul import linear, multiply, prefers_one_dnn
 from train.dqn.network.precision import fastest_format, learner_format
 from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.replay.transitions import Recorder, Transitions
+from train.dqn.replay.transitions import TransitionRecorder, Transitions
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.worker import RolloutWorker
 from train.settings.dqn import LearnerSettings, TrainSettings
@@ -60,7 +60,7 @@ def rollout() -> None:
     worker = RolloutWorker(settings, CPU)
     request = RolloutRequest(0, ROWS, 0.0)
     asked = _rows_asked(worker, request)
-    network = acting_network(GAME, settings, CPU)
+    network = inference_network(GAME, settings, CPU)
     observations = _observations(ROWS)
     with torch.inference_mode():
         whole, bare, rules = seconds(
@@ -107,7 +107,7 @@ def _environment_round(rows: int) -> Callable[[], None]:
 
 def _observations(rows: int) -> torch.Tensor:
     """Packed observations of random play, from all stages of the game."""
-    recorder = Recorder(GAME)
+    recorder = TransitionRecorder(GAME)
     games = -(-rows // 40)
     seating = np.zeros((games, GAME.seats), np.uint8)
     _, totals = play(GAME, stream(2, "bench", 0, games), [RandomPlayer()], seating, watch=recorder.watch, observed=True)

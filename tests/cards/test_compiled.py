@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 LAST = """
 import json
 from cards.compiled import jit as compiled
-print(json.dumps({"answer": answer, "taken": sum(compiled.taken.values()), "made": sum(compiled.made.values())}))
+print(json.dumps({"answer": answer, "loaded": sum(compiled.loaded.values()), "made": sum(compiled.made.values())}))
 """
 
 
@@ -63,8 +63,8 @@ answer = totals.sum(axis=0).tolist()
 
 def test_a_second_process_compiles_nothing(cache: Path) -> None:
     first, second = run(GAME, cache), run(GAME, cache)
-    assert first["made"] > 10 and first["taken"] == 0
-    assert second["made"] == 0 and second["taken"] > 5
+    assert first["made"] > 10 and first["loaded"] == 0
+    assert second["made"] == 0 and second["loaded"] > 5
     assert first["answer"] == second["answer"]
 
 
@@ -100,14 +100,14 @@ def test_a_changed_line_of_any_file_is_compiled(
     cache: Path, rules: Path, file: str, old: str, new: str, answer: int
 ) -> None:
     assert run(PLAY, cache, rules)["answer"] == 25
-    assert run(PLAY, cache, rules) == {"answer": 25, "taken": 1, "made": 0}
+    assert run(PLAY, cache, rules) == {"answer": 25, "loaded": 1, "made": 0}
     text = (rules / file).read_text()
     assert old in text
     (rules / file).write_text(text.replace(old, new))
     changed = run(PLAY, cache, rules)
     assert changed["answer"] == answer and changed["made"] > 0
     (rules / file).write_text(text)
-    assert run(PLAY, cache, rules) == {"answer": 25, "taken": 1, "made": 0}  # the first is still there
+    assert run(PLAY, cache, rules) == {"answer": 25, "loaded": 1, "made": 0}  # the first is still there
 
 
 def test_comments_and_places_do_not_count(cache: Path, rules: Path, tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_closures_that_two_processes_kept_are_told_apart(cache: Path, tmp_path: 
     for n in (1, 2):
         assert run(f"from adders import adder\nanswer = adder({n})(0)\n", cache, tmp_path)["answer"] == n
     both = "from adders import adder, both\nanswer = both(adder(1), adder(2))(10)\n"
-    assert run(both, cache, tmp_path) == {"answer": [11, 12], "taken": 2, "made": 1}
-    assert run(both, cache, tmp_path) == {"answer": [11, 12], "taken": 1, "made": 0}
+    assert run(both, cache, tmp_path) == {"answer": [11, 12], "loaded": 2, "made": 1}
+    assert run(both, cache, tmp_path) == {"answer": [11, 12], "loaded": 1, "made": 0}
 
 
 def test_forked_processes_number_functions_apart() -> None:

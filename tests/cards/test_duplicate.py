@@ -139,7 +139,7 @@ def test_one_against_one_is_the_same_either_way() -> None:
 
 def worked(game, players, seed: int) -> tuple[float, float, float, float]:
     """One deal of one against many, game by game: first places, result, that of the others, what is even."""
-    seats = int(game.taken(game.deal(np.array([seed], np.uint64))).sum())
+    seats = int(game.occupied(game.deal(np.array([seed], np.uint64))).sum())
     wins, own, other = [], [], []
     for alone in range(seats):
         seating = np.ones((1, game.seats), np.uint8)

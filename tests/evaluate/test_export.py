@@ -32,7 +32,7 @@ from evaluate.export import onnx_file
 from evaluate.export.__main__ import ExportSettings, export, main
 from evaluate.export.agreement import ExportError, agreement, observations
 from evaluate.export.onnx_graph import IR, OPSET, graph_of
-from evaluate.export.source import BITS, PACKED, Source, open_source
+from evaluate.export.source import BITS, PACKED, ExportSource, open_source
 from evaluate.players import load_player
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
@@ -57,7 +57,7 @@ SHAPES = {
 }
 
 
-def source_of(*overrides: str, networks: int = 1) -> Source:
+def source_of(*overrides: str, networks: int = 1) -> ExportSource:
     """Networks that have learned nothing, with biases as if they had."""
     shape = run_settings(Path("runs"), *overrides)
     game = shape.load_game()
@@ -69,15 +69,15 @@ def source_of(*overrides: str, networks: int = 1) -> Source:
             if name.endswith("bias"):
                 value.uniform_(-1, 1)
         made.append(network.state_dict())
-    return Source("made here", Champion(shape, made, {}, "0"), {}, Path("export"))
+    return ExportSource("made here", Champion(shape, made, {}, "0"), {}, Path("export"))
 
 
-def exported(folder: Path, source: Source, form: str) -> Any:
+def exported(folder: Path, source: ExportSource, form: str) -> Any:
     onnx_file.write(folder / "model.onnx", source, form)
     return onnx_file.values_of(folder / "model.onnx", source.game, form, len(source.networks))
 
 
-def torch_values(source: Source, words: np.ndarray[Any, Any], number: int = 0) -> Any:
+def torch_values(source: ExportSource, words: np.ndarray[Any, Any], number: int = 0) -> Any:
     with torch.inference_mode():
         return source.networks[number](torch.from_numpy(words.view(np.int64))).numpy()
 

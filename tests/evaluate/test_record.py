@@ -13,7 +13,7 @@ from cards.players import named_player
 from evaluate.record import main
 from evaluate.recorded import Recorded, recorded_hands
 from evaluate.replay import replay_file
-from evaluate.tournament.batches import Worker
+from evaluate.tournament.batches import TournamentWorker
 
 
 def recorded(path: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ def test_what_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_ctrl_c_leaves_the_games_so_far(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play, units = Worker.play, []
+    play, units = TournamentWorker.play, []
 
     def interrupted(worker: Any, unit: Any) -> Any:
         units.append(unit)
@@ -70,7 +70,7 @@ def test_ctrl_c_leaves_the_games_so_far(
             raise KeyboardInterrupt
         return play(worker, unit)
 
-    monkeypatch.setattr(Worker, "play", interrupted)
+    monkeypatch.setattr(TournamentWorker, "play", interrupted)
     path = tmp_path / "games.jsonl"
     assert main([f"to={path}", "players=[greedy,random]", "deals=50"]) == 130
     assert len(path.read_text().splitlines()) == 64 and "stopped: 64 records are in" in capsys.readouterr().err

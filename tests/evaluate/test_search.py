@@ -23,10 +23,10 @@ from tests.tressette.table import GAME, names, table
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from tressette.cards import parse_card
 from tressette.rules import apply, begin, legal, over, points
-from tressette.search.network_search import SearchOptions, SearchPlayer
+from tressette.search.network_search import SearchPlayer, TressetteSearchOptions
 from tressette.search.resampling import keep_better_half, resample
 from tressette.search.sampler import sampled_states
-from tressette.search.simulator import Simulator
+from tressette.search.simulator import WorldSimulator
 from tressette.search.worlds import one_of_each_run
 
 CPU = torch.device("cpu")
@@ -40,7 +40,7 @@ def network(seed: int = 1, game: Any = GAME) -> NetworkPlayer:
 
 
 def choices(game: Any, states: States, seeds: NDArray[np.uint64], **options: Any) -> list[int]:
-    player = SearchPlayer(game, network(game=game), SearchOptions(**options))
+    player = SearchPlayer(game, network(game=game), TressetteSearchOptions(**options))
     player.begin(seeds)
     return player.act(Decisions(game, states, np.arange(states.size))).tolist()
 
@@ -77,7 +77,7 @@ def test_how_likely_the_past_of_a_world_is(options: dict[str, Any]) -> None:
     for states, _ in moments(game, stream(1, "past", 0, 4), "random", [0, 5, 14, 23, 34]):
         worlds = sampled_states(states, np.arange(states.size), 3, stream(2, "worlds", 0, states.size))
         # Five at a time: the last batch is smaller than the others.
-        found = Simulator(game, asked, 5).log_likelihood(worlds, np.array(heat), slack)
+        found = WorldSimulator(game, asked, 5).log_likelihood(worlds, np.array(heat), slack)
         by_hand = [log_likelihood_by_hand(game, asked, world, heat, slack) for world in worlds]
         assert found == pytest.approx(by_hand, abs=1e-4)
 
@@ -99,7 +99,7 @@ def test_how_worlds_go_on(options: dict[str, Any]) -> None:
         before = states.copy()
         which = np.array([3, 0, 0, 2, 1], np.int64)
         cards = np.array([legal_cards(states[k])[i % len(legal_cards(states[k]))] for i, k in enumerate(which)])
-        found = Simulator(game, asked, 2).points(states, which, cards.astype(np.uint8))
+        found = WorldSimulator(game, asked, 2).points(states, which, cards.astype(np.uint8))
         assert found.tolist() == [
             play_out_by_hand(game, asked, states[k], int(card)) for k, card in zip(which, cards, strict=True)
         ]
@@ -148,7 +148,7 @@ def test_cards_that_it_cannot_see_do_not_matter(options: dict[str, Any]) -> None
 
 def test_it_finds_what_its_network_does_not_know() -> None:
     """Play-outs by a network that knows nothing still say that tricks are worth taking."""
-    player = SearchPlayer(GAME, network(), SearchOptions(samples="16"))
+    player = SearchPlayer(GAME, network(), TressetteSearchOptions(samples="16"))
     assert duel(GAME, player, network(), stream(7, "duel", 0, 48)).win_rate.low > 0.6
 
 
@@ -188,7 +188,7 @@ def test_forced_cards_are_played_at_once() -> None:
     states, _ = next(moments(GAME, stream(8, "forced", 0, 40), "random", [34]))
     masks = GAME.legal(states)
     forced = np.flatnonzero(masks & (masks - np.uint64(1)) == 0)
-    player = SearchPlayer(GAME, network(), SearchOptions())
+    player = SearchPlayer(GAME, network(), TressetteSearchOptions())
     player.begin(stream(9, "generators", 0, states.size))
     actions = player.act(Decisions(GAME, states, forced))
     assert forced.size > 3 and player.simulator.rows == 0
@@ -196,9 +196,12 @@ def test_forced_cards_are_played_at_once() -> None:
 
 
 def test_more_samples_mean_more_draws() -> None:
-    assert SearchOptions().budget(False) == (256, 384) and SearchOptions().budget(True) == (4096, 6144)
-    assert SearchOptions(samples="10").budget(False) == (10, 15)
-    assert SearchOptions(samples="10", draws="7").budget(False) == (10, 7)
+    assert TressetteSearchOptions().budget(False) == (256, 384) and TressetteSearchOptions().budget(True) == (
+        4096,
+        6144,
+    )
+    assert TressetteSearchOptions(samples="10").budget(False) == (10, 15)
+    assert TressetteSearchOptions(samples="10", draws="7").budget(False) == (10, 7)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from command.errors import UserError
 from evaluate.markdown import code, literal
-from evaluate.report.content import Figure, Report, Section, Table, Text
+from evaluate.report.content import Figure, Report, Section, Text, TextTable
 from evaluate.report.drawing import Line, Panel, draw_panels
 from evaluate.report.page import to_html, to_markdown, write
 from tests.foreign.files import champion_of, write_champion
@@ -72,7 +72,7 @@ def foreign(page: str) -> list[str]:
 def report_with(text: str) -> Report:
     line = [0.0, 1.0]
     drawn = draw_panels("one", [Panel(text, {text: Line(line, line), "b": Line(line, line)}, text)], text)  # type: ignore[arg-type]
-    blocks = [Text(f"No games were played: {code(text)}."), Table((text, "b"), [(text, f"`{text}`")], text)]
+    blocks = [Text(f"No games were played: {code(text)}."), TextTable((text, "b"), [(text, f"`{text}`")], text)]
     sections = [Section(text, [*blocks, Text(text), Figure("one", drawn, text, text)]) for _ in range(3)]
     return Report(text, text, {text: text}, sections)
 

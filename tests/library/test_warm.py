@@ -20,10 +20,10 @@ def test_every_step_of_a_game_works(game: str) -> None:
 
 def test_what_is_counted_is_of_one_game(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in a process that has had another game before."""
-    for counted in (compiled.made, compiled.taken):
+    for counted in (compiled.made, compiled.loaded):
         monkeypatch.setitem(counted, "another game's", 1000)
     filled = warm.fill("sette_mezzo")
-    assert filled.made < 1000 and filled.taken < 1000
+    assert filled.made < 1000 and filled.loaded < 1000
 
 
 @pytest.mark.slow

@@ -14,9 +14,9 @@ from cards.game import Game
 from cards.play import Actions, Decisions, Player, play
 from train.dqn.learner.learner import Learner
 from train.dqn.learner.schedules import epsilon, linear
-from train.dqn.network.build import acting_network, build_network
+from train.dqn.network.build import build_network, inference_network
 from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.replay.transitions import Recorder
+from train.dqn.replay.transitions import TransitionRecorder
 from train.dqn.rollout.worker import build_replay
 from train.settings.dqn import LearnerSettings, TrainSettings
 from train.settings.learning import NetworkSettings, OpponentSettings, PhaseSettings, ReplaySettings
@@ -50,7 +50,7 @@ def snapshots(game: Game, opponent: Player | None, games: int, seed: int, count:
     """
     settings = small_settings(game, seed)
     learner = Learner(build_network(game, settings), build_replay(game, settings, CPU), settings.learner, CPU, 9)
-    network = acting_network(game, settings, CPU)
+    network = inference_network(game, settings, CPU)
     player = NetworkPlayer(network)
     per_update = settings.learner.batch_size / settings.learner.samples_per_insert
     batches = games // BATCH
@@ -61,7 +61,7 @@ def snapshots(game: Game, opponent: Player | None, games: int, seed: int, count:
         if learner.replay.inserted >= settings.learner.learning_starts:
             learner.lr = linear(settings.learner.lr, settings.learner.lr_end, spent)
             learner.update_many(int(learner.replay.inserted / per_update) - learner.updates)
-            network.load_state_dict(learner.acting_weights())
+            network.load_state_dict(learner.inference_weights())
         if (batch + 1) * count // batches > batch * count // batches:
             yield NetworkPlayer(copy.deepcopy(network))
 
@@ -75,7 +75,7 @@ def _play_one_batch(
     if opponent is not None:
         seating[np.arange(BATCH), np.arange(BATCH) % 2] = 1
     players = [player] if opponent is None else [player, opponent]
-    recorder = Recorder(game)
+    recorder = TransitionRecorder(game)
 
     def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
         own = seating[decisions.games, decisions.seats] == 0

@@ -16,7 +16,7 @@ import torch
 from tests.train.runs import settings
 from train.dqn.replay.transitions import Transitions
 from train.dqn.rollout.backend import LocalBackend
-from train.dqn.trainer import Trainer
+from train.dqn.trainer import DqnTrainer
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 
@@ -43,7 +43,7 @@ def transitions(words: int) -> Transitions:
     return Transitions(packed(ROWS, words), packed(ROWS), action, number[0], number[1], successor)
 
 
-def seen(trainer: Trainer) -> dict[str, Any]:
+def seen(trainer: DqnTrainer) -> dict[str, Any]:
     """What a restored buffer has in common with the one that was saved."""
     replay = trainer.replay
     total = sum(float(column.numpy().sum(dtype=np.float64)) for column in replay._data[2:5])  # with no copy of them
@@ -51,7 +51,7 @@ def seen(trainer: Trainer) -> dict[str, Any]:
     return {"peak": peak(), "buffer": replay.nbytes, "inserted": replay.inserted, "total": total + priorities}
 
 
-def save(trainer: Trainer, runner: Runner, folder: RunFolder) -> dict[str, Any]:
+def save(trainer: DqnTrainer, runner: Runner, folder: RunFolder) -> dict[str, Any]:
     """Fill the buffer and half as much again, then save it twice while more is added."""
     replay, some = trainer.replay, transitions(trainer._game.words)
     while replay.inserted < 1.5 * replay.capacity:
@@ -96,7 +96,7 @@ if __name__ == "__main__":
     device = torch.device("cpu")
     with RunFolder(chosen) as folder:
         started = time.perf_counter()
-        trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
+        trainer = DqnTrainer(chosen, folder, device, LocalBackend(chosen, device))
         runner = Runner(trainer, folder, lambda: False)
         passed = time.perf_counter() - started
         found = save(trainer, runner, folder) if what == "save" else seen(trainer) | {"seconds": passed}

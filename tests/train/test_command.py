@@ -13,7 +13,7 @@ from tests.limits import seconds, until
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.rollout.backend import LocalBackend
-from train.dqn.trainer import Trainer
+from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import path_for
 from train.run.folder import RunFolder
@@ -228,7 +228,7 @@ def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
     monkeypatch.setenv("BUSSO_MINUTES", "233")
     chosen = settings(tmp_path, "episodes=null")
     with RunFolder(chosen) as its:
-        trainer = Trainer(chosen, its, CPU, LocalBackend(chosen, CPU))
+        trainer = DqnTrainer(chosen, its, CPU, LocalBackend(chosen, CPU))
         assert trainer.budget.minutes == 233
         trainer.counters.seconds = trainer.budget.seconds_before = 60.0 * 100
         checkpoint.save(path_for(its.checkpoints, 0), trainer.state_dict())
@@ -236,6 +236,6 @@ def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
     for override, minutes in (("minutes=null", 233), ("minutes=120", 120)):
         again = settings(tmp_path, "episodes=null", override)
         with RunFolder(again) as its:
-            trainer = Trainer(again, its, CPU, LocalBackend(again, CPU))
+            trainer = DqnTrainer(again, its, CPU, LocalBackend(again, CPU))
             Runner(trainer, its, lambda: False)
             assert trainer.budget.minutes == minutes and not trainer.finished()

@@ -12,10 +12,10 @@ import pytest
 
 from tests.train.runs import TrainedRuns, small
 from train.__main__ import main
-from train.dqn.trainer import Trainer
+from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint import checkpoint, ids
 from train.run.folder import RunFolder
-from train.run.launches import read_starts
+from train.run.launches import read_launches
 from train.run.results import read_results
 
 # One evaluation on the way, and nothing that is not needed.
@@ -40,16 +40,16 @@ def best_of(runs: Path) -> Path:
 
 @contextmanager
 def killed_after_the_first_evaluation(path: Path, without_checkpoints: bool = True) -> Iterator[None]:
-    step = Trainer.step
+    step = DqnTrainer.step
 
-    def until_there(trainer: Trainer) -> None:
+    def until_there(trainer: DqnTrainer) -> None:
         step(trainer)
         if trainer.counters.evaluated > 0:
             trainer._folder.writer.wait()
             raise KilledError
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr(Trainer, "step", until_there)
+        patch.setattr(DqnTrainer, "step", until_there)
         if without_checkpoints:
             patch.setattr(RunFolder, "save_checkpoint", lambda *_: None)
         yield
@@ -103,7 +103,7 @@ def test_a_run_keeps_its_id_and_its_best_network(tmp_path: Path) -> None:
     assert main(arguments(tmp_path)) == 0
     newest = checkpoint.load(checkpoint.listed(best_of(tmp_path).parent)[0])
     assert checkpoint.load(best_of(tmp_path))["score"] == 2.0 and newest["run"] == state["run"] != ""
-    assert [start["run"] for start in read_starts(folder(tmp_path))] == [newest["run"]] * 2
+    assert [start["run"] for start in read_launches(folder(tmp_path))] == [newest["run"]] * 2
 
 
 def test_the_table_of_a_complete_run_is_never_of_another_network(tmp_path: Path, trained_run: TrainedRuns) -> None:
@@ -142,7 +142,7 @@ def test_what_a_start_without_checkpoint_wrote_of_itself_is_gone(tmp_path: Path)
         (folder(tmp_path) / "results.json").write_text(json.dumps({"_run": about, "random": {}}))
         with killed_after_the_first_evaluation(best_of(tmp_path)):
             main(arguments(tmp_path))
-    assert len(read_starts(folder(tmp_path))) == 1
+    assert len(read_launches(folder(tmp_path))) == 1
     assert "\n77," not in (folder(tmp_path) / "metrics.csv").read_text()
     asides = sorted((path.name for path in folder(tmp_path).glob("results*")), key=len)
     assert asides == [f"results.json.{'0' * 16}", f"results.json.2.{'0' * 16}"]
@@ -164,12 +164,12 @@ def test_results_go_when_their_run_goes_on(tmp_path: Path, trained_run: TrainedR
 
 @contextmanager
 def stopped_after_a_step() -> Iterator[None]:
-    step = Trainer.step
+    step = DqnTrainer.step
 
     def then_stop(trainer: Any) -> None:
         step(trainer)
         os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "step", then_stop)
+        patch.setattr(DqnTrainer, "step", then_stop)
         yield

@@ -19,7 +19,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from tests.train.runs import OWN_TO_A_RUN, SMALL, TrainedRuns, equal
 from train.__main__ import main
-from train.dqn.trainer import Trainer as DqnTrainer
+from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint import checkpoint, pruning
 from train.run.folder import RunFolder
 from train.run.results import read_results

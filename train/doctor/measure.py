@@ -17,9 +17,9 @@ from cards.game import Game
 from cards.play import play
 from cards.players import RandomPlayer
 from train.dqn.learner.learner import Learner
-from train.dqn.network.build import acting_network, build_network
+from train.dqn.network.build import build_network, inference_network
 from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.replay.transitions import Recorder, Transitions
+from train.dqn.replay.transitions import TransitionRecorder, Transitions
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.worker import RolloutWorker, build_replay
 from train.dqn.trainer import UPDATES_AT_ONCE
@@ -154,13 +154,13 @@ def _apart(
     seats = np.zeros((seeds.size, game.seats), np.uint8)
 
     def once() -> Transitions:
-        recorder = Recorder(game)
+        recorder = TransitionRecorder(game)
         _, totals = play(game, seeds, [RandomPlayer()], seats, watch=recorder.watch, observed=True)
         return recorder.transitions(totals, settings.learner.gamma, settings.learner.n_step)
 
     threads = min(settings.rollout.actor_threads or 1, resources.cpus())
     rate = threads * len(once().action) / seconds_of(once, torch.device("cpu"), seconds)
-    network = acting_network(game, settings, device)
+    network = inference_network(game, settings, device)
     words = torch.from_numpy(np.resize(transitions.observation, (_ROWS, game.words)).view(np.int64)).to(device)
     with torch.inference_mode():
         forward = seconds_of(lambda: network(words), device, seconds) / _ROWS

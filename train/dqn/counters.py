@@ -9,7 +9,7 @@ from train.dqn.rollout.request import Rollout
 
 
 @dataclass
-class Counters:
+class DqnCounters:
     """Where a run stands; saved with every checkpoint."""
 
     episodes: int = 0  # whose transitions are in the buffer

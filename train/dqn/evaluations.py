@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cards.matches.duplicate import Duel, meaning_of_won
 from cards.stopping import Stop
 from command.terminal.console import output_may_fail, result_console
-from train.dqn.learner.divergence import Watch
+from train.dqn.learner.divergence import DivergenceMonitor
 from train.dqn.learner.learner import Learner
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.rollout.backend import RolloutBackend
@@ -43,7 +43,12 @@ class Evaluations:
     """
 
     def __init__(
-        self, settings: TrainSettings, folder: RunFolder, rollouts: RolloutBackend, learner: Learner, watch: Watch
+        self,
+        settings: TrainSettings,
+        folder: RunFolder,
+        rollouts: RolloutBackend,
+        learner: Learner,
+        watch: DivergenceMonitor,
     ) -> None:
         self.under_way: dict[int, Weights] = {}
         self._settings, self._folder, self._rollouts = settings, folder, rollouts
@@ -59,7 +64,7 @@ class Evaluations:
 
     def start(self, env_steps: int, replay: ReplayBuffer | None) -> None:
         """Start one of the weights of now; with `replay`, write histograms at once. Raises DivergedError."""
-        self._start(env_steps, self._learner.acting_weights())
+        self._start(env_steps, self._learner.inference_weights())
         if replay is not None:
             self._runner.metrics.histograms(env_steps, *look(self._learner, replay))
 
@@ -100,10 +105,10 @@ class Evaluations:
 
 def look(learner: Learner, replay: ReplayBuffer) -> tuple[dict[str, NDArray[Any]], dict[str, float]]:
     """Histograms of a part of the buffer, and norms of the weights. Nothing before anything was played."""
-    return (_distributions(learner, replay), _norms(learner)) if replay.size else ({}, {})
+    return (_histograms(learner, replay), _norms(learner)) if replay.size else ({}, {})
 
 
-def _distributions(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any]]:
+def _histograms(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any]]:
     """Actions that were played, their values, and what they brought until the bootstrap. Waits for the device."""
     batch = replay.spread(HISTOGRAM_ROWS)
     with torch.inference_mode():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from train.dqn.counters import Counters
+from train.dqn.counters import DqnCounters
 from train.dqn.learner.learner import Learner
 from train.dqn.learner.schedules import epsilon
 from train.dqn.rollout.backend import RolloutBackend
@@ -35,11 +35,11 @@ class RateLimiter:
             return 0
         return max(0, int(inserted * self._per_insert()) - updates)
 
-    def per_rollout(self, counters: Counters) -> float:
+    def per_rollout(self, counters: DqnCounters) -> float:
         """Updates that a request pays for, on average so far."""
         return counters.env_steps / counters.rollouts * self._per_insert() if counters.rollouts else 0.0
 
-    def max_weights_age(self, limit: int, in_flight: int, counters: Counters) -> float:
+    def max_weights_age(self, limit: int, in_flight: int, counters: DqnCounters) -> float:
         """In updates: `limit`, or more where much is in flight.
 
         On a wide cluster what comes back is older without being worse: while one request is played all others come in.
@@ -54,7 +54,7 @@ class Requests:
     """Asks the backend for every episode of a run until it has come back; what an interruption left comes first."""
 
     def __init__(self, settings: TrainSettings, rollouts: RolloutBackend, learner: Learner, budget: Budget) -> None:
-        self.counters = Counters()
+        self.counters = DqnCounters()
         self.in_flight: dict[int, RolloutRequest] = {}  # by first episode
         self.unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
         self.league = League(settings.league, settings.seed) if has_league(settings) else None
@@ -74,7 +74,7 @@ class Requests:
     def join_league(self, every: Every) -> None:
         """Make the weights of now a member of the league, if there is one and it is time."""
         if self.league is not None and every.take(self.counters.episodes):
-            self.league.join(self.counters.episodes, self._learner.acting_weights())
+            self.league.join(self.counters.episodes, self._learner.inference_weights())
             self._rollouts.enrol(self.league.weights)
 
     def give_out(self) -> None:
@@ -90,7 +90,7 @@ class Requests:
             self.in_flight[request.first] = request  # first: whatever fails from here on, it is not forgotten
             if self._published != self._learner.updates and self._rollouts.wants_weights():
                 self._published = self._learner.updates
-                self._rollouts.publish(self._published, self._learner.acting_weights())
+                self._rollouts.publish(self._published, self._learner.inference_weights())
             self._rollouts.submit(request)
             if self._settings.rollout.kind == "local":
                 return
@@ -148,7 +148,7 @@ class Requests:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from `state_dict`: what had not come back is played again, as the same episodes."""
-        self.counters = counters_of_checkpoint(Counters, state["counters"])
+        self.counters = counters_of_checkpoint(DqnCounters, state["counters"])
         self.unplayed = [RolloutRequest(first, count, 0.0, attempt) for first, count, attempt in state["open_requests"]]
         if self.league is not None:
             self.league.load_state_dict(state["league"])

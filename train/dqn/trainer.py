@@ -13,9 +13,9 @@ import torch
 
 from cards.stopping import Stop
 from command.settings.compose import as_yaml
-from train.dqn.counters import Counters
+from train.dqn.counters import DqnCounters
 from train.dqn.evaluations import Evaluations, report_best
-from train.dqn.learner.divergence import Watch
+from train.dqn.learner.divergence import DivergenceMonitor
 from train.dqn.learner.learner import Learner
 from train.dqn.learner.schedules import linear
 from train.dqn.network.build import build_network
@@ -43,7 +43,7 @@ UPDATES_AT_ONCE = 16  # between two looks at the rollouts
 IDLE_STARTS = 2  # in a row; then the same job again would do no better
 
 
-class Trainer:
+class DqnTrainer:
     """One run: a learner, its replay buffer, and rollouts from wherever they are played."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Trainer:
         network = build_network(self._game, settings)
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
         self.requests = Requests(settings, rollouts, self.learner, self.budget)
-        self._watch = Watch(folder.checkpoints, folder.writer)
+        self._watch = DivergenceMonitor(folder.checkpoints, folder.writer)
         self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)
         evaluation, saving = settings.evaluation, settings.checkpoint
         self.every = {
@@ -74,7 +74,7 @@ class Trainer:
         self._began = self._standing()
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> DqnCounters:
         """Where the run stands."""
         return self.requests.counters
 
@@ -210,7 +210,7 @@ class Trainer:
         playing["counters"]["idle_starts"] = self._idle_starts()
         state = {
             "settings": asdict(self.settings),
-            "acting": self.learner.acting_weights(),
+            "acting": self.learner.inference_weights(),
             "evaluating": self.evaluations.state_dict(),
             "budget_minutes": self.budget.minutes,
             "players": self._files,

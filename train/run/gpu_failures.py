@@ -20,7 +20,7 @@ from cards.base.files import write_atomic
 from command.errors import UserError
 from train.run.checkpoint import checkpoint
 from train.run.device import choose_device, problem_with
-from train.run.launches import read_starts
+from train.run.launches import read_launches
 from train.run.signals import EXIT_REQUEUE
 
 log = logging.getLogger("train")
@@ -122,7 +122,7 @@ def _error(run: Path, problem: str, hint: str, hopeless: bool = False) -> GpuErr
 
 def _why_on_gpu(run: Path) -> str | None:
     """Why the run ought to be on a GPU; None where it need not."""
-    learners = [str(start.get("learner", "")) for start in read_starts(run)]
+    learners = [str(start.get("learner", "")) for start in read_launches(run)]
     on_gpu = any(each.startswith(LEARNER_ON) and not each.startswith(_ON_CPU) for each in learners)
     if on_gpu and checkpoint.listed(run / "checkpoints"):
         return "this run began on a GPU"

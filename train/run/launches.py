@@ -27,7 +27,7 @@ _GIT_SECONDS = 5.0
 _KEPT = 200  # a run on a cluster may start often
 
 
-def add_start(folder: Path, learner: str, run: str | None = None) -> None:
+def add_launch(folder: Path, learner: str, run: str | None = None) -> None:
     """Add this start, with what is said of its `learner`, to those of the run with this id in the folder.
 
     Those of another run, which left no checkpoint, are dropped, as the rows of its curves are. A file that is damaged
@@ -48,7 +48,7 @@ def add_start(folder: Path, learner: str, run: str | None = None) -> None:
     write_atomic(folder / FILE, json.dumps(found, indent=2) + "\n")
 
 
-def read_starts(folder: Path) -> list[dict[str, Any]]:
+def read_launches(folder: Path) -> list[dict[str, Any]]:
     """The starts of a run, oldest first; none for a run of a version that wrote no such file, or a damaged one."""
     try:
         return _read(folder / FILE)

@@ -91,9 +91,9 @@ class Run:
     @cached_property
     def launches(self) -> list[dict[str, Any]]:
         """See `train.run.launches`."""
-        from train.run.launches import read_starts
+        from train.run.launches import read_launches
 
-        return read_starts(self.folder)
+        return read_launches(self.folder)
 
     @cached_property
     def counters(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from train.run.budget import Budget
 from train.run.checkpoint import ids
 from train.run.every import Every
 from train.run.folder import BUDGET_KEYS, RunFolder
-from train.run.launches import add_start
+from train.run.launches import add_launch
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.rates import Rates
 from train.run.metrics.tensorboard import finish
@@ -128,7 +128,7 @@ class Runner:
             print(text, file=sys.stderr)
             return True
         self._folder.write_settings()
-        add_start(path, self._trainer.describe(), self._folder.run_id)
+        add_launch(path, self._trainer.describe(), self._folder.run_id)
         with Display(f"{settings.game_name}/{settings.name}") as self.display:
             self._greet()
             with closing(self._trainer.open_metrics(path)) as self.metrics:

@@ -137,7 +137,7 @@ def _evaluation_sweep(mdp: Mdp, policy: Policy, values: Values) -> float:
 # ---------------------------------------------------------------------- learning
 
 
-class Simulator(NamedTuple):
+class EpisodeSimulator(NamedTuple):
     """Compiled rules and a reward for one seat, with which the loops below play one episode at a time.
 
     `number(state)` is that of a state, from 0; `states[2]` are records to play in.
@@ -149,11 +149,11 @@ class Simulator(NamedTuple):
     states: NDArray[np.void]
 
 
-def of_game(game: Game, reward: str, index: Callable[[Any], int]) -> Simulator:
+def of_game(game: Game, reward: str, index: Callable[[Any], int]) -> EpisodeSimulator:
     """The simulator of a game of one seat. Raises ValueError for more seats."""
     if game.seats != 1:
         raise ValueError(f"{game.name} has {game.seats} seats; tabular learning is for one")
-    return Simulator(game.rules, game.rewards[reward], index, np.full(2, game.blank, game.dtype))
+    return EpisodeSimulator(game.rules, game.rewards[reward], index, np.full(2, game.blank, game.dtype))
 
 
 class Method(NamedTuple):
@@ -168,7 +168,7 @@ class Method(NamedTuple):
 
 def learn(
     algo: str,
-    simulator: Simulator,
+    simulator: EpisodeSimulator,
     seeds: NDArray[np.uint64],
     values: Values,
     visits: NDArray[np.int64],

@@ -25,7 +25,7 @@ Values = NDArray[np.float32]
 _FIRST_ROWS = 1 << 20
 
 
-class Batch(NamedTuple):
+class TabularTransitions(NamedTuple):
     """Transitions in the order of play. `column` is the index of the action among the legal ones of its state."""
 
     state: NDArray[np.int32]  # [rows]
@@ -43,7 +43,7 @@ def untried_values(numbering: Numbering) -> Values:
 
 
 @njit
-def sweep(values: Values, batch: Batch, passes: int, alpha: float, gamma: float) -> None:
+def sweep(values: Values, batch: TabularTransitions, passes: int, alpha: float, gamma: float) -> None:
     """`passes` times over the batch: `Q(s, a) += alpha * (r + gamma * max Q(s', .) - Q(s, a))`."""
     states, columns, rewards, successors = batch
     for _ in range(passes):
@@ -81,7 +81,7 @@ def play_batch(
     policy: Policy,
     epsilon: float,
     unexplored: Sequence[int] = (),
-) -> Batch:
+) -> TabularTransitions:
     """Self-play of `policy` in every seat, one game per seed.
 
     With probability `epsilon` one of the legal actions is drawn, but none of `unexplored`.
@@ -90,7 +90,7 @@ def play_batch(
     one = np.full(2, game.blank, game.dtype)
     drawn = np.uint64(sum(1 << action for action in range(game.actions) if action not in unexplored))
     rows, batch = loop(one, seeds, policy, epsilon, drawn, game.seats, numbering.terminal)
-    return Batch(*(column[:rows] for column in batch))
+    return TabularTransitions(*(column[:rows] for column in batch))
 
 
 def by_whole_games(numbering: Numbering) -> Numbering:
@@ -103,7 +103,7 @@ def _no_episode_ends(state: Any) -> int:
     return 0
 
 
-def mark_tried(values: Values, batch: Batch) -> None:
+def mark_tried(values: Values, batch: TabularTransitions) -> None:
     """Let the actions of the batch that were never tried before start from 0."""
     rows = values[batch.state, batch.column]
     new = np.isneginf(rows)

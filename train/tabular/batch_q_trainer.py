@@ -57,7 +57,7 @@ SCALARS = (
 
 
 @dataclass
-class Counters:
+class BatchQCounters:
     """Where a run stands; saved with every checkpoint."""
 
     iteration: int = 0
@@ -83,7 +83,7 @@ class BatchQTrainer:
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         self.values = untried_values(self._numbering)
         self.policy: Policy = self._numbering.initial.copy()
-        self.counters = Counters()
+        self.counters = BatchQCounters()
         self.budget = Budget(settings.iterations, None)
         self.keep = KEEP
         self.every = {"log": Every(1, 0.0, dense=ROWS), "checkpoint": Every(settings.save_every, 0.0)}
@@ -188,7 +188,7 @@ class BatchQTrainer:
         if values.shape != self.values.shape or values.dtype != np.float32:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values = values.copy()
-        self.counters = counters_of_checkpoint(Counters, state["counters"])
+        self.counters = counters_of_checkpoint(BatchQCounters, state["counters"])
         self.policy = greedy(self.values, self._numbering.legal, self._numbering.initial)
         self.budget.seconds_before = self.counters.seconds
         for every in self.every.values():  # nothing is ever late

@@ -42,7 +42,7 @@ def learned_policy(mdp: Mdp, values: Values) -> Policy:
     return greedy(np.where(legal(mdp), values, -np.inf))
 
 
-class Exact:
+class ExactValues:
     """What a table should hold: the values of a policy, or the optimal ones where `policy` is None.
 
     `met[states]` are the decisions that can come up.

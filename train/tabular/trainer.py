@@ -29,7 +29,7 @@ from train.run.runner import Runner
 from train.settings.saved import counters_of_checkpoint, settings_of_checkpoint
 from train.settings.tabular import TabularSettings
 from train.tabular.algorithms import Method, Values, learn, of_game
-from train.tabular.errors import Errors, Exact
+from train.tabular.errors import Errors, ExactValues
 
 log = logging.getLogger("train")
 
@@ -46,7 +46,7 @@ SCALARS = (
 
 
 @dataclass
-class Counters:
+class TabularCounters:
     """Where a run stands; saved with every checkpoint."""
 
     episodes: int = 0
@@ -55,7 +55,7 @@ class Counters:
 
 
 @dataclass(frozen=True)
-class Table:
+class LearnedTable:
     """A learned table with the settings it was learned under: `[states, 1]`, or `[states, actions]` of Q-learning."""
 
     settings: TabularSettings
@@ -70,21 +70,21 @@ def load_model(settings: TabularSettings) -> Model:
     return game.model(game.options, settings.reward_name(game))
 
 
-def exact_for(settings: TabularSettings, model: Model) -> Exact:
+def exact_for(settings: TabularSettings, model: Model) -> ExactValues:
     """What the run should find. Raises SettingsError for an unknown policy."""
     if settings.policy is None:
-        return Exact(model)
+        return ExactValues(model)
     if settings.policy not in model.policies:
         known = ", ".join(model.policies)
         raise SettingsError("policy", f"{settings.game_name} has no policy {settings.policy!r}", f"it has {known}")
-    return Exact(model, model.policies[settings.policy])
+    return ExactValues(model, model.policies[settings.policy])
 
 
-def table_of(path: Path, state: dict[str, Any]) -> Table:
+def table_of(path: Path, state: dict[str, Any]) -> LearnedTable:
     """The table that a checkpoint, read from `path`, holds. Raises CheckpointError unless it fits its settings."""
     try:
         settings = settings_of_checkpoint(TabularSettings, state["settings"])
-        table = Table(settings, state["values"].numpy(), state["visits"].numpy())
+        table = LearnedTable(settings, state["values"].numpy(), state["visits"].numpy())
     except Exception as error:  # whatever settings and tables of something else make OmegaConf and torch raise
         raise CheckpointError(path, f"holds no learned table ({str(error).splitlines()[0]})") from None
     model = load_model(settings)
@@ -100,7 +100,7 @@ class TabularTrainer:
 
     def __init__(self, settings: TabularSettings, folder: RunFolder) -> None:
         self.settings = settings
-        self.counters = Counters()
+        self.counters = TabularCounters()
         self.budget = Budget(settings.episodes, settings.minutes)
         self._folder = folder
         game = settings.load_game()
@@ -194,7 +194,7 @@ class TabularTrainer:
         if values.shape != self.values.shape or visits.shape != self.visits.shape:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values, self.visits = values.copy(), visits.copy()
-        self.counters = counters_of_checkpoint(Counters, state["counters"])
+        self.counters = counters_of_checkpoint(TabularCounters, state["counters"])
         self.budget.seconds_before = self.counters.seconds
         restore(self.every, state["passed"])
 

@@ -106,19 +106,19 @@ def search_of(overrides: Sequence[str]) -> Search:
         if key in _NOT_SEARCHED or (key.startswith(_NOT_SEARCHED_GROUPS) and key != _SEARCHED_ALL_THE_SAME):
             raise SettingsError(key, "decides how trials are measured, so all have the same", "a study=... for each")
     require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)
-    given = [*_pace(given, chosen.settings), *given]
+    given = [*_budget(given, chosen.settings), *given]
     return Search(settings, dimensions, given, resolve([*given, named], this_machine()))
 
 
-def _pace(given: Sequence[str], settings: AnyRunSettings) -> list[str]:
+def _budget(given: Sequence[str], settings: AnyRunSettings) -> list[str]:
     """A budget where none is named, and evaluations in step with it where the command line does not say when."""
     if not isinstance(settings, TrainSettings):
         return []
     keys = {key_of(each) for each in given}
     minutes = settings.minutes or (MINUTES if settings.episodes is None else None)
-    pace = [f"minutes={minutes}"] if settings.names_no_budget else []
+    budget = [f"minutes={minutes}"] if settings.names_no_budget else []
     by_games = settings.episodes is not None
     every = max(1, settings.episodes // EVALUATIONS) if settings.episodes is not None else 1
     seconds = 0.0 if by_games or minutes is None else 60 * minutes / EVALUATIONS
     wanted = {"every_episodes": every, "min_seconds": seconds, "deals": DEALS}
-    return pace + [f"evaluation.{key}={value}" for key, value in wanted.items() if f"evaluation.{key}" not in keys]
+    return budget + [f"evaluation.{key}={value}" for key, value in wanted.items() if f"evaluation.{key}" not in keys]

@@ -25,7 +25,7 @@ from cards.players import PlayerOptions, StochasticPlayer
 from tressette.cards import CARDS, RANKS, THIRDS
 from tressette.rules import POINTS, STATE, TRICKS
 from tressette.search.sampler import new_tables, prepare, sample
-from tressette.solver.double_dummy import Table, middle, new_table
+from tressette.solver.double_dummy import TranspositionTable, middle, new_table
 from tressette.solver.endings import points_after
 from tressette.solver.moves import distinct
 from tressette.solver.positions import FRAMES, set_frame
@@ -37,7 +37,7 @@ _clock_gettime = c_function("clock_gettime", types.int32(types.int32, types.void
 
 
 @dataclass(frozen=True)
-class Options(PlayerOptions):
+class AlphaBetaOptions(PlayerOptions):
     """What a decision may cost, and how many of the last tricks are solved.
 
     `ms` above 0 is a budget of time for each decision, in place of `samples`; then the choice is not reproducible.
@@ -48,7 +48,7 @@ class Options(PlayerOptions):
     tricks: int = bounded(5, 1, TRICKS)
 
 
-def make(game: Game, options: Options) -> StochasticPlayer:
+def make(game: Game, options: AlphaBetaOptions) -> StochasticPlayer:
     """Plays the card with the best mean points of its team; of equal ones, that with the fewest thirds, the weakest.
 
     A single card, or several that come to the same, is played at once. By samples the choice follows from what the seat
@@ -67,7 +67,7 @@ def _choose_all(
     budget: Any,
     tables: Any,
     scratch: Any,
-    table: Table,
+    table: TranspositionTable,
     actions: Actions,
 ) -> None:
     clock, totals = np.zeros(2, np.int64), np.empty(CARDS, np.int64)
@@ -84,7 +84,7 @@ def _choose(
     game: int,
     tables: Any,
     scratch: Any,
-    table: Table,
+    table: TranspositionTable,
     clock: Any,
     totals: Any,
 ) -> int:
@@ -116,7 +116,9 @@ def _milliseconds(clock: NDArray[np.int64]) -> float:
 
 
 @njit
-def add_points(cards: np.uint64, tricks: int, scratch: Any, table: Table, totals: NDArray[np.int64]) -> None:
+def add_points(
+    cards: np.uint64, tricks: int, scratch: Any, table: TranspositionTable, totals: NDArray[np.int64]
+) -> None:
     """Add to `totals` what the team to move gets after each of `cards` if `scratch[1]` are the hands."""
     guess, team = middle(scratch[1]), scratch[1].turn & 1
     while cards != np.uint64(0):

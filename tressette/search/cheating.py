@@ -14,7 +14,7 @@ from cards.players import PlayerOptions, StochasticPlayer
 from tressette.cards import CARDS
 from tressette.rules import STATE, TRICKS
 from tressette.search.alpha_beta import add_points, best_card
-from tressette.solver.double_dummy import Table, new_table
+from tressette.solver.double_dummy import TranspositionTable, new_table
 from tressette.solver.moves import distinct
 from tressette.solver.positions import FRAMES, set_frame
 
@@ -22,13 +22,13 @@ _TABLE_BITS = 18
 
 
 @dataclass(frozen=True)
-class Options(PlayerOptions):
+class CheatingOptions(PlayerOptions):
     """How many of the last tricks are played exactly; each one more takes about three times as long."""
 
     tricks: int = bounded(8, 1, TRICKS)
 
 
-def make(game: Game, options: Options) -> StochasticPlayer:
+def make(game: Game, options: CheatingOptions) -> StochasticPlayer:
     """BREAKS THE RULE that a player uses nothing but what its seat may know: it solves the hands as they are.
 
     With at most `tricks` left its card is one of the best there are against and with best play. Before that `greedy`
@@ -40,7 +40,14 @@ def make(game: Game, options: Options) -> StochasticPlayer:
 
 @njit(nogil=True)
 def _choose_all(
-    states: Any, games: Any, masks: Any, generators: Any, tricks: int, scratch: Any, table: Table, actions: Actions
+    states: Any,
+    games: Any,
+    masks: Any,
+    generators: Any,
+    tricks: int,
+    scratch: Any,
+    table: TranspositionTable,
+    actions: Actions,
 ) -> None:
     totals = np.empty(CARDS, np.int64)
     for k in range(games.size):

@@ -14,7 +14,7 @@ from cards.players import PlayerOptions
 from cards.presentation import Adviser
 from tressette.cards import CARDS
 from tressette.rules import POINTS, SEATS, STATE, TRICKS
-from tressette.search.cheating import Options
+from tressette.search.cheating import CheatingOptions
 from tressette.search.knowledge import keeps_caps
 from tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
 from tressette.solver.double_dummy import middle, new_table
@@ -33,7 +33,7 @@ class ExactOptions(PlayerOptions):
     samples: int = bounded(200, 1, MOST_SAMPLES)
 
 
-class Endgame:
+class EndgameAdviser:
     """The mean points of the team after each card over hands that agree with what the seat knows, each solved exactly.
 
     All hands there can be are taken where they are no more than `samples`, else so many are drawn. In each everybody
@@ -79,7 +79,7 @@ class Cheating:
 
     unit = "points"
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: CheatingOptions) -> None:
         self._tricks, self._table, self._scratch = options.tricks, new_table(_TABLE_BITS), np.zeros(1, STATE)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
 from tressette.rules import POINTS, TRICKS
 from tressette.search.resampling import keep_better_half, resample
 from tressette.search.sampler import sampled_states
-from tressette.search.simulator import Simulator
+from tressette.search.simulator import WorldSimulator
 from tressette.search.worlds import one_of_each_run, runs_of
 
 AUTO = "auto"
@@ -28,7 +28,7 @@ _BATCH, _BATCH_ON_GPU = 1 << 11, 1 << 18
 
 
 @dataclass(frozen=True)
-class SearchOptions(PlayerOptions):
+class TressetteSearchOptions(PlayerOptions):
     """How a search thinks.
 
     For each decision `draws` hands that agree with what the seat knows are drawn (auto: half as many again as samples).
@@ -75,7 +75,7 @@ class SearchPlayer(StochasticPlayer):
         self,
         game: Game,
         network: ValueNetwork,
-        options: SearchOptions,
+        options: TressetteSearchOptions,
         on_gpu: bool = False,
         counts_wins: bool = False,
     ) -> None:
@@ -84,7 +84,7 @@ class SearchPlayer(StochasticPlayer):
         self._samples, self._draws = options.budget(on_gpu)
         self._counts_wins, self.unit = counts_wins, "wins" if counts_wins else "points"
         self._drawn = _DRAWN_ON_GPU if on_gpu else _DRAWN
-        self.simulator = Simulator(game, network, _BATCH_ON_GPU if on_gpu else _BATCH, options.tricks)
+        self.simulator = WorldSimulator(game, network, _BATCH_ON_GPU if on_gpu else _BATCH, options.tricks)
         self._temperatures = np.array([options.partner_temperature, options.temperature])
 
     def act(self, decisions: Decisions) -> Actions:
@@ -173,7 +173,7 @@ class SearchPlayer(StochasticPlayer):
 
 
 def network_search(
-    game: Game, options: SearchOptions, network: ValueNetwork, reward: str, on_gpu: bool
+    game: Game, options: TressetteSearchOptions, network: ValueNetwork, reward: str, on_gpu: bool
 ) -> SearchPlayer:
     """The player with these options. Raises InputError for a reward whose sum is not what a search counts."""
     if reward not in ("points", "win"):

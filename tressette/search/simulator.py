@@ -23,7 +23,7 @@ Indices = NDArray[np.int64]
 _TABLE_BITS = 14  # 256 kB, which stays in a core's cache
 
 
-class Simulator:
+class WorldSimulator:
     """Asks one network about many worlds at a time; `rows` counts the rows of its forward passes."""
 
     def __init__(self, game: Game, network: ValueNetwork, batch: int, tricks: int = 0) -> None:

@@ -15,7 +15,7 @@ from cards.compiled.jit import njit
 from tressette.cards import CARDS, DECK, RANKS, THIRDS, TWO
 from tressette.observation import observe
 from tressette.rules import NO_CARD, POINTS, apply, begin, legal, over, points
-from tressette.solver.double_dummy import Table, points_near
+from tressette.solver.double_dummy import TranspositionTable, points_near
 
 Indices = NDArray[np.int64]
 
@@ -204,7 +204,7 @@ def play_best(states: Any, live: Indices, masks: NDArray[np.uint64], values: NDA
 
 
 @njit(nogil=True)
-def points_of(states: Any, seats: NDArray[np.uint8], table: Table, out: NDArray[np.float64]) -> None:
+def points_of(states: Any, seats: NDArray[np.uint8], table: TranspositionTable, out: NDArray[np.float64]) -> None:
     """The points that the team of each seat has in the end, when what is not over is played best with open hands."""
     guess = POINTS // 2
     for k in range(states.size):

@@ -23,7 +23,7 @@ from tressette.solver.transpositions import BUCKET, find, keep, number_suits
 ALL_THIRDS = 3 * POINTS + 2  # in the cards and the last trick
 
 
-class Table(NamedTuple):
+class TranspositionTable(NamedTuple):
     """What the solver remembers and works in; one thread may use it at a time."""
 
     entries: NDArray[np.uint64]  # [entries, 2]
@@ -32,11 +32,11 @@ class Table(NamedTuple):
     frames: NDArray[np.void]  # [cards + 2], the last is the position asked about
 
 
-def new_table(bits: int = 18) -> Table:
+def new_table(bits: int = 18) -> TranspositionTable:
     """An empty table of `2**bits` positions, 16 bytes each. Raises ValueError for fewer than 2 bits or more than 32."""
     if not 2 <= bits <= 32:
         raise ValueError(f"a table has 2 to 32 bits, not {bits}")
-    return Table(
+    return TranspositionTable(
         np.zeros((max(BUCKET, 1 << bits), 2), np.uint64),
         np.zeros((4, 1024), np.uint32),
         np.zeros((SEATS, CARDS), np.int64),
@@ -45,7 +45,7 @@ def new_table(bits: int = 18) -> Table:
 
 
 @njit
-def _settled(frame: Any, target: int, table: Table) -> bool:
+def _settled(frame: Any, target: int, table: TranspositionTable) -> bool:
     """Whether a position at the beginning of a trick is decided without a search; then `best` is its bound."""
     least, most = 0, frame.rest
     if frame.number == SEATS:
@@ -65,7 +65,7 @@ def _settled(frame: Any, target: int, table: Table) -> bool:
 
 
 @njit
-def _open(frame: Any, target: int, table: Table) -> None:
+def _open(frame: Any, target: int, table: TranspositionTable) -> None:
     """List the cards of a position that is not settled."""
     frame.best = -1 if frame.seat & 1 == 0 else 1000
     frame.best_card = -1
@@ -86,7 +86,7 @@ def _refuted(frame: Any, target: int) -> bool:
 
 
 @njit
-def _leave(frame: Any, target: int, refuted: bool, table: Table) -> None:
+def _leave(frame: Any, target: int, refuted: bool, table: TranspositionTable) -> None:
     """Keep what has been found of a position."""
     if frame.on_table == 0:
         keep(frame, target, table.entries)
@@ -95,7 +95,7 @@ def _leave(frame: Any, target: int, refuted: bool, table: Table) -> None:
 
 
 @njit
-def _search(target: int, table: Table) -> int:
+def _search(target: int, table: TranspositionTable) -> int:
     """Search the first frame: a value of at least `target` is a lower bound of team 0's thirds, else an upper one."""
     frames = table.frames
     if frames[0].on_table == 0 and _settled(frames[0], target, table):
@@ -124,7 +124,7 @@ def _search(target: int, table: Table) -> int:
 
 
 @njit
-def _points(guess: int, table: Table) -> int:
+def _points(guess: int, table: TranspositionTable) -> int:
     """Points of team 0 by best play from the first frame on, by searches that begin near `guess`."""
     frame = table.frames[0]
     low, high = frame.taken // 3, (frame.taken + frame.rest) // 3
@@ -141,7 +141,7 @@ def _points(guess: int, table: Table) -> int:
 
 
 @njit
-def _prepare(state: Any, table: Table) -> Any:
+def _prepare(state: Any, table: TranspositionTable) -> Any:
     root = table.frames[FRAMES]
     set_frame(state, root)
     number_suits(root.hands, table.codes)
@@ -150,7 +150,7 @@ def _prepare(state: Any, table: Table) -> Any:
 
 
 @njit(nogil=True)
-def points_near(guess: int, state: Any, table: Table) -> int:
+def points_near(guess: int, state: Any, table: TranspositionTable) -> int:
     """Points, 0 to 11, that team 0 gets in the whole hand when all seats play best from here on, all hands open.
 
     The nearer `guess` is to the result, the fewer searches it takes.
@@ -170,7 +170,7 @@ def middle(state: Any) -> int:
 
 
 @njit(nogil=True)
-def card_values(state: Any, table: Table, out: NDArray[np.int8]) -> None:
+def card_values(state: Any, table: TranspositionTable, out: NDArray[np.int8]) -> None:
     """Write, for each card the seat to move may play, the points of its team with best play after it; else -1."""
     out[:] = -1
     if over(state):

@@ -11,11 +11,11 @@ from cards.game import Games, States
 from tressette.cards import CARDS
 from tressette.players import greedy
 from tressette.rules import SEATS, apply
-from tressette.solver.double_dummy import Table, card_values, points_near
+from tressette.solver.double_dummy import TranspositionTable, card_values, points_near
 
 
 @njit
-def points_after(state: Any, card: int, tricks: int, guess: int, scratch: Any, table: Table) -> int:
+def points_after(state: Any, card: int, tricks: int, guess: int, scratch: Any, table: TranspositionTable) -> int:
     """Points of team 0 after `card` with all hands open: `greedy` plays on until `tricks` are left, which are solved.
 
     With so few left at once, the card's exact value. `scratch` is a state to play in, `guess` where the search begins.
@@ -28,7 +28,7 @@ def points_after(state: Any, card: int, tricks: int, guess: int, scratch: Any, t
 
 
 @njit(nogil=True)
-def _solve_all(states: Any, games: Any, table: Table, out: NDArray[np.float32]) -> None:
+def _solve_all(states: Any, games: Any, table: TranspositionTable, out: NDArray[np.float32]) -> None:
     values = np.empty(CARDS, np.int8)
     for k in range(games.size):
         card_values(at(states, games[k]), table, values)
@@ -36,7 +36,7 @@ def _solve_all(states: Any, games: Any, table: Table, out: NDArray[np.float32]) 
             out[k, card] = values[card]
 
 
-def solved_values(states: States, games: Games, table: Table) -> NDArray[np.float32]:
+def solved_values(states: States, games: Games, table: TranspositionTable) -> NDArray[np.float32]:
     """The points that the team to move gets after each card with best play of all, `[games, cards]`; -1 if not legal.
 
     All four hands of the states are taken as they are. The lock of Python is free meanwhile; a table serves one thread.

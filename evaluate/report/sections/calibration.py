@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cards.matches.duplicate import NORMAL_95
 from cards.presentation import presentation_of
-from evaluate.report.content import Block, Figure, Section, Table, Text
+from evaluate.report.content import Block, Figure, Section, Text, TextTable
 from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
 from evaluate.report.sections.observing import Watched
 
@@ -75,7 +75,7 @@ def section(watched: Watched, unit: str, scale: float) -> Section | None:
             "Left: decisions in bins by the value of what was done, as many in each; on the diagonal values are what "
             "they say, and bars are 95% intervals over games. Right: how much of what is still open the values tell.",
         ),
-        Table(
+        TextTable(
             ("mean value", "mean outcome", "95% interval", "decisions"),
             [
                 (f"{v:+.3f}", f"{o:+.3f}", f"± {h:.3f}" if not isnan(h) else "of one game", f"{n:,}")

@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from cards.presentation import presentation_of
-from evaluate.report.content import Block, Figure, Table
+from evaluate.report.content import Block, Figure, TextTable
 from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
 from evaluate.report.sections.observing import Watched
 
@@ -41,7 +41,7 @@ def by_action(watched: Watched) -> list[Block]:
         "Of the decisions in which an action was legal, the share in which it was taken; legal actions on average."
     )
     used = [k for k in range(len(columns)) if any(row[k] for row in rows)]
-    table = Table([columns[k] for k in used], [[row[k] for k in used] for row in rows], caption)
+    table = TextTable([columns[k] for k in used], [[row[k] for k in used] for row in rows], caption)
     if len(rows) < 2:
         return [table]
     return [_figure(watched, counts), table]

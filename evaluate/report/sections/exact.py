@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.tabular.mdp import NOWHERE, Layout
-from evaluate.report.content import Block, Figure, Section, Table, Text
+from evaluate.report.content import Block, Figure, Section, Text, TextTable
 from evaluate.report.drawing import draw_heatmap
 from evaluate.solve.compare import Beside, beside_exact
 from evaluate.solve.solution import solve
@@ -23,7 +23,7 @@ def section(run: Run) -> Section:
     rows = [line.split(": ", 1) for line in found.lines if ": " in line]
     blocks: list[Block] = [
         Text("The game can be solved exactly, so that errors are of what was learned alone and not of measuring it."),
-        Table(("", ""), rows, left=(0,)),
+        TextTable(("", ""), rows, left=(0,)),
     ]
     if found.policy is not None and found.exact_policy is not None:
         actions = [solved.game.action_text(action) for action in range(solved.game.actions)]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.presentation import presentation_of
-from evaluate.report.content import Block, Figure, Section, Table, Text
+from evaluate.report.content import Block, Figure, Section, Text, TextTable
 from evaluate.report.drawing import look, new_figure, style, to_svg
 from evaluate.report.sections.observing import Watched
 
@@ -60,17 +60,17 @@ def _lead(watched: Watched, unit: str, remarks: Remarks) -> str:
         )
     text += remarks.lead
     if game.seats > 1:
-        numbers = ", ".join(f"{result:g}" for result in watched.results[0][: _taken(watched)])
+        numbers = ", ".join(f"{result:g}" for result in watched.results[0][: _occupied(watched)])
         text += f" The result by seat, in {game.unit}: {numbers}."
     return text
 
 
-def _taken(watched: Watched) -> int:
+def _occupied(watched: Watched) -> int:
     first = watched.states[watched.game == 0][:1]
-    return int(watched.agent.game.taken(first)[0].sum())
+    return int(watched.agent.game.occupied(first)[0].sum())
 
 
-def _table(watched: Watched, rows: NDArray[np.int64], scale: float, remarks: Remarks) -> Table:
+def _table(watched: Watched, rows: NDArray[np.int64], scale: float, remarks: Remarks) -> TextTable:
     game, with_values = watched.agent.game, watched.agent.network is not None
     situation = presentation_of(game).situation
     head = (["game"] if game.seats == 1 else ["seat"]) + ["situation", "plays"]
@@ -90,7 +90,7 @@ def _table(watched: Watched, rows: NDArray[np.int64], scale: float, remarks: Rem
             cells.append(_listed([game.action_text(other) for other in others[:_OTHERS]], len(others)))
         lines.append([*cells, *(column[number] for column in remarks.columns.values())])
     words = [1, 2, 4] if with_values else [1, 2, 3]
-    return Table(columns, lines, remarks.caption, left=words, marked=remarks.marked)
+    return TextTable(columns, lines, remarks.caption, left=words, marked=remarks.marked)
 
 
 def _listed(named: list[str], count: int) -> str:

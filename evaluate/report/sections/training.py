@@ -10,7 +10,7 @@ import numpy as np
 from cards.matches.duplicate import decimals, share_text
 from command.settings.checks import SettingsError
 from evaluate.markdown import code
-from evaluate.report.content import Block, Figure, Section, Table, Text
+from evaluate.report.content import Block, Figure, Section, Text, TextTable
 from evaluate.report.drawing import Line, Panel, draw_panels
 from evaluate.report.runs import (
     BAND,
@@ -84,7 +84,7 @@ def settings_section(run: Run) -> Section:
     )
     if not rows:
         return Section("Settings", [Text(f"No setting differs from the defaults. {text}")])
-    return Section("Settings", [Text(text), Table(("setting", "here", "default", ""), rows, left=(0, 1, 2, 3))])
+    return Section("Settings", [Text(text), TextTable(("setting", "here", "default", ""), rows, left=(0, 1, 2, 3))])
 
 
 def _kind(key: str) -> str:
@@ -95,27 +95,28 @@ def origin_section(run: Run) -> Section | None:
     """With which program, on what machine; None for a run that does not say."""
     if not run.launches:
         return None
-    rows = [(*_of_start(start), str(start.get("learner", ""))) for start in _distinct(run.launches)]
+    rows = [(*_of_launch(launch), str(launch.get("learner", ""))) for launch in _distinct(run.launches)]
     columns = ("started", "busso", "commit", "CPU", "CPUs", "memory", "GPUs", "what learns")
     caption = f"Starts: {len(run.launches)}; of several on the same machine with the same program the first."
-    return Section("Program and machine", [Table(columns, rows, caption, left=tuple(range(len(columns))))])
+    return Section("Program and machine", [TextTable(columns, rows, caption, left=tuple(range(len(columns))))])
 
 
-def _distinct(starts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _distinct(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     seen: dict[str, dict[str, Any]] = {}
-    for start in starts:
-        seen.setdefault(str([start.get(key) for key in ("version", "commit", "changed", "machine", "learner")]), start)
+    for launch in launches:
+        on = [launch.get(key) for key in ("version", "commit", "changed", "machine", "learner")]
+        seen.setdefault(str(on), launch)
     return list(seen.values())
 
 
-def _of_start(start: dict[str, Any]) -> tuple[str, ...]:
-    machine = start.get("machine") or {}
-    commit = str(start.get("commit") or "")[:10] or "no clone"
+def _of_launch(launch: dict[str, Any]) -> tuple[str, ...]:
+    machine = launch.get("machine") or {}
+    commit = str(launch.get("commit") or "")[:10] or "no clone"
     gpus = ", ".join(machine.get("gpus") or []) or "none"
     memory = f"{machine.get('memory', 0) / _GIB:.0f} GiB"
-    when = str(start.get("time", ""))[:16].replace("T", " ")
-    changed = " and changes" if start.get("changed") and start.get("commit") else ""
-    version = f"{start.get('version', '')}, torch {start.get('torch', '')}"
+    when = str(launch.get("time", ""))[:16].replace("T", " ")
+    changed = " and changes" if launch.get("changed") and launch.get("commit") else ""
+    version = f"{launch.get('version', '')}, torch {launch.get('torch', '')}"
     return when, version, commit + changed, str(machine.get("cpu", "")), str(machine.get("cpus", "")), memory, gpus
 
 
@@ -128,7 +129,7 @@ def throughput_section(run: Run, measure: bool) -> Section | None:
     if (updates := run.curve(UPDATE_SPEED)) is not None and updates[1].any():
         rows.append(_speed_row("updates a second", updates[1]))
     blocks: list[Block] = [
-        Table(("", "median", "slowest tenth below", "fastest tenth above"), rows, "Over the rows of `metrics.csv`.")
+        TextTable(("", "median", "slowest tenth below", "fastest tenth above"), rows, "Over the rows of `metrics.csv`.")
     ]
     line = band([run], SPEED, by_minutes)
     if line is not None and len(line.x) > 2:
@@ -160,7 +161,7 @@ def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
     yield Text(f"{line[0].upper()}{line[1:]}. So the stages say that were measured for this report on {where}{other}.")
     rows = [(each.name, f"{each.decisions:,.0f}", f"{measured.busy(each):.0%}") for each in measured.stages]
     caption = "What each stage could do by itself; `python -m train doctor` measures the same for longer."
-    yield Table(("stage", "decisions a second", "busy"), rows, caption)
+    yield TextTable(("stage", "decisions a second", "busy"), rows, caption)
 
 
 def curves_section(runs: Sequence[Run]) -> Section | None:
@@ -215,8 +216,8 @@ def results_section(runs: Sequence[Run]) -> Section | None:
     return Section(
         "Results",
         [
-            Table(("games won", *heads), won, f"Share of games won {caption}"),
-            Table((f"{unit} more", *heads), more, f"What a side wins more than the other in a game, {caption}"),
+            TextTable(("games won", *heads), won, f"Share of games won {caption}"),
+            TextTable((f"{unit} more", *heads), more, f"What a side wins more than the other in a game, {caption}"),
         ],
     )
 

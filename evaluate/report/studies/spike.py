@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from cards.game import load_game
-from evaluate.report.content import Figure, Report, Section, Table, Text, table_of, write_csv
+from evaluate.report.content import Figure, Report, Section, Text, TextTable, table_of, write_csv
 from evaluate.report.drawing import COLOURS, Line, Panel, draw_panels, new_figure, style, to_svg
 from evaluate.report.studies._spike_bench import Bench, Result
 from evaluate.report.studies._spike_published import (
@@ -55,7 +55,7 @@ def report(runs: Path, folder: Path, games: int, seed: int) -> Report:
     return Report("Corellian Spike: the published study and our runs of it", lead, {}, sections)
 
 
-def _table(folder: Path, name: str, rows: Sequence[dict[str, str]]) -> Table:
+def _table(folder: Path, name: str, rows: Sequence[dict[str, str]]) -> TextTable:
     write_csv(folder / f"{name}.csv", rows)
     words = [number for number, column in enumerate(rows[0]) if column in ("first", "second", "runs and play")]
     return table_of(rows, left=words)

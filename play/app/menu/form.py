@@ -15,7 +15,7 @@ from play.app.menu.chooser import ChooserScreen
 from play.language import Language
 
 if TYPE_CHECKING:
-    from play.table.choices import Choices, Row
+    from play.table.choices import Choices, SettingRow
 
 _NAMES_WIDTH = 20
 
@@ -39,7 +39,7 @@ class Form(OptionList):
         super().__init__(id="form")
         self._language = language
         self._choices: Choices | None = None
-        self._rows: list[Row] = []
+        self._rows: list[SettingRow] = []
 
     def show(self, choices: Choices) -> None:
         """The rows of this game."""
@@ -86,17 +86,17 @@ class Form(OptionList):
         self.post_message(self.Refused(why))
         self.show(self._choices)
 
-    def _line(self, row: Row) -> Content:
+    def _line(self, row: SettingRow) -> Content:
         name = Content(f"{self._label(row):<{_NAMES_WIDTH}}")
         return name + Content.styled(self._text(row, row.value), "bold")
 
-    def _label(self, row: Row) -> str:
+    def _label(self, row: SettingRow) -> str:
         name = _name(row.key)
         if name == "seat_of":
             return self._language.say("menu.row.seat_of", seat=row.key.removeprefix("seat."))
         return self._language.texts.get(f"menu.row.{name}", name)
 
-    def _text(self, row: Row, value: str) -> str:
+    def _text(self, row: SettingRow, value: str) -> str:
         """A value as the language calls it."""
         name, texts = _name(row.key), self._language.texts
         if value in ("", "null"):

@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from blackjack.rules import HIT, STAND
 from play.app.table.board import Board
-from play.blackjack_lab.learning import METHODS, Learned
+from play.blackjack_lab.learning import METHODS, TableSnapshot
 from play.blackjack_lab.lesson_speech import legend, mark, speed_text, stats
 from play.blackjack_lab.lessons import Lessons
 from play.blackjack_lab.value_table import COLUMNS, Block, block, summed
@@ -99,7 +99,7 @@ class Lab(Vertical):
     def __init__(self, language: Language) -> None:
         super().__init__(id="lab")
         self._language = language
-        self._drawn: tuple[Learned | None, str] = (None, "")  # what the blocks are of
+        self._drawn: tuple[TableSnapshot | None, str] = (None, "")  # what the blocks are of
         self._blocks: dict[str, tuple[Block, Block]] = {}
 
     def compose(self) -> ComposeResult:
@@ -132,7 +132,7 @@ class Lab(Vertical):
     def _set(self, selector: str, text: str) -> None:
         self.query_one(selector, Static).update(text, layout=False)  # its height is fixed: this comes all the time
 
-    def _made(self, learned: Learned | None, quantity: str) -> dict[str, tuple[Block, Block]]:
+    def _made(self, learned: TableSnapshot | None, quantity: str) -> dict[str, tuple[Block, Block]]:
         """Of the hard and the soft sums what is shown, and what is below it where there is room."""
         say = self._language.say
         letters = (say("blackjack_screen.letter_stand"), say("blackjack_screen.letter_hit"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from command.settings.checks import SettingsError
-from evaluate.report.content import Figure, Report, Section, Table, Text
+from evaluate.report.content import Figure, Report, Section, Text, TextTable
 from evaluate.report.drawing import Line, Panel, draw_heatmap, draw_panels
 from evaluate.report.page import to_html, to_markdown, write
 from tests.errors import error_about
@@ -36,7 +36,7 @@ def report() -> Report:
             Section(
                 "First", [Text("Some *words* and <script>alert(1)</script>."), Figure("one", curves("one"), "one")]
             ),
-            Section("Second", [Table(("name", "a|b"), [("`x<y`", "1|2")], "A caption.", marked=(0,))]),
+            Section("Second", [TextTable(("name", "a|b"), [("`x<y`", "1|2")], "A caption.", marked=(0,))]),
             Section(
                 "Third", [Figure("two", curves("two"), "two"), Figure("h", draw_heatmap("h", [heat | names]), "h")]
             ),

@@ -14,8 +14,8 @@ from tests.evaluate.test_search import network
 from tests.tressette.hidden import may_hold
 from tests.tressette.table import GAME
 from tressette.search import cheating
-from tressette.search.endgame import Cheating, Endgame, ExactOptions, KnownHands, possible_hands, tricks_left
-from tressette.search.network_search import SearchOptions, SearchPlayer
+from tressette.search.endgame import Cheating, EndgameAdviser, ExactOptions, KnownHands, possible_hands, tricks_left
+from tressette.search.network_search import SearchPlayer, TressetteSearchOptions
 from tressette.search.worlds import one_of_each_run, runs_of
 
 SEEDS = stream(1, "endgame", 0, 1)
@@ -64,8 +64,8 @@ def test_all_hands_that_there_can_be(options: dict[str, Any]) -> None:
 
 
 def test_values_are_means_over_all_of_them() -> None:
-    adviser = Endgame(ExactOptions(tricks=3, samples=100_000))
-    open_hands = Cheating(cheating.Options(tricks=3))
+    adviser = EndgameAdviser(ExactOptions(tricks=3, samples=100_000))
+    open_hands = Cheating(cheating.CheatingOptions(tricks=3))
     for state in positions(6, 33):
         worlds = possible_hands(state.reshape(1), 100_000)
         assert worlds is not None
@@ -75,7 +75,7 @@ def test_values_are_means_over_all_of_them() -> None:
 
 
 def test_nothing_is_known_before_the_last_tricks() -> None:
-    adviser = Endgame(ExactOptions(tricks=2))
+    adviser = EndgameAdviser(ExactOptions(tricks=2))
     early, late = positions(1, 28), positions(1, 32)
     assert tricks_left(early) == 3 and tricks_left(late) == 2 and tricks_left(positions(1, 33)) == 2
     assert np.isnan(adviser.values(GAME, early, SEEDS)).all()
@@ -92,7 +92,7 @@ def test_hands_that_are_known_are_solved_and_others_left_to_who_grades() -> None
         def values(self, game: Any, state: States, generator: Any) -> Any:
             return np.full(40, 7.25)
 
-    adviser, exact = KnownHands(Other()), Endgame(ExactOptions(tricks=4, samples=1))
+    adviser, exact = KnownHands(Other()), EndgameAdviser(ExactOptions(tricks=4, samples=1))
     known = 0
     for state in positions(30, 37):
         found = adviser.values(GAME, state.reshape(1), SEEDS)
@@ -126,7 +126,7 @@ def test_cards_of_a_run_are_those_of_which_a_search_tries_one(options: dict[str,
 
 
 def test_a_search_says_what_every_legal_card_is_worth() -> None:
-    player = SearchPlayer(GAME, network(), SearchOptions(samples="8", stages=1))
+    player = SearchPlayer(GAME, network(), TressetteSearchOptions(samples="8", stages=1))
     adviser = adviser_of(GAME, player)
     assert adviser is not None and adviser.unit == "points"
     for state in positions(12, 14):

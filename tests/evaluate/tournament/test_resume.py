@@ -22,7 +22,7 @@ from command.settings.checks import SettingsError
 from evaluate.tournament import executors
 from evaluate.tournament import run as command
 from evaluate.tournament.__main__ import main
-from evaluate.tournament.batches import Batch, Played, Worker
+from evaluate.tournament.batches import Batch, Played, TournamentWorker
 from evaluate.tournament.executors import Alone, Growing, Processes, ProcessLostError
 from evaluate.tournament.journal import ABOUT, BATCHES, LOCK, Journal
 from evaluate.tournament.schedule import Plan, Schedule
@@ -320,10 +320,10 @@ def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
     players = resolved(settings)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evaluate.tournament.batches.load_resolved", lambda *_: None)
-        Worker(settings, players).load(str(table))
+        TournamentWorker(settings, players).load(str(table))
         table.write_text(json.dumps({"another": 1}))
         with error_about(SettingsError, "players", "policy.json", hint="checkpoint"):
-            Worker(settings, pickle.loads(pickle.dumps(players))).load(str(table))
+            TournamentWorker(settings, pickle.loads(pickle.dumps(players))).load(str(table))
 
 
 def test_processes_start_when_enough_is_left() -> None:
@@ -337,7 +337,7 @@ def test_processes_start_when_enough_is_left() -> None:
             started.append(batch)
             return super().submit(batch)
 
-    worker = Worker(small_settings(), resolved(small_settings()))
+    worker = TournamentWorker(small_settings(), resolved(small_settings()))
     growing, batch = Growing(worker, lambda: Others(worker), lambda: left[0]), Batch(("hit_below_14", "random"), 0, 4)
     assert growing.workers == 1
     assert growing.submit(batch).result().duel.wins.size == 4 and not started

@@ -116,7 +116,7 @@ def test_seats_that_nobody_takes_are_not_played(tmp_path: Path) -> None:
     some = ["game.seats=5", "game.min_seats=2", "seating=one_against_many", f"folder={tmp_path}", "records=8"]
     assert main([*SPIKE, *some]) == 0
     game = load_game("spike", {"seats": 5, "min_seats": 2})
-    players = game.taken(game.deal(stream(7, "tournament", 0, 32))).sum(axis=1)
+    players = game.occupied(game.deal(stream(7, "tournament", 0, 32))).sum(axis=1)
     assert len((tmp_path / "games.jsonl").read_text().splitlines()) == 2 * players[:8].sum()
     assert pairs(tmp_path)[0]["even"] == pytest.approx((1 / players).mean()) and np.ptp(players) > 0
 

@@ -16,7 +16,7 @@ from train.dqn.learner.learner import MIN_SCALE, Learner, clip_
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.worker import RolloutWorker
-from train.dqn.trainer import Trainer
+from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.run.checkpoint.content import not_finite
@@ -102,7 +102,7 @@ def test_a_stop_request_writes_nothing_either(tmp_path: Path) -> None:
     """Nor is it the exit code that puts a job back into the queue."""
     chosen = settings(tmp_path, *RARELY.values())
     with RunFolder(chosen) as held:
-        trainer = Trainer(chosen, held, CPU, LocalBackend(chosen, CPU))
+        trainer = DqnTrainer(chosen, held, CPU, LocalBackend(chosen, CPU))
         with pytest.raises(DivergedError) as caught:
             Runner(trainer, held, lambda: trainer.counters.episodes >= 192).run()
     assert caught.value.exit_code not in (0, 75) and written(tmp_path) == []
@@ -158,10 +158,10 @@ def test_a_step_that_float16_skips_is_no_divergence() -> None:
     """The scaled gradient overflows: nothing changes but the scale, and the next step is taken."""
     it = scaled(3e38)
     it.replay._data.n_step_return.fill_(1000.0)
-    before = it.acting_weights()
+    before = it.inference_weights()
     it.update()
     assert it._scaler.get_scale() < 2e38
-    assert all(torch.equal(tensor, before[name]) for name, tensor in it.acting_weights().items())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in it.inference_weights().items())
     means = it.metrics()
     assert means["train/grad_norm"] == 0 and means["train/loss"] > 100 and not_finite(it.state_dict()) is None
     it._scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
@@ -173,7 +173,7 @@ def test_a_loss_that_is_no_number_is_divergence_with_a_scaler_too() -> None:
     it = scaled(2.0)
     it.replay._data.n_step_return.fill_(math.nan)
     it.update()
-    assert math.isnan(it.metrics()["train/loss"]) and not_finite(it.acting_weights()) is None
+    assert math.isnan(it.metrics()["train/loss"]) and not_finite(it.inference_weights()) is None
 
 
 def test_a_step_that_an_older_version_saw_skipped_is_no_divergence() -> None:

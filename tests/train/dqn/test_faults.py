@@ -26,7 +26,7 @@ from train.dqn.requests import Requests
 from train.dqn.rollout.backend import BackendLostError, LocalBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.worker import RolloutWorker
-from train.dqn.trainer import Trainer
+from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
 from train.run.runner import Runner
@@ -170,7 +170,7 @@ def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(
     monkeypatch.setattr(Requests, "insert", inserting)
     with RunFolder(chosen) as folder:
         rollouts = Straggler(chosen)
-        trainer = Trainer(chosen, folder, CPU, rollouts)
+        trainer = DqnTrainer(chosen, folder, CPU, rollouts)
         assert Runner(trainer, folder, lambda: False).run()
     counters = trainer.counters
     assert counters.too_old == len(ages) > 0 and min(ages) > 60 >= max(learned) > 0
@@ -197,7 +197,7 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
     chosen = settings(tmp_path, "episodes=640")
     with RunFolder(chosen) as folder:
         rollouts = Deserted(chosen, CPU)
-        trainer = Trainer(chosen, folder, CPU, rollouts)
+        trainer = DqnTrainer(chosen, folder, CPU, rollouts)
         with nullcontext() if stopping else pytest.raises(BackendLostError):
             Runner(trainer, folder, lambda: stopping and rollouts.gone).run()
     state = state_of(tmp_path)
@@ -250,7 +250,7 @@ def test_a_learner_that_is_slow_holds_the_workers_back(
     out: list[int] = []
     due: list[int] = []
     with RunFolder(chosen) as folder, closing(make_backend(chosen, CPU)) as rollouts:
-        trainer = Trainer(chosen, folder, CPU, rollouts)
+        trainer = DqnTrainer(chosen, folder, CPU, rollouts)
         submit, ready, before = rollouts.submit, rollouts.ready, [0]
 
         def submitting(request: RolloutRequest) -> None:
@@ -267,7 +267,7 @@ def test_a_learner_that_is_slow_holds_the_workers_back(
         monkeypatch.setattr(rollouts, "ready", taking)
 
         def update(count: int) -> None:
-            Trainer._update(trainer, count)
+            DqnTrainer._update(trainer, count)
             due.extend([trainer.requests.updates_due()] * count)
 
         monkeypatch.setattr(trainer, "_update", update)

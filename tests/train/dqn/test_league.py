@@ -13,9 +13,9 @@ from spike.cards import FOLD, MATCH, RAISE
 from tests.errors import error_about
 from tests.train.dqn.test_loop import run
 from tests.train.runs import OWN_TO_A_RUN, equal, settings
-from train.dqn.replay.transitions import Recorder
+from train.dqn.replay.transitions import TransitionRecorder
 from train.dqn.rollout.league import KEPT, League, score, shares, superfluous
-from train.dqn.rollout.request import RolloutRequest, Score, Weights
+from train.dqn.rollout.request import MemberScore, RolloutRequest, Weights
 from train.dqn.rollout.seating import player_names, seating
 from train.dqn.rollout.worker import RolloutWorker, seeds_and_seats
 from train.settings.learning import LeagueSettings
@@ -44,7 +44,7 @@ def test_draws_follow_the_shares_and_the_seed() -> None:
     assert league().draw(0) is None
     found = league(4)
     for _ in range(1000):
-        found.count(3, Score(won=75.0, games=100))  # win rates 1/2 of the others, and 3/4
+        found.count(3, MemberScore(won=75.0, games=100))  # win rates 1/2 of the others, and 3/4
     draws = [found.draw(512 * k) for k in range(4000)]
     counted = np.array([draws.count(number) for number in range(4)]) / len(draws)
     assert counted == pytest.approx([2 / 13, 2 / 13, 2 / 13, 1 / 26 + 1 / 2], abs=0.03)
@@ -53,9 +53,9 @@ def test_draws_follow_the_shares_and_the_seed() -> None:
 
 def test_older_results_fade_and_those_of_who_has_left_are_not_counted() -> None:
     found = league(2)
-    found.count(0, Score(won=3.0, games=4))
-    found.count(1, Score(won=1.0, games=8))
-    found.count(7, Score(won=0.0, games=1000))
+    found.count(0, MemberScore(won=3.0, games=4))
+    found.count(1, MemberScore(won=1.0, games=8))
+    found.count(7, MemberScore(won=0.0, games=1000))
     found.count(None, None)
     row, kept = found.log_row(), KEPT * KEPT
     first, last = (3 * kept + 1) / (4 * kept + 2), (KEPT + 1) / (8 * KEPT + 2)
@@ -81,8 +81,8 @@ def test_a_score_is_of_games_in_which_both_sat() -> None:
     totals = np.array([[1, 3, 1], [1, 1, 0], [5, 1, 1], [0, 3, 3], [4, 0, 0]], np.float32)
     own = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 1]], bool)
     theirs = np.array([[0, 0, 1], [0, 1, 0], [1, 1, 0], [0, 1, 1], [0, 0, 0]], bool)
-    assert score(totals, own, theirs) == Score(won=1.5, games=3)
-    assert score(totals, own, np.zeros_like(own)) == Score(won=0.0, games=0)
+    assert score(totals, own, theirs) == MemberScore(won=1.5, games=3)
+    assert score(totals, own, np.zeros_like(own)) == MemberScore(won=0.0, games=0)
 
 
 def always(worker: RolloutWorker, action: int) -> Weights:
@@ -96,14 +96,14 @@ def test_the_member_that_is_drawn_sits_where_the_table_says(tmp_path: Path, monk
     """The network always matches, one member folds, another raises; nobody else's decisions are theirs."""
     chosen = settings(tmp_path, *SPIKE)
     worker, heard = RolloutWorker(chosen, CPU), []
-    watch = Recorder.watch
+    watch = TransitionRecorder.watch
 
-    def hear(recorder: Recorder, decisions: Any, actions: Any, *more: Any) -> None:
+    def hear(recorder: TransitionRecorder, decisions: Any, actions: Any, *more: Any) -> None:
         bets = (decisions.legal >> np.uint64(FOLD)) & np.uint64(1) == 1
         heard.append((decisions.games[bets], decisions.seats[bets], actions[bets]))
         watch(recorder, decisions, actions, *more)
 
-    monkeypatch.setattr(Recorder, "watch", hear)
+    monkeypatch.setattr(TransitionRecorder, "watch", hear)
     worker.load(0, always(worker, MATCH))
     names = player_names(chosen.opponents.phases)
     members = {4: always(worker, FOLD), 9: always(worker, RAISE)}

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.chips import Chip
 from train.dqn.learner.learner import Learner, masked_argmax, td_target
 from train.dqn.network.q_network import QNetwork
-from train.dqn.replay.buffer import Batch, ReplayBuffer
+from train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
 from train.dqn.replay.transitions import Transitions
 from train.settings.dqn import LearnerSettings
 
@@ -47,10 +47,10 @@ def learner(
     return Learner(QNetwork(bits, actions, hidden, False), replay, settings, CPU, actions)
 
 
-def batch(legal: list[int], discount: float = 0.5) -> Batch:
+def batch(legal: list[int], discount: float = 0.5) -> ReplayBatch:
     n = len(legal)
     observation = torch.arange(n).unsqueeze(1)
-    return Batch(
+    return ReplayBatch(
         observation,
         torch.zeros(n, dtype=torch.uint8),
         torch.ones(n),
@@ -204,7 +204,7 @@ def test_average_plays_when_asked_for() -> None:
         share = max(0.5, 1 / (k + 2))
         before = expected or [p.detach() for p in learner(it.settings).online.parameters()]
         expected = [a + share * (b - a) for a, b in zip(before, online, strict=True)]
-    for a, b in zip(it.acting_weights().values(), expected, strict=True):
+    for a, b in zip(it.inference_weights().values(), expected, strict=True):
         assert torch.allclose(a, b, atol=1e-5)
 
 
@@ -256,7 +256,7 @@ def test_weights_that_are_saved_and_published_are_float32_in_every_format(chip: 
     it = filled(learner(formatted(chip, batch_size=8, ema_decay=0.9)))
     it.update()
     state = it.state_dict()
-    weights = [*it.acting_weights().values(), *state["online"].values(), *state["target"].values()]
+    weights = [*it.inference_weights().values(), *state["online"].values(), *state["target"].values()]
     assert {tensor.dtype for tensor in weights} == {torch.float32}
 
 
@@ -295,7 +295,8 @@ def test_learns_on_cuda(precision: str) -> None:
         it.update()
     values = it.online(torch.arange(256, device=device).unsqueeze(1))
     assert torch.equal(values.argmax(dim=1).cpu(), torch.arange(256) % 4)
-    assert {weight.device.type for weight in it.acting_weights().values()} == {"cuda"}  # a local run plays from there
+    # A local run plays from there.
+    assert {weight.device.type for weight in it.inference_weights().values()} == {"cuda"}
 
 
 def test_the_optimizers_state_is_that_of_torch_adam_on_each_parameter() -> None:

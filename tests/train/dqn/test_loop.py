@@ -16,7 +16,7 @@ from train.api import make_backend
 from train.dqn.learner.learner import Learner
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.request import RolloutRequest
-from train.dqn.trainer import Trainer
+from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.columns import TensorColumns
 from train.run.device import choose_device
@@ -29,7 +29,7 @@ def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str,
     chosen = settings(runs, *overrides)
     device = choose_device("cpu")
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, device, make_backend(chosen, device))
+        trainer = DqnTrainer(chosen, folder, device, make_backend(chosen, device))
         Runner(trainer, folder, lambda: stop_after is not None and trainer.counters.episodes >= stop_after).run()
         found = checkpoint.load_newest(folder.checkpoints)
     assert found is not None
@@ -202,7 +202,7 @@ def test_beta_rises_linearly_over_the_budget(tmp_path: Path, episodes: int, beta
     chosen, device = settings(tmp_path, "replay.prioritised=true"), choose_device("cpu")
     for stop_after in (32, episodes):
         with RunFolder(chosen) as folder:
-            trainer = Trainer(chosen, folder, device, make_backend(chosen, device))
+            trainer = DqnTrainer(chosen, folder, device, make_backend(chosen, device))
             Runner(trainer, folder, lambda: trainer.counters.episodes >= stop_after).run()  # noqa: B023
     assert trainer.replay.beta == pytest.approx(beta)
 
@@ -226,7 +226,7 @@ def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
     seen: list[int] = []
     device = choose_device("cpu")
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, device, Waiting(chosen, device))
+        trainer = DqnTrainer(chosen, folder, device, Waiting(chosen, device))
 
         def stop_requested() -> bool:
             if trainer.evaluations.under_way:
@@ -257,7 +257,7 @@ def test_curves_are_on_disk_even_if_the_checkpoint_is_not(tmp_path: Path, monkey
 def test_open_requests_keep_their_attempt(tmp_path: Path) -> None:
     chosen, device = settings(tmp_path), choose_device("cpu")
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
+        trainer = DqnTrainer(chosen, folder, device, LocalBackend(chosen, device))
         trainer.requests.unplayed = [RolloutRequest(64, 32, 0.5, 3)]
         state = trainer.state_dict()
         assert state["open_requests"] == [[64, 32, 3]]
@@ -269,7 +269,7 @@ def test_open_requests_keep_their_attempt(tmp_path: Path) -> None:
 def test_what_a_larger_backend_began_is_played_in_pieces(tmp_path: Path) -> None:
     chosen, device = settings(tmp_path, "rollout.games=32"), choose_device("cpu")
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, device, LocalBackend(chosen, device))
+        trainer = DqnTrainer(chosen, folder, device, LocalBackend(chosen, device))
         trainer.requests.unplayed = [RolloutRequest(64, 80, 0.5, 3), RolloutRequest(200, 5, 0.5)]
         requests = [trainer.requests.next() for _ in range(4)]
     found = [(request.first, request.count, request.attempt) for request in requests if request]
@@ -288,7 +288,7 @@ def test_an_evaluation_that_fell_due_while_another_ran_is_made_up_for(tmp_path: 
 
     chosen, device = settings(tmp_path, "evaluation.every_episodes=128", "episodes=512"), choose_device("cpu")
     with RunFolder(chosen) as folder:
-        trainer = Trainer(chosen, folder, device, Slow(chosen, device))
+        trainer = DqnTrainer(chosen, folder, device, Slow(chosen, device))
         assert Runner(trainer, folder, lambda: False).run()
     rows = metrics_without_times(tmp_path / "tressette" / "small")
     steps = [int(row["env_steps"]) for row in rows if row["eval/win_rate_vs_random"]]

@@ -1,4 +1,4 @@
-"""The network's kernels and the choice of an action."""
+"""The network's matrix products and the choice of an action."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
 from cards.play import Decisions
 from tests.chips import Chip, emulated_chip
-from train.dqn.network import matmul as kernels
+from train.dqn.network import matmul
 from train.dqn.network.packed_linear import PackedLinear
 from train.dqn.network.q_network import NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
 from tressette import GAME
@@ -24,9 +24,9 @@ def test_products_by_one_dnn_and_by_pytorch_are_the_same() -> None:
     x, weight, bias = torch.randn(23, 37), torch.randn(19, 37), torch.randn(19)
     for name in ("float32_one_dnn", "float32_pytorch"):
         with emulated_chip(name):
-            assert torch.allclose(kernels.multiply(x, weight.t()), x @ weight.t(), atol=1e-4)
-            assert torch.allclose(kernels.linear(x, weight, bias), x @ weight.t() + bias, atol=1e-4)
-            assert torch.allclose(kernels.linear(x, weight, bias, True), (x @ weight.t() + bias).relu(), atol=1e-4)
+            assert torch.allclose(matmul.multiply(x, weight.t()), x @ weight.t(), atol=1e-4)
+            assert torch.allclose(matmul.linear(x, weight, bias), x @ weight.t() + bias, atol=1e-4)
+            assert torch.allclose(matmul.linear(x, weight, bias, True), (x @ weight.t() + bias).relu(), atol=1e-4)
 
 
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1), min_size=3, max_size=3), min_size=1, max_size=9))

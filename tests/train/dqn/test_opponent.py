@@ -15,7 +15,7 @@ from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.runs import settings, small
 from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.replay.transitions import Recorder, Transitions
+from train.dqn.replay.transitions import TransitionRecorder, Transitions
 from train.dqn.rollout.evaluator import Evaluator, evaluation_seating
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.seating import one_side
@@ -38,7 +38,7 @@ def test_one_side_of_tressette_is_a_team() -> None:
 def test_one_side_of_spike_is_a_seat_that_is_taken() -> None:
     game = load_game("spike", {"seats": 4, "min_seats": 2})
     seeds = stream(1, "sides", 0, 6000)
-    seats, taken = one_side(game, seeds), game.taken(game.deal(seeds))
+    seats, taken = one_side(game, seeds), game.occupied(game.deal(seeds))
     assert ((seats == 0).sum(axis=1) == 1).all() and taken[seats == 0].all()
     for players in (2, 3, 4):
         mine = seats[taken.sum(axis=1) == players].argmin(axis=1)
@@ -59,7 +59,7 @@ def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: 
     found = worker.play(request).transitions
     seeds = stream(chosen.seed, "episodes", 5, 30)
     seats = one_side(game, seeds)
-    everybody, who = Recorder(game), []
+    everybody, who = TransitionRecorder(game), []
     network = NetworkPlayer(worker.network, 0.2)
 
     def watch(decisions, actions, totals):  # type: ignore[no-untyped-def]

@@ -13,7 +13,7 @@ from tests.chips import Chip, emulated_chip
 from tests.errors import error_about
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.network.build import acting_network, build_network
+from train.dqn.network.build import build_network, inference_network
 from train.dqn.network.precision import described, learner_format, player_format
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from train.dqn.rollout.evaluator import Evaluator
@@ -67,7 +67,7 @@ def test_players_use_the_format_of_their_chip_whatever_the_learner_does(
     worker.load(1, weights)
     assert len(worker.play(RolloutRequest(0, 4, 0.1)).transitions.action) == 4 * 40
     assert Evaluator(chosen, CPU).duels(weights, "evaluation", 2)["random"].wins.size == 2
-    network = acting_network(GAME, chosen, CPU)
+    network = inference_network(GAME, chosen, CPU)
     hidden = {parameter.dtype for parameter in network.body.parameters()}
     assert hidden == {getattr(torch, chip.format)} and network.head.weight.dtype == torch.float32
 

@@ -16,9 +16,9 @@ from cards.game import Game, Games, States
 from cards.play import Decisions
 from spike.cards import FOLD
 from tests.train.runs import settings
-from train.dqn.counters import Counters
+from train.dqn.counters import DqnCounters
 from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.replay.transitions import Recorder, Transitions
+from train.dqn.replay.transitions import TransitionRecorder, Transitions
 from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from train.dqn.rollout.seating import player_names, seating
 from train.dqn.rollout.worker import RolloutWorker, episode_return
@@ -31,7 +31,7 @@ SPIKE = ["game=spike", "game.seats=4", "game.min_seats=2", "game.hands=2", MIXTU
 TRESSETTE = ["game.reward=study", MIXTURE.replace("OTHER", "greedy")]
 
 
-class Notes(Recorder):
+class Notes(TransitionRecorder):
     """Writes each decision down once more: (game, seat), action, legal mask, what was earned, observation."""
 
     written: ClassVar[list[tuple[tuple[int, int], int, int, float, NDArray[np.uint64]]]] = []
@@ -212,7 +212,7 @@ def rollout(count: int, decisions: int, mean: float, absolute: float) -> Rollout
 
 def test_log_row_by_hand() -> None:
     """Returns by episodes, those of self-play in the size of wins and losses alone; then anew."""
-    counters = Counters()
+    counters = DqnCounters()
     counters.count(rollout(10, 50, 0.5, 2.0), 0)
     counters.count(rollout(30, 90, math.nan, 1.0), 0)
     row = counters.log_row()

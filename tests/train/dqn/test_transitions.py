@@ -10,7 +10,7 @@ from cards.compiled.splitmix import stream
 from cards.play import play
 from cards.players import PolicyPlayer, RandomPlayer
 from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.replay.transitions import Recorder, Transitions, n_step_returns, next_decisions
+from train.dqn.replay.transitions import TransitionRecorder, Transitions, n_step_returns, next_decisions
 from tressette import GAME
 
 
@@ -132,7 +132,7 @@ def test_a_cut_sum_is_a_shorter_sum(decisions, n, gamma) -> None:
 
 def recorded(reward: str, n: int, gamma: float = 1.0) -> tuple[Transitions, np.ndarray]:
     seeds = stream(3, "test", 0, 32)
-    recorder = Recorder(GAME)
+    recorder = TransitionRecorder(GAME)
     _, totals = play(GAME, seeds, [RandomPlayer()], np.zeros((32, 4), np.uint8), GAME.rewards[reward], recorder.watch)
     return recorder.transitions(totals, gamma, n), totals
 
@@ -169,7 +169,7 @@ def test_at_its_last_decision_a_seat_gets_all_that_is_left() -> None:
 
 
 def test_games_that_the_deal_decides_give_no_transitions() -> None:
-    transitions = Recorder(GAME).transitions(np.zeros((1, 4), np.float32), 1.0, 1)
+    transitions = TransitionRecorder(GAME).transitions(np.zeros((1, 4), np.float32), 1.0, 1)
     assert [array.shape for array in transitions] == [(0, GAME.words), (0,), (0,), (0,), (0,), (0,)]
     replay = ReplayBuffer(8, GAME.words, torch.device("cpu"), seed=1)
     replay.add(transitions)
@@ -177,7 +177,7 @@ def test_games_that_the_deal_decides_give_no_transitions() -> None:
 
 
 def test_greedy_player_records_too() -> None:
-    recorder, seeds = Recorder(GAME), stream(3, "test", 0, 4)
+    recorder, seeds = TransitionRecorder(GAME), stream(3, "test", 0, 4)
     players = [PolicyPlayer(GAME.policies["greedy"])]
     _, totals = play(GAME, seeds, players, np.zeros((4, 4), np.uint8), GAME.rewards["win"], recorder.watch)
     assert set(recorder.transitions(totals, 1.0, 10).n_step_return.tolist()) == {1.0, -1.0}

@@ -6,7 +6,7 @@ import pytest
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
 from tests.errors import error_about
-from train.dqn.counters import Counters
+from train.dqn.counters import DqnCounters
 from train.dqn.requests import RateLimiter
 from train.run.budget import Budget
 from train.run.every import ROWS, Every
@@ -187,8 +187,8 @@ def test_updates_that_are_due() -> None:
 def test_weights_may_be_older_where_more_is_in_flight() -> None:
     """A request here pays for 20 updates: with 1,000 of them in flight what comes back is 20,000 updates old."""
     limiter = RateLimiter(LearnerSettings(batch_size=1024, samples_per_insert=0.5), 10**6)
-    counters = Counters(env_steps=10 * 40_960, rollouts=10)
+    counters = DqnCounters(env_steps=10 * 40_960, rollouts=10)
     assert limiter.per_rollout(counters) == 20
     assert limiter.max_weights_age(10_000, 4, counters) == 10_000
     assert limiter.max_weights_age(10_000, 1000, counters) == 80_000
-    assert limiter.max_weights_age(10_000, 1000, Counters()) == 10_000
+    assert limiter.max_weights_age(10_000, 1000, DqnCounters()) == 10_000

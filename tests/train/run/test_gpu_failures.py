@@ -12,7 +12,7 @@ from tests.errors import key_of
 from tests.train.runs import small
 from train.__main__ import main
 from train.dqn.learner.learner import Learner
-from train.dqn.trainer import Trainer
+from train.dqn.trainer import DqnTrainer
 from train.run import gpu_failures
 from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
@@ -141,7 +141,7 @@ class AcceleratorError(RuntimeError):
 @pytest.fixture
 def fails(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the GPU fail at an update after so many episodes; from then on nothing can be copied from it."""
-    real, states = Learner.update_many, Trainer.state_dict
+    real, states = Learner.update_many, DqnTrainer.state_dict
 
     def put(after: int, error: Exception) -> None:
         gone = [False]
@@ -152,12 +152,12 @@ def fails(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 raise error
             return real(learner, count)
 
-        def state_dict(trainer: Trainer) -> dict[str, Any]:
+        def state_dict(trainer: DqnTrainer) -> dict[str, Any]:
             assert not gone[0], "a context that has failed is asked for a checkpoint"
             return states(trainer)
 
         monkeypatch.setattr(Learner, "update_many", update)
-        monkeypatch.setattr(Trainer, "state_dict", state_dict)
+        monkeypatch.setattr(DqnTrainer, "state_dict", state_dict)
 
     return put
 

@@ -20,7 +20,7 @@ from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.checkpoint.checkpoint import UnreadableError
 from train.run.checkpoint.columns import TensorColumns
 from train.run.checkpoint.files import NewerFormatError
-from train.run.launches import FILE, add_start, read_starts
+from train.run.launches import FILE, add_launch, read_launches
 
 NUMBERS = (errno.EIO, errno.ESTALE, errno.EACCES, errno.ETIMEDOUT, errno.ENOENT)
 Fail = Callable[[Path], None]
@@ -212,13 +212,13 @@ def test_a_best_network_that_is_damaged_is_set_aside_with_a_warning(
 
 
 def test_starts_that_cannot_be_read_are_not_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    add_start(tmp_path, "one")
+    add_launch(tmp_path, "one")
     with watched(tmp_path) as disk:
         disk.refuse_read = failing(FILE, 1)
-        add_start(tmp_path, "two")
+        add_launch(tmp_path, "two")
         disk.refuse_read = failing(FILE, 1_000)
-        add_start(tmp_path, "three")
-    assert [start["learner"] for start in read_starts(tmp_path)] == ["one", "two"]
+        add_launch(tmp_path, "three")
+    assert [start["learner"] for start in read_launches(tmp_path)] == ["one", "two"]
     assert f"{tmp_path / FILE}: cannot be read" in caplog.text
 
 

@@ -14,7 +14,7 @@ from cards.game import Game, load_game
 from cards.tables import load_policy, numbering_of
 from tests.errors import key_of
 from train.__main__ import main
-from train.tabular.batch_q import Batch, by_whole_games, greedy, play_batch, sweep, visited
+from train.tabular.batch_q import TabularTransitions, by_whole_games, greedy, play_batch, sweep, visited
 from train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
 
 GAME = load_game("spike")
@@ -24,9 +24,9 @@ STEP = BatchQTrainer.step
 SMALL = ["algo=batch_q_learning", "game=spike", "experiment=study_2p_credits", "games=40", "save_every=2"]
 
 
-def batch(*rows: tuple[int, int, float, int]) -> Batch:
+def batch(*rows: tuple[int, int, float, int]) -> TabularTransitions:
     state, column, reward, following = zip(*rows, strict=True)
-    return Batch(
+    return TabularTransitions(
         np.array(state, np.int32),
         np.array(column, np.uint8),
         np.array(reward, np.float32),

@@ -12,8 +12,8 @@ from cards.tabular.mdp import END, Mdp, legal
 from tests.mdp import check_mdp, optimal_values, sampled
 from train.tabular.algorithms import (
     LEARNERS,
+    EpisodeSimulator,
     Method,
-    Simulator,
     action_values,
     evaluate_policy,
     greedy,
@@ -21,7 +21,7 @@ from train.tabular.algorithms import (
     of_game,
     policy_iteration,
 )
-from train.tabular.errors import Exact
+from train.tabular.errors import ExactValues
 
 
 def random_walk(discount: float = 1.0) -> Mdp:
@@ -91,7 +91,7 @@ def method(**changes: Any) -> Method:
 
 
 def run(
-    algo: str, simulator: Simulator, episodes: int, width: int, states: int, how: Method, first: int = 0
+    algo: str, simulator: EpisodeSimulator, episodes: int, width: int, states: int, how: Method, first: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     values, visits = np.zeros((states, width)), np.zeros((states, width), np.int64)
     learn(algo, simulator, stream(1, "episodes", first, episodes), values, visits, how)
@@ -175,7 +175,7 @@ def test_a_sampled_process_takes_its_branches_as_often_as_they_are_probable() ->
     how = method(discount=0.95, policy=policy)
     values, visits = run("monte_carlo", simulator, 300_000, 1, model.states, how)
     # First states are never met again in a hand, and hard 20 is met in no other way as often.
-    wanted = Exact(model, policy).values
+    wanted = ExactValues(model, policy).values
     often = visits[:, 0] > 300
     spread = np.sqrt((1 - wanted**2).clip(0.01) / visits[:, 0].clip(1))
     scores = ((values[:, 0] - wanted) / spread)[often]
@@ -206,7 +206,7 @@ def test_evaluation_of_blackjack_agrees_with_the_exact_values(algo: str, rules: 
     policy = model.policies["hit_below_14"]
     how = method(discount=0.95, policy=policy)
     values, visits = run(algo, of_game(game, "value", model.index), 3_000_000, 1, model.states, how)
-    exact = Exact(model, policy)
+    exact = ExactValues(model, policy)
     errors = exact.errors(values, visits, 10_000)
     often = visits[:, 0] >= 10_000
     assert errors.states == often.sum() >= 100
@@ -221,7 +221,7 @@ def test_q_learning_of_blackjack_finds_the_optimal_play() -> None:
     values, visits = run(
         "q_learning", of_game(game, "value", model.index), 5_000_000, 2, model.states, method(discount=0.95)
     )
-    errors = Exact(model).errors(values, visits, 10_000)
+    errors = ExactValues(model).errors(values, visits, 10_000)
     assert 0 <= errors.loss < 0.001 and errors.optimal_share > 0.98 and errors.greatest < 0.03
 
 
@@ -229,7 +229,7 @@ def test_errors_of_tables_made_by_hand() -> None:
     mdp = grid_world()._replace(discount=0.9)
     game = load_game("sette_mezzo")
     model = replace(game.model(game.options, "value"), mdp=mdp)  # type: ignore[misc]
-    exact = Exact(model)
+    exact = ExactValues(model)
     values = np.where(legal(mdp), action_values(mdp, exact.values), 0.0)
     visits = np.full((16, 4), 3)
     right = exact.errors(values, visits, 12)

@@ -15,10 +15,10 @@ from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 from train.settings.tabular import TabularSettings
-from train.tabular.trainer import SCALARS, Table, TabularTrainer, table_of
+from train.tabular.trainer import SCALARS, LearnedTable, TabularTrainer, table_of
 
 
-def loaded(path: Path) -> Table:
+def loaded(path: Path) -> LearnedTable:
     return table_of(*checkpoint.load_named(path))
 
 

@@ -10,7 +10,7 @@ from cards.play import Decisions
 from cards.players import RandomPlayer
 from tests.tressette.reference import THIRDS, suit_of, taker
 from tests.tressette.table import GAME, names
-from tressette.solver.double_dummy import Table, middle, points_near
+from tressette.solver.double_dummy import TranspositionTable, middle, points_near
 
 Hands = tuple[frozenset[str], ...]
 Trick = tuple[tuple[int, str], ...]
@@ -74,6 +74,6 @@ def each(states: States) -> Iterator[np.void]:
         yield states[k]
 
 
-def solve(state: np.void, table: Table) -> int:
+def solve(state: np.void, table: TranspositionTable) -> int:
     """Points of team 0 by the solver."""
     return int(points_near(middle(state), state, table))

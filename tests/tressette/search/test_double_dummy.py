@@ -8,15 +8,15 @@ import pytest
 from tests.tressette.search.open_hands import Minimax, each, endings, position, solve
 from tests.tressette.table import A_SUIT_EACH, GAME, table
 from tressette.cards import parse_card
-from tressette.solver.double_dummy import Table, card_values, new_table
+from tressette.solver.double_dummy import TranspositionTable, card_values, new_table
 
 
 @pytest.fixture(scope="module")
-def memory() -> Table:
+def memory() -> TranspositionTable:
     return new_table(14)
 
 
-def values(state: np.void, memory: Table) -> np.ndarray:
+def values(state: np.void, memory: TranspositionTable) -> np.ndarray:
     out = np.zeros(40, np.int8)
     card_values(state, memory, out)
     return out
@@ -26,7 +26,7 @@ def values(state: np.void, memory: Table) -> np.ndarray:
     "cards, count",
     [(1, 50), (2, 50), (3, 50), (4, 100), (6, 200), (8, 300), (9, 300), (10, 300), (11, 300), (12, 200)],
 )
-def test_endings_are_worth_what_minimax_says(cards: int, count: int, memory: Table) -> None:
+def test_endings_are_worth_what_minimax_says(cards: int, count: int, memory: TranspositionTable) -> None:
     """At every place in a trick. One table serves them all, as deals do not disturb one another."""
     residues = set()
     for state in each(endings(count, cards, seed=cards)):
@@ -44,7 +44,7 @@ def test_endings_are_worth_what_minimax_says(cards: int, count: int, memory: Tab
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cards, count", [(13, 100), (14, 100), (15, 40), (16, 20)])
-def test_longer_endings_are_worth_what_minimax_says(cards: int, count: int, memory: Table) -> None:
+def test_longer_endings_are_worth_what_minimax_says(cards: int, count: int, memory: TranspositionTable) -> None:
     for state in each(endings(count, cards, seed=cards)):
         assert solve(state, memory) == Minimax().points(*position(state))
 
@@ -55,7 +55,7 @@ def test_a_small_table_changes_nothing() -> None:
         assert solve(state, small) == solve(state, large)
 
 
-def test_the_value_stays_what_it_is_along_best_play(memory: Table) -> None:
+def test_the_value_stays_what_it_is_along_best_play(memory: TranspositionTable) -> None:
     states = endings(20, 28, seed=2)
     for state in states.reshape(-1, 1):
         worth = solve(state[0], memory)
@@ -67,12 +67,12 @@ def test_the_value_stays_what_it_is_along_best_play(memory: Table) -> None:
         assert GAME.returns(state)[0, 0] == worth
 
 
-def test_a_suit_each_gives_all_to_the_leader(memory: Table) -> None:
+def test_a_suit_each_gives_all_to_the_leader(memory: TranspositionTable) -> None:
     for leader in range(4):
         assert solve(table(A_SUIT_EACH, leader=leader)[0], memory) == (11 if leader % 2 == 0 else 0)
 
 
-def test_the_ace_is_given_up_for_the_last_trick(memory: Table) -> None:
+def test_the_ace_is_given_up_for_the_last_trick(memory: TranspositionTable) -> None:
     """3C first takes a third and loses ace and last trick; the ace first is lost too, but then 3C takes the last."""
     state = table(["AD 3C", "4D 4C", "5D 5C", "3D 6C"])[0]
     cards = values(state, memory)
@@ -80,7 +80,7 @@ def test_the_ace_is_given_up_for_the_last_trick(memory: Table) -> None:
     assert solve(state, memory) == 1
 
 
-def test_hands_that_are_over_have_their_points(memory: Table) -> None:
+def test_hands_that_are_over_have_their_points(memory: TranspositionTable) -> None:
     for state in each(endings(20, 0)):
         assert solve(state, memory) == GAME.returns(state.reshape(1))[0, 0]
         assert values(state, memory).tolist() == [-1] * 40

@@ -18,7 +18,7 @@ class DivergedError(SettingsError):
     """Loss, gradient, weights or returns are not finite; the message names the last good checkpoint and what helps."""
 
 
-class Watch:
+class DivergenceMonitor:
     """Looks at what is logged, evaluated and saved, and at nothing in between: an update waits for no device."""
 
     def __init__(self, checkpoints: Path, writer: BackgroundWriter) -> None:

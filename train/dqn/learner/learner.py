@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from train.dqn.learner.flat_adam import FlatAdam, flatten
-from train.dqn.network.cuda_graphs import CapturedSteps, CudaRecorder
+from train.dqn.network.cuda_graphs import CudaRecorder, GraphedSteps
 from train.dqn.network.precision import learner_format
 from train.dqn.network.q_network import QNetwork, legal_tensor
-from train.dqn.replay.buffer import Batch, ReplayBuffer
+from train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
 from train.settings.dqn import LearnerSettings
 
 
@@ -61,7 +61,7 @@ class Learner:
         self._scaler = torch.amp.GradScaler(device.type, enabled=self.precision == torch.float16)
         self._sums = torch.zeros(len(METRICS), device=device)
         self._summed = 0
-        self._captured = self._capturing() if device.type == "cuda" and settings.cuda_graphs else None
+        self._graphs = self._capturing() if device.type == "cuda" and settings.cuda_graphs else None
 
     def start_with(self, weights: dict[str, Tensor]) -> None:
         """Give all networks these weights, before the first update. Raises RuntimeError for those of another shape."""
@@ -79,11 +79,11 @@ class Learner:
 
     def update_many(self, count: int) -> None:
         """`count` times `update`, on a GPU by CUDA graphs."""
-        if self._captured is None:
+        if self._graphs is None:
             for _ in range(count):
                 self.update()
         else:
-            self._captured.run(count)
+            self._graphs.run(count)
             self.updates += count
             self._summed += count
 
@@ -113,11 +113,11 @@ class Learner:
             self._update_target()
             td_error = value - target
             self.replay.set_priorities(rows, td_error)
-            self._sums += torch.stack([loss, value.mean(), td_error.abs().mean(), self._taken(norm)])
+            self._sums += torch.stack([loss, value.mean(), td_error.abs().mean(), self._applied(norm)])
 
-    def _capturing(self) -> CapturedSteps:
+    def _capturing(self) -> GraphedSteps:
         recorder = CudaRecorder(self.device, lambda: self.replay.generator)
-        return CapturedSteps(self._step, lambda: self.replay.bootstraps, self._keep, recorder)
+        return GraphedSteps(self._step, lambda: self.replay.bootstraps, self._keep, recorder)
 
     def _keep(self) -> Callable[[], None]:
         """Returns what makes generator and scaler anew as they are now: a capture that fails leaves them half used."""
@@ -132,7 +132,7 @@ class Learner:
 
         return restore
 
-    def _taken(self, norm: Tensor) -> Tensor:
+    def _applied(self, norm: Tensor) -> Tensor:
         """The gradient norm of the step that was taken: 0 where float16 skipped one to go on with a smaller scale.
 
         A scale that has fallen below `MIN_SCALE` is no overflow but divergence, and the norm stays what it is.
@@ -147,7 +147,7 @@ class Learner:
         self.online(torch.zeros(1, words, dtype=torch.int64, device=self.device)).sum().backward()
 
     @torch.no_grad()
-    def next_value(self, batch: Batch) -> Tensor:
+    def next_value(self, batch: ReplayBatch) -> Tensor:
         """What the target network says of the best legal next action of the same seat, `[batch]`.
 
         With `double`, the online network chooses the action by its values (van Hasselt et al., 2016, equation 4).
@@ -171,7 +171,7 @@ class Learner:
             # Early on the average is short, so that it does not hold on to the initial weights.
             average.lerp_(online, (self._count + 1).reciprocal().clamp(min=1 - settings.ema_decay))
 
-    def acting_weights(self) -> dict[str, Tensor]:
+    def inference_weights(self) -> dict[str, Tensor]:
         """A copy of the weights that play, on this device: the running average, or the online network without one."""
         network = self._averaged or self.online
         return {name: tensor.clone() for name, tensor in network.state_dict().items()}
@@ -212,8 +212,8 @@ class Learner:
         # An older version summed the infinite norms of steps that float16 skipped.
         self._sums.copy_(state["sums"].nan_to_num(0.0, 0.0, 0.0))
         self._summed = state["summed"]
-        if self._captured is not None:
-            self._captured.forget()
+        if self._graphs is not None:
+            self._graphs.forget()
 
 
 LOSSES: dict[str, Callable[..., Tensor]] = {"huber": F.huber_loss, "mse": F.mse_loss}

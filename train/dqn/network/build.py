@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from cards.game import Game
+from train.dqn.network.equivariant_network import EquivariantNetwork
 from train.dqn.network.precision import player_format
 from train.dqn.network.q_network import QNetwork
-from train.dqn.network.symmetric_network import SymmetricNetwork
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.settings.dqn import TrainSettings
 
@@ -23,7 +23,7 @@ def build_network(game: Game, settings: TrainSettings) -> QNetwork:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         if shape.symmetric and game.symmetry is not None:
-            return SymmetricNetwork(game.symmetry.first(bits), game.actions, shape.hidden, shape.dueling)
+            return EquivariantNetwork(game.symmetry.first(bits), game.actions, shape.hidden, shape.dueling)
         return QNetwork(bits, game.actions, shape.hidden, shape.dueling)
 
 
@@ -42,6 +42,6 @@ def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
         raise CheckpointError(path, problem)
 
 
-def acting_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:
+def inference_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:
     """A network to play with, in the fastest number format of this device."""
     return build_network(game, settings).to(device).to_format(player_format(device)).eval()

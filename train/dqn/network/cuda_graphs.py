@@ -25,7 +25,7 @@ class Graph(Protocol):
         """Have the device do all of them again."""
 
 
-class Recorder(Protocol):
+class GraphRecorder(Protocol):
     """What makes graphs: `CudaRecorder`, or a stand-in in tests."""
 
     def warm_up(self, step: Callable[[], None], times: int) -> None:
@@ -35,7 +35,7 @@ class Recorder(Protocol):
         """A graph of so many steps, none of which the device does now. Raises RuntimeError where that fails."""
 
 
-class CapturedSteps:
+class GraphedSteps:
     """A step that is run many times: captured once, then replayed.
 
     Whatever a step reads or writes must stay where it is from one step to the next. `depends_on` gives what else its
@@ -48,14 +48,14 @@ class CapturedSteps:
         step: Callable[[], None],
         depends_on: Callable[[], object],
         keep: Callable[[], Callable[[], None]],
-        recorder: Recorder,
+        recorder: GraphRecorder,
     ) -> None:
         self._step = step
         self._depends_on = depends_on
         self._keep = keep
         self._recorder = recorder
         self._graphs: dict[int, Graph] = {}
-        self._captured_for: object = None
+        self._recorded_for: object = None
         self._warm = 0  # steps since there was no graph
         self._failed = False
 
@@ -69,8 +69,8 @@ class CapturedSteps:
         if self._failed:
             return self._run_each(count)
         now = self._depends_on()
-        if now != self._captured_for:
-            self._captured_for = now
+        if now != self._recorded_for:
+            self._recorded_for = now
             self.forget()
         if not self._graphs:
             count -= self._warm_up(count)
@@ -155,7 +155,7 @@ class CudaRecorder:
         current.wait_stream(self._stream)
 
     def capture(self, step: Callable[[], None], times: int) -> torch.cuda.CUDAGraph:
-        """See `Recorder`. Other threads may use the device meanwhile. Memory is the graph's own."""
+        """See `GraphRecorder`. Other threads may use the device meanwhile. Memory is the graph's own."""
         graph = torch.cuda.CUDAGraph()
         # Later versions of PyTorch find the generators by themselves, and are to drop this.
         if register := getattr(graph, "register_generator_state", None):

@@ -26,7 +26,7 @@ _UNIFORM_BITS = 53
 _LOWEST = torch.finfo(torch.float32).min
 
 
-class Choice(NamedTuple):
+class ChosenActions(NamedTuple):
     """One for each row of values."""
 
     action: Tensor  # int64
@@ -70,7 +70,7 @@ def best_legal(values: Tensor, legal: Tensor) -> Tensor:
     return finite.masked_fill(~legal, -math.inf).argmax(1)
 
 
-def choose(values: Tensor, masks: Tensor, generators: Tensor, threshold: int | Tensor) -> Choice:
+def choose(values: Tensor, masks: Tensor, generators: Tensor, threshold: int | Tensor) -> ChosenActions:
     """The legal action of the greatest value, or with probability epsilon any legal one, for each row of values.
 
     `values` are `[rows, actions]`, `masks` bit masks of what is legal and `generators` the state of each row's draws,
@@ -81,7 +81,7 @@ def choose(values: Tensor, masks: Tensor, generators: Tensor, threshold: int | T
     legal = legal_tensor(masks, values.shape[1])
     best = best_legal(values, legal)
     if isinstance(threshold, int) and threshold == 0:
-        return Choice(best, torch.zeros_like(best, dtype=torch.bool), generators)
+        return ChosenActions(best, torch.zeros_like(best, dtype=torch.bool), generators)
     advanced = generators + GAMMA
     bits = mix(advanced)
     exploring = shifted(bits, 64 - _UNIFORM_BITS) < threshold
@@ -89,7 +89,7 @@ def choose(values: Tensor, masks: Tensor, generators: Tensor, threshold: int | T
     action = torch.where(exploring, drawn, best)  # the same where only one is legal
     explored = _of(values, action) < _of(values, best)
     has_choice = (masks & (masks - 1)) != 0
-    return Choice(action, explored, torch.where(has_choice, advanced, generators))
+    return ChosenActions(action, explored, torch.where(has_choice, advanced, generators))
 
 
 def _of(values: Tensor, action: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from cards.play import Player
 from cards.players import make_player
 from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from command.settings.checks import SettingsError
-from train.dqn.network.build import acting_network, check_size
+from train.dqn.network.build import check_size, inference_network
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players import champion_file as champion
 from train.dqn.players.mixture import MixturePlayer
@@ -118,7 +118,7 @@ def _network_player(
 ) -> NetworkPlayer:
     # Where it sits there may be more to see than where it has learned.
     settings.network.inputs = settings.network.inputs or settings.load_game().bits
-    network = acting_network(game, settings, device)
+    network = inference_network(game, settings, device)
     try:
         network.load_state_dict(weights)
     except (RuntimeError, AttributeError, TypeError) as error:

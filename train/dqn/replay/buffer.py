@@ -34,7 +34,7 @@ class TransitionTensors(NamedTuple):
     successor: Tensor
 
 
-class Batch(NamedTuple):
+class ReplayBatch(NamedTuple):
     """A sample of transitions on the learner's device, each with what its successor saw and was allowed.
 
     Packed words are int64. Where a row has no successor, `next_observation` and `next_legal` are zero.
@@ -51,7 +51,7 @@ class Batch(NamedTuple):
 class Sample(NamedTuple):
     """A batch with where its rows lie in the buffer and their importance weights (None when sampled uniformly)."""
 
-    batch: Batch
+    batch: ReplayBatch
     rows: Tensor
     weight: Tensor | None
 
@@ -134,7 +134,7 @@ class ReplayBuffer:
         weight = (self._size * probability).pow(-self._beta)
         return Sample(self._rows(index), index, (weight / weight.max()).float())
 
-    def spread(self, rows: int) -> Batch:
+    def spread(self, rows: int) -> ReplayBatch:
         """At most so many transitions, evenly over the buffer: a look that draws nothing."""
         step = max(1, -(-self.size // rows))
         return self._rows(torch.arange(0, self.size, step, device=self._greatest.device))
@@ -218,11 +218,11 @@ class ReplayBuffer:
         else:  # of another kind of device, whose draws cannot be gone on with
             self.generator.manual_seed(self.generator.initial_seed() + inserted)
 
-    def _rows(self, index: Tensor) -> Batch:
+    def _rows(self, index: Tensor) -> ReplayBatch:
         data = self._data
         distance = data.successor[index]
         then, none = (index + distance) % self.capacity, distance == 0
-        return Batch(
+        return ReplayBatch(
             data.observation[index],
             data.action[index],
             data.n_step_return[index],

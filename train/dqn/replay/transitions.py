@@ -50,7 +50,7 @@ class _Round:
     greedy: Flags
 
 
-class Recorder:
+class TransitionRecorder:
     """Writes down every decision of a batch of games; pass `watch` to `cards.play.play`, and `observed=True`."""
 
     def __init__(self, game: Game) -> None:

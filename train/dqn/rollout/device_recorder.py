@@ -11,11 +11,11 @@ from cards.game import Game
 from cards.play import Decisions
 from train.dqn.players.device_player import DevicePlayer, Uploader
 from train.dqn.replay.buffer import TransitionTensors
-from train.dqn.replay.transitions import Recorder
+from train.dqn.replay.transitions import TransitionRecorder
 
 
-class DeviceRecorder(Recorder):
-    """As `Recorder`, with transitions as tensors: what the player saw stays where it was uploaded, the rest follows it.
+class DeviceRecorder(TransitionRecorder):
+    """A `TransitionRecorder` with tensors: what the player saw stays where it was uploaded, the rest follows it.
 
     Of a round in which others decide too, all is uploaded once more: the player saw its own decisions alone.
     """
@@ -36,9 +36,9 @@ class DeviceRecorder(Recorder):
         """They are made on the stream of this thread."""
         outcomes = self.outcomes(totals, gamma, n_step)
         rest = (torch.from_numpy(column).to(self._player.device) for column in outcomes)
-        return TransitionTensors(self._joined("observation"), self._joined("legal"), *rest)
+        return TransitionTensors(self._column("observation"), self._column("legal"), *rest)
 
-    def _joined(self, name: str) -> Tensor:
+    def _column(self, name: str) -> Tensor:
         if not self._rounds:
             shape = (0, self._game.words) if name == "observation" else (0,)
             return torch.empty(shape, dtype=torch.int64, device=self._player.device)

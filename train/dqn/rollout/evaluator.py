@@ -9,7 +9,7 @@ import torch
 from cards.compiled.splitmix import stream
 from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
 from cards.stopping import Stop, Stoppable, never, stoppable
-from train.dqn.network.build import acting_network
+from train.dqn.network.build import inference_network
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players.load import player_of
 from train.dqn.rollout.request import Weights
@@ -41,7 +41,7 @@ class Evaluator:
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._settings = settings
         self._game = settings.load_game()
-        self._network = acting_network(self._game, settings, device)
+        self._network = inference_network(self._game, settings, device)
         key, opponents = "evaluation.opponents", settings.evaluation.opponents
         self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
 

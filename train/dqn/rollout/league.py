@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.compiled.splitmix import stream
-from train.dqn.rollout.request import Score, Weights
+from train.dqn.rollout.request import MemberScore, Weights
 from train.settings.dqn import LEAGUE, TrainSettings
 from train.settings.learning import LeagueSettings
 
@@ -20,7 +20,7 @@ NEWEST = 0.25  # share of the members that count as the newest
 SCALARS = ("league/members", "league/win_rate", "league/win_rate_newest", "league/win_rate_oldest")
 
 
-def score(totals: NDArray[np.float32], own: NDArray[np.bool_], theirs: NDArray[np.bool_]) -> Score:
+def score(totals: NDArray[np.float32], own: NDArray[np.bool_], theirs: NDArray[np.bool_]) -> MemberScore:
     """By what the seats of each side earned on average, given who sits where, all `[games, seats]`.
 
     Seats that are not occupied belong to neither.
@@ -29,7 +29,7 @@ def score(totals: NDArray[np.float32], own: NDArray[np.bool_], theirs: NDArray[n
     totals, own, theirs = totals[met], own[met], theirs[met]
     of_own = np.where(own, totals, 0).sum(axis=1) / own.sum(axis=1)
     of_theirs = np.where(theirs, totals, 0).sum(axis=1) / theirs.sum(axis=1)
-    return Score(float((of_own > of_theirs).sum() + 0.5 * (of_own == of_theirs).sum()), int(met.sum()))
+    return MemberScore(float((of_own > of_theirs).sum() + 0.5 * (of_own == of_theirs).sum()), int(met.sum()))
 
 
 @dataclass
@@ -81,7 +81,7 @@ class League:
     def __init__(self, settings: LeagueSettings, seed: int) -> None:
         self._settings, self._seed = settings, seed
         self._members: list[Member] = []  # oldest first
-        self._joined = 0
+        self._next_number = 0
 
     @property
     def weights(self) -> dict[int, Weights]:
@@ -90,8 +90,8 @@ class League:
 
     def join(self, episodes: int, weights: Weights) -> None:
         """These weights, of after so many episodes, are a member from now on; for it another may leave."""
-        self._members.append(Member(self._joined, episodes, weights))
-        self._joined += 1
+        self._members.append(Member(self._next_number, episodes, weights))
+        self._next_number += 1
         if len(self._members) > self._settings.size:
             del self._members[superfluous([member.episodes for member in self._members])]
 
@@ -104,7 +104,7 @@ class League:
         # The last bound may round to less than 1.
         return self._members[min(int(np.searchsorted(bounds, at, side="right")), len(self._members) - 1)].number
 
-    def count(self, number: int | None, result: Score | None) -> None:
+    def count(self, number: int | None, result: MemberScore | None) -> None:
         """Count the result of a rollout against a member. One that has left meanwhile is not counted."""
         if number is None or result is None:
             return
@@ -123,9 +123,9 @@ class League:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that draws depend on. Tensors are not copied."""
-        return {"joined": self._joined, "members": [dict(vars(member)) for member in self._members]}
+        return {"joined": self._next_number, "members": [dict(vars(member)) for member in self._members]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore `state_dict`."""
-        self._joined = state["joined"]
+        self._next_number = state["joined"]
         self._members = [Member(**member) for member in state["members"]]

@@ -46,7 +46,7 @@ class EpisodeReturn(NamedTuple):
     absolute: float
 
 
-class Score(NamedTuple):
+class MemberScore(NamedTuple):
     """How the network's seats did against those of a member, in the games in which both sat: a draw is half a win."""
 
     won: float
@@ -61,4 +61,4 @@ class Rollout:
     transitions: Any
     weights_version: int
     episode_return: EpisodeReturn
-    league: Score | None = None  # against the member of the request
+    league: MemberScore | None = None  # against the member of the request

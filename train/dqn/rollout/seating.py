@@ -64,7 +64,7 @@ def one_side(game: Game, seeds: NDArray[np.uint64]) -> NDArray[np.uint8]:
     Which team is drawn by the game's seed, each as likely, among those that have a seat which is taken.
     """
     first = [min(team) for team in game.teams]
-    there = game.taken(game.deal(seeds))[:, first].sum(axis=1).astype(np.uint64)
+    there = game.occupied(game.deal(seeds))[:, first].sum(axis=1).astype(np.uint64)
     drawn = ((derive(seeds, _SIDE) >> np.uint64(32)) * there) >> np.uint64(32)  # as `cards.compiled.splitmix.below`
     team_of = np.empty(game.seats, np.uint64)
     for index, team in enumerate(game.teams):

@@ -141,7 +141,7 @@ class ThreadsBackend:
 
     def ready(self, wait: bool) -> list[Rollout]:
         """Raises what a thread raised, once all that was done before is given out."""
-        done = _taken(self._playing, wait)
+        done = _finished(self._playing, wait)
         for rollout in done:
             keep_for_this_stream([column for column in rollout.transitions if isinstance(column, Tensor)])
         return done
@@ -152,7 +152,7 @@ class ThreadsBackend:
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
         """Raises what a thread raised."""
-        return _taken(self._evaluating, wait)
+        return _finished(self._evaluating, wait)
 
     def describe(self, stop_requested: Stop) -> str:
         where = torch.cuda.get_device_name(self._device) if self._on_gpu else "the CPU"
@@ -171,7 +171,7 @@ class ThreadsBackend:
         return _HandedOver(version, weights, made)
 
 
-def _taken(futures: list[Future[T]], wait: bool) -> list[T]:
+def _finished(futures: list[Future[T]], wait: bool) -> list[T]:
     """Take out the results that are there; with `wait`, wait for one a second at most."""
     if wait and futures:
         wait_for(futures, WAIT_SECONDS, FIRST_COMPLETED)

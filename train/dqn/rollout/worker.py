@@ -14,12 +14,12 @@ from cards.compiled.splitmix import stream
 from cards.game import Game
 from cards.play import Actions, Decisions, Player, play
 from cards.stopping import Stop, StoppedError, never, stoppable
-from train.dqn.network.build import acting_network
+from train.dqn.network.build import inference_network
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from train.dqn.players.device_player import DevicePlayer
 from train.dqn.players.load import player_of
 from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.replay.transitions import Recorder
+from train.dqn.replay.transitions import TransitionRecorder
 from train.dqn.rollout.device_recorder import DeviceRecorder
 from train.dqn.rollout.league import score
 from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest, Weights
@@ -29,15 +29,15 @@ from train.settings.dqn import LEAGUE, TrainSettings
 _ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
 
 
-def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], taken: NDArray[np.bool_]) -> EpisodeReturn:
-    """The return, given what each seat earned, the network's `own` seats and the `taken` ones, all `[games, seats]`."""
-    seats = own & taken
+def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], occupied: NDArray[np.bool_]) -> EpisodeReturn:
+    """The return, given what each seat earned, the network's `own` seats and all `occupied` ones, `[games, seats]`."""
+    seats = own & occupied
     if not seats.any():
-        seats = taken
+        seats = occupied
     earned = totals[seats].astype(np.float64)
     absolute = float(np.abs(earned).mean())
-    all_seats = totals.shape[1] > 1 and np.array_equal(seats, taken)
-    sums = np.where(taken, totals, 0).sum(axis=1, dtype=np.float64)
+    all_seats = totals.shape[1] > 1 and np.array_equal(seats, occupied)
+    sums = np.where(occupied, totals, 0).sum(axis=1, dtype=np.float64)
     zero = all_seats and bool((np.abs(sums) <= _ROUNDING * absolute).all())
     return EpisodeReturn(math.nan if zero else float(earned.mean()), absolute)
 
@@ -79,7 +79,7 @@ class RolloutWorker:
         self._device = device
         self._game = settings.load_game()
         self._reward = self._game.rewards[settings.reward_name(self._game)]
-        self.network = network or acting_network(self._game, settings, device)
+        self.network = network or inference_network(self._game, settings, device)
         self._names = seated_players(settings)
         self._player = _player_of(self.network, stays)
         self._stop = stop
@@ -132,16 +132,16 @@ class RolloutWorker:
 
         states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
-        taken = self._game.taken(states)
+        occupied = self._game.occupied(states)
         met = None
         if request.member is not None:
-            met = score(totals, own & taken, (seats == self._names.index(LEAGUE)) & taken)
-        return Rollout(request, transitions, self.version, episode_return(totals, own, taken), met)
+            met = score(totals, own & occupied, (seats == self._names.index(LEAGUE)) & occupied)
+        return Rollout(request, transitions, self.version, episode_return(totals, own, occupied), met)
 
-    def _recorder(self) -> Recorder | DeviceRecorder:
+    def _recorder(self) -> TransitionRecorder | DeviceRecorder:
         if isinstance(self._player, DevicePlayer):
             return DeviceRecorder(self._game, self._player)
-        return Recorder(self._game)
+        return TransitionRecorder(self._game)
 
 
 def _player_of(network: QNetwork, stays: bool) -> NetworkPlayer | DevicePlayer:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from train.run.checkpoint.checkpoint import CheckpointError, write
-from train.run.checkpoint.columns import Columns, Place, taken_out
+from train.run.checkpoint.columns import Columns, Place, without_columns
 from train.run.checkpoint.pruning import delete_unneeded_segments, prune
 from train.run.checkpoint.snapshot import Snapshot
 
@@ -36,7 +36,7 @@ class BackgroundWriter:
         while self._pending and (self._pending[0].done() or len(self._pending) >= self.AT_ONCE):
             self._finish(self._pending.pop(0))
         columns: dict[Place, Columns] = {}
-        rest = taken_out(state, columns)
+        rest = without_columns(state, columns)
         held = {place: each.held(path.parent) for place, each in columns.items()}
         # After the columns: on a GPU, what is read of them waits for what was given before it.
         snapshot = Snapshot(rest)

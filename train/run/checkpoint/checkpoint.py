@@ -31,7 +31,7 @@ from cards.base.files import rename_aside, sync_folder, temporary_beside
 from command.errors import UserError
 from command.settings.old_keys import upgraded
 from train.run.checkpoint import segments
-from train.run.checkpoint.columns import Columns, Place, as_bytes, described, put, restored, taken_out
+from train.run.checkpoint.columns import Columns, Place, as_bytes, described, put, restored, without_columns
 from train.run.checkpoint.content import check_archive, check_state, not_finite
 from train.run.checkpoint.files import (
     NewerFormatError,
@@ -81,7 +81,7 @@ def save(path: Path, state: dict[str, Any]) -> None:
     Raises CheckpointError when the disk does not take it; `path` is then as it was.
     """
     columns: dict[Place, Columns] = {}
-    write(path, taken_out(state, columns), columns)
+    write(path, without_columns(state, columns), columns)
 
 
 def write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callable[[], None] = lambda: None) -> None:

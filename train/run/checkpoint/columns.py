@@ -24,7 +24,7 @@ _DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.uint8, t
 
 
 @dataclass(frozen=True)
-class Kind:
+class RowType:
     """Type and shape of one row of a column."""
 
     dtype: torch.dtype
@@ -42,7 +42,7 @@ class Columns(ABC):
     The first piece begins with row `first`; after the last row come those before `first`.
     """
 
-    def __init__(self, kinds: Sequence[Kind], rows: int, first: int, piece: int) -> None:
+    def __init__(self, kinds: Sequence[RowType], rows: int, first: int, piece: int) -> None:
         self.kinds, self.rows, self.first, self.piece = tuple(kinds), rows, first, piece
 
     @property
@@ -72,7 +72,7 @@ class TensorColumns(Columns):
     """Columns in memory, on any device; views, not copies."""
 
     def __init__(self, tensors: Sequence[Tensor], first: int = 0) -> None:
-        kinds = [Kind(tensor.dtype, tuple(tensor.shape[1:])) for tensor in tensors]
+        kinds = [RowType(tensor.dtype, tuple(tensor.shape[1:])) for tensor in tensors]
         piece = max(1, PIECE_BYTES // max(1, sum(kind.nbytes for kind in kinds)))
         super().__init__(kinds, len(tensors[0]), first, piece)
         self._tensors = tensors
@@ -93,7 +93,9 @@ class CopiedColumns(TensorColumns):
 class StoredColumns(Columns):
     """Columns in a file, piece after piece from byte `offset` on; readable even after the file is deleted."""
 
-    def __init__(self, file: IO[bytes], offset: int, kinds: Sequence[Kind], rows: int, first: int, piece: int) -> None:
+    def __init__(
+        self, file: IO[bytes], offset: int, kinds: Sequence[RowType], rows: int, first: int, piece: int
+    ) -> None:
         super().__init__(kinds, rows, first, piece)
         self._file = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)
         self._offset = offset
@@ -128,15 +130,15 @@ def as_bytes(values: Tensor) -> memoryview:
     return values.numpy().data.cast("B")
 
 
-def taken_out(state: Any, columns: dict[Place, Columns], place: Place = ()) -> Any:
+def without_columns(state: Any, columns: dict[Place, Columns], place: Place = ()) -> Any:
     """The state with None for its columns, which are put into `columns` under the places that they have in it."""
     if isinstance(state, Columns):
         columns[place] = state
         return None
     if isinstance(state, dict):
-        return {key: taken_out(item, columns, (*place, key)) for key, item in state.items()}
+        return {key: without_columns(item, columns, (*place, key)) for key, item in state.items()}
     if isinstance(state, list | tuple):
-        return [taken_out(item, columns, (*place, index)) for index, item in enumerate(state)]
+        return [without_columns(item, columns, (*place, index)) for index, item in enumerate(state)]
     return state
 
 
@@ -153,9 +155,9 @@ def described(columns: Columns) -> dict[str, Any]:
     return {"kinds": kinds, "rows": columns.rows, "first": columns.first, "piece": columns.piece}
 
 
-def kinds_of(description: dict[str, Any]) -> tuple[list[Kind], int, int, int]:
+def kinds_of(description: dict[str, Any]) -> tuple[list[RowType], int, int, int]:
     """Kinds, rows, first and piece as `described`. Raises ValueError when they cannot be."""
-    kinds = [Kind(_DTYPES[name], tuple(shape)) for name, shape in description["kinds"]]
+    kinds = [RowType(_DTYPES[name], tuple(shape)) for name, shape in description["kinds"]]
     rows, first, piece = (description[key] for key in ("rows", "first", "piece"))
     numbers = [rows, first, piece, *(size for kind in kinds for size in kind.shape)]
     if not all(type(number) is int and number >= 0 for number in numbers) or first > rows or piece < 1:

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from cards.base.files import delete_left_over, sync_folder, temporary_beside
-from train.run.checkpoint.columns import Columns, Kind, as_bytes, described, kinds_of, read_into
+from train.run.checkpoint.columns import Columns, RowType, as_bytes, described, kinds_of, read_into
 from train.run.checkpoint.files import (
     Hashing,
     NewerFormatError,
@@ -79,7 +79,7 @@ class GrowingColumns(Columns):
     """The newest `rows` of `inserted` rows; `segments` says which of them are on disk already."""
 
     def __init__(
-        self, kinds: Sequence[Kind], rows: int, piece: int, inserted: int, length: int, segments: Segments
+        self, kinds: Sequence[RowType], rows: int, piece: int, inserted: int, length: int, segments: Segments
     ) -> None:
         super().__init__(kinds, rows, first=(inserted - rows) % max(1, rows), piece=piece)
         self.inserted, self.oldest = inserted, inserted - rows

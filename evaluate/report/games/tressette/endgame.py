@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cards.game import States
 from cards.matches.duplicate import Estimate, estimate
-from evaluate.report.content import Figure, Section, Table, Text
+from evaluate.report.content import Figure, Section, Text, TextTable
 from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
 from evaluate.report.sections.observing import Watched, rules_choose
 from tressette.cards import CARDS
@@ -22,7 +22,7 @@ _ANYBODY = "a card at random"
 
 
 @dataclass(frozen=True)
-class Endgame:
+class EndgameDecisions:
     """Decisions of the last tricks in which the card matters, by who would decide.
 
     `regret` are points lost, `right` is whether a best card is played; of a card at random the expected ones.
@@ -45,7 +45,7 @@ def solved(states: States) -> Numbers:
     return solved_values(states, np.arange(states.size), new_table()).astype(np.float64)
 
 
-def solve_endgame(watched: Watched, tricks: int, seed: int) -> Endgame:
+def solve_endgame(watched: Watched, tricks: int, seed: int) -> EndgameDecisions:
     """Solve every decision with a choice in the last `tricks`, all hands open; the exact value of each legal card."""
     left = (CARDS - watched.states["plays"].astype(np.int64) + SEATS - 1) // SEATS
     rows = np.flatnonzero((left <= tricks) & (watched.choices > 1))
@@ -62,7 +62,7 @@ def solve_endgame(watched: Watched, tricks: int, seed: int) -> Endgame:
     regret[_ANYBODY] = best - np.where(legal, values, 0).sum(axis=1) / count
     right[_ANYBODY] = (legal & (values == best[:, None])).sum(axis=1) / count
     counts = np.bincount(left[rows] - 1, minlength=tricks)
-    return Endgame(left[kept], watched.game[kept], regret, right, counts, watched.games)
+    return EndgameDecisions(left[kept], watched.game[kept], regret, right, counts, watched.games)
 
 
 def section(watched: Watched, tricks: int, seed: int) -> Section | None:
@@ -104,7 +104,7 @@ def section(watched: Watched, tricks: int, seed: int) -> Section | None:
                 "Points lost by tricks left: the agent, greedy, and a card at random.",
                 "Points lost by a decision that matters, the mean, by tricks left.",
             ),
-            Table(
+            TextTable(
                 (*columns, *(f"lost: {name}" for name in names)),
                 rows,
                 "That matter: the legal cards do not all lead to the same points. Best: share in which a best card is "

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cards.matches.duplicate import estimate
-from evaluate.report.content import Block, Figure, Table
+from evaluate.report.content import Block, Figure, TextTable
 from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
 from evaluate.report.sections.choices import stacked
 from evaluate.report.sections.observing import Watched
@@ -37,7 +37,7 @@ def blocks(watched: Watched) -> list[Block]:
     return found
 
 
-def _legal_by_trick(watched: Watched) -> Table:
+def _legal_by_trick(watched: Watched) -> TextTable:
     trick = watched.states["plays"].astype(np.int64) // SEATS
     leads = watched.states["plays"] % SEATS == 0
     rows = []
@@ -61,7 +61,7 @@ def _legal_by_trick(watched: Watched) -> Table:
         "forced, following",
         "leads the highest card left of a suit",
     )
-    return Table(columns, rows, "Means over the decisions of each trick.", left=())
+    return TextTable(columns, rows, "Means over the decisions of each trick.", left=())
 
 
 def _is_highest(watched: Watched, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -137,7 +137,7 @@ def _suit_lengths(watched: Watched) -> list[Block]:
     caption = "How many cards of the suit it leads are in its hand, against a card drawn from the hand."
     return [
         Figure("suit-lengths", _draw_lengths(shares), "Lengths of the suits that are led.", caption),
-        Table(columns, rows, "Leads, and which cards they are."),
+        TextTable(columns, rows, "Leads, and which cards they are."),
     ]
 
 
@@ -165,7 +165,7 @@ def signal_of(rest: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.where(rest.any(axis=-1), signal, VOLO)
 
 
-def _signals(watched: Watched) -> Table:
+def _signals(watched: Watched) -> TextTable:
     leads = leads_of(watched)
     held = hands_of(watched)[leads]
     number = np.arange(leads.size)
@@ -190,4 +190,4 @@ def _signals(watched: Watched) -> Table:
     caption = (
         "What its leads say of the rest of the suit; which follows from the card, so that choosing it is choosing this."
     )
-    return Table(("signal", "leads", "share", "of a card at random"), rows, caption)
+    return TextTable(("signal", "leads", "share", "of a card at random"), rows, caption)

@@ -19,7 +19,7 @@ from tests.errors import error_about, key_of
 from tests.train.processes import LIMIT, alive, named, trainer
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.network.build import acting_network
+from train.dqn.network.build import inference_network
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.ray.backend import RayBackend, nodes_of_cluster
 from train.dqn.rollout.ray.messages import SLOTS
@@ -108,7 +108,7 @@ def test_nodes_of_a_cluster(tmp_path: Path) -> None:
 
 
 def weights_of(chosen: TrainSettings) -> Weights:
-    return acting_network(chosen.load_game(), chosen, torch.device("cpu")).float().state_dict()
+    return inference_network(chosen.load_game(), chosen, torch.device("cpu")).float().state_dict()
 
 
 def until(rollouts: RayBackend, condition: Callable[[], bool]) -> None:

@@ -17,7 +17,7 @@ from train.dqn.rollout.backend import BackendLostError, LocalBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.threads import ThreadsBackend
 from train.dqn.rollout.threads_and_ray import HybridBackend
-from train.dqn.trainer import Trainer
+from train.dqn.trainer import DqnTrainer
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 
@@ -63,7 +63,7 @@ def test_a_run_that_both_play_for(tmp_path: Path) -> None:
     with RunFolder(chosen) as folder, closing(HybridBackend(ThreadsBackend(chosen, CPU), there)) as rollouts:
         says = rollouts.describe(lambda: False)
         assert says == "threads: 1 block of 32 games on CPU threads, values on the CPU; beside them others"
-        trainer = Trainer(chosen, folder, CPU, rollouts)
+        trainer = DqnTrainer(chosen, folder, CPU, rollouts)
         assert Runner(trainer, folder, lambda: False).run()
     assert trainer.counters.episodes == 256 and trainer.counters.env_steps == 256 * 40
     assert there.closed and {request.count for request in there.played} <= {16, 256 % 16 or 16}

@@ -16,7 +16,7 @@ from cards.gpu import SIMULATED, NoDeviceError, on_host
 from cards.matches.duplicate import Duel, Outcome, Plays, duel, duel_of, seatings
 from cards.stopping import Stop, Stoppable, StoppedError, never, stoppable
 from command.settings.checks import SettingsError
-from train.dqn.network.build import acting_network
+from train.dqn.network.build import inference_network
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players.load import player_of
 from train.dqn.rollout.backend import LocalBackend
@@ -44,7 +44,7 @@ class DeviceWorker:
         self._settings = settings
         self._game = settings.load_game()
         self._names = seated_players(settings)
-        self.network = acting_network(self._game, settings, device)
+        self.network = inference_network(self._game, settings, device)
         self._version = -1
         self._block = self._new_block(settings.rollout.games_on_device())
 
@@ -66,7 +66,7 @@ class DeviceWorker:
                 recorded.add(rounds)
             transitions = recorded.transitions(block.totals, learner.gamma, learner.n_step, block.games.stream)
             totals = block.totals[: request.count].cpu().numpy()
-        earned = episode_return(totals, seats == 0, _taken(self._game, block, request.count))
+        earned = episode_return(totals, seats == 0, _occupied(self._game, block, request.count))
         return Rollout(request, transitions, self._version, earned)
 
     def _new_block(self, count: int) -> DeviceBlock:
@@ -87,7 +87,7 @@ class DeviceEvaluator:
         key, others = "evaluation.opponents", [name for name in self._opponents if name not in self._on_device]
         self._others = {name: player_of(self._game, name, device, key) for name in others}
         self._plays = len(seatings(self._game))
-        self._network = acting_network(self._game, settings, device)
+        self._network = inference_network(self._game, settings, device)
         count = min(GPU_GAMES, settings.evaluation.deals * self._plays)
         with on_the_device(count):
             self._block = DeviceBlock(self._game, count, self._network, self._on_device)
@@ -114,13 +114,13 @@ class DeviceEvaluator:
             for _ in block.played():
                 if stop():
                     raise StoppedError
-            return block.returns()[:count].cpu().numpy(), _taken(self._game, block, count)
+            return block.returns()[:count].cpu().numpy(), _occupied(self._game, block, count)
 
 
-def _taken(game: Game, block: DeviceBlock, count: int) -> NDArray[np.bool_]:
+def _occupied(game: Game, block: DeviceBlock, count: int) -> NDArray[np.bool_]:
     """Which seats are taken in the first so many games of a block."""
     varies = "players" in (game.dtype.names or ())
-    return game.taken(on_host(block.games.states[:count]) if varies else np.zeros(count, game.dtype))
+    return game.occupied(on_host(block.games.states[:count]) if varies else np.zeros(count, game.dtype))
 
 
 @contextmanager

@@ -61,7 +61,8 @@ def _rounds(rounds: int, games: int, words: int, device: torch.device) -> Rounds
 class DeviceBlock:
     """At most `count` games at a time, with the network as player 0 and `others` by name as 1, 2, ...
 
-    With `cut`, `Rounds.greedy` says which actions the network would have chosen without exploring; see `Recorder`.
+    With `cut`, `Rounds.greedy` says which actions the network would have chosen without exploring, as in
+    `TransitionRecorder`.
     Raises NoDeviceError where no GPU can play.
     """
 
@@ -102,7 +103,7 @@ class DeviceBlock:
         """
         if not self._tried_to_capture:
             self._tried_to_capture = True
-            self._graph = self._captured()
+            self._graph = self._play_graph()
         self._put(self._seeds, seeds.view(np.int64))
         self._put(self._who, who)
         self._put(self._there, np.full(seeds.size, -1))
@@ -151,7 +152,7 @@ class DeviceBlock:
     def _stream(self) -> int:
         return torch.cuda.current_stream(self.device).cuda_stream if self.device.type == "cuda" else 0
 
-    def _captured(self) -> torch.cuda.CUDAGraph | None:
+    def _play_graph(self) -> torch.cuda.CUDAGraph | None:
         """The graph of `_play`; None where it cannot be captured, with a line in the log: then rounds are asked for.
 
         Everything is compiled and every library started before, which may not be captured.

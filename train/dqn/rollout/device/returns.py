@@ -19,7 +19,7 @@ _NAMES = [field.name for field in fields(Rounds)]
 
 
 class DeviceRounds:
-    """Keeps what was decided, as `Recorder` does and in its order: round by round, and in each by game."""
+    """Keeps what was decided, as `TransitionRecorder` does and in its order: round by round, and in each by game."""
 
     def __init__(self) -> None:
         self._columns: dict[str, list[Tensor]] = {name: [] for name in _NAMES}

@@ -49,8 +49,8 @@ class WorkerPool:
         self._rollout, self._settings = order.rollout, order.settings
         self._tell, self._put = tell, put
         actors = importlib.import_module(order.actors)
-        self._taken = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
-        reserve(self._taken, self._wanted())
+        self._reserved = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
+        reserve(self._reserved, self._wanted())
         remote = ray.remote(concurrency_groups={HEALTH: 1})
         gpus = self._rollout.gpus_per_worker
         self._worker_class = remote(actors.WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
@@ -79,7 +79,7 @@ class WorkerPool:
         if rollout.workers is not None:
             return rollout.workers
         has = amounts()
-        wanted = int(has["CPU"]) - self._taken
+        wanted = int(has["CPU"]) - self._reserved
         if rollout.gpus_per_worker:
             wanted = min(wanted, int(has["GPU"] / rollout.gpus_per_worker))
         return max(1, wanted)

@@ -14,7 +14,7 @@ import torch
 from tests.chips import Chip
 from tests.train.dqn.test_learner import filled, formatted, learner, same
 from train.dqn.learner.learner import Learner
-from train.dqn.network.cuda_graphs import SIZES, WARM_UP, CapturedSteps
+from train.dqn.network.cuda_graphs import SIZES, WARM_UP, GraphedSteps
 from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import ReplayBuffer
 from train.settings.dqn import LearnerSettings
@@ -61,7 +61,7 @@ class Counted:
         self.kind = 0
         self.undone = 0
         self.recorder = StandIn(**stand_in)
-        self.captured = CapturedSteps(self._step, lambda: self.kind, lambda: self._undo, self.recorder)
+        self.captured = GraphedSteps(self._step, lambda: self.kind, lambda: self._undo, self.recorder)
 
     def _step(self) -> None:
         self.steps += 1
@@ -118,7 +118,7 @@ def test_where_a_capture_fails_each_step_is_run_by_itself(caplog: pytest.LogCapt
 
 
 def standing_in(it: Learner, **stand_in: Any) -> Learner:
-    it._captured = CapturedSteps(it._step, lambda: it.replay.bootstraps, it._keep, StandIn(**stand_in))
+    it._graphs = GraphedSteps(it._step, lambda: it.replay.bootstraps, it._keep, StandIn(**stand_in))
     return it
 
 
@@ -148,13 +148,13 @@ def test_many_updates_equal_as_many_single_ones_across_a_checkpoint(kind: str, c
         one.update()
     assert same(one.online, again.online) and same(one.target, again.target) and again.updates == one.updates
     assert one.metrics() == again.metrics()
-    weights = zip(one.acting_weights().values(), again.acting_weights().values(), strict=True)
+    weights = zip(one.inference_weights().values(), again.inference_weights().values(), strict=True)
     assert all(torch.equal(a, b) for a, b in weights)
 
 
 def test_a_learner_captures_anew_when_transitions_begin_to_bootstrap_and_after_a_checkpoint() -> None:
     it = standing_in(filled(learner(LearnerSettings(batch_size=8, precision="float32"))))
-    recorder = it._captured._recorder if it._captured is not None else None
+    recorder = it._graphs._recorder if it._graphs is not None else None
     assert isinstance(recorder, StandIn)
     it.update_many(10)
     filled(it, discount=0.9)
@@ -211,7 +211,7 @@ def test_captured_updates_equal_eager_ones_on_cuda(double: bool, tau: float, alp
     settings = {"double": double, "target_tau": tau, "target_update_interval": 10, "alpha": alpha}
     one, many = (filled(on_cuda("float32", **settings), discount=0.9) for _ in range(2))
     many.update_many(40)
-    assert many._captured is not None and set(many._captured._graphs) == set(SIZES) and not many._captured._failed
+    assert many._graphs is not None and set(many._graphs._graphs) == set(SIZES) and not many._graphs._failed
     many = resumed(many, on_cuda("float32", **settings))
     many.lr = one.lr / 2
     many.update_many(40)
@@ -221,7 +221,7 @@ def test_captured_updates_equal_eager_ones_on_cuda(double: bool, tau: float, alp
         one.update()
     for a, b in zip(one.state_dict()["online"].values(), many.state_dict()["online"].values(), strict=True):
         assert torch.allclose(a, b, atol=1e-5)
-    for a, b in zip(one.acting_weights().values(), many.acting_weights().values(), strict=True):
+    for a, b in zip(one.inference_weights().values(), many.inference_weights().values(), strict=True):
         assert torch.allclose(a, b, atol=1e-5)
     assert one.metrics() == pytest.approx(many.metrics(), rel=1e-3, abs=1e-5)
 
@@ -253,5 +253,5 @@ def test_a_capture_that_fails_on_cuda_leaves_updates_that_go_on(caplog: pytest.L
     assert "could not be captured" in caplog.text
     for _ in range(30):
         one.update()
-    for a, b in zip(one.acting_weights().values(), it.acting_weights().values(), strict=True):
+    for a, b in zip(one.inference_weights().values(), it.inference_weights().values(), strict=True):
         assert torch.allclose(a, b, atol=1e-5)

@@ -9,30 +9,30 @@ from rich.console import Console
 
 from command.settings.compose import compose
 from tests.train.runs import SMALL
-from train.doctor import measure as stages
+from train.doctor import measure
 from train.dqn.replay.buffer import ReplayBuffer
 from train.settings.dqn import TrainSettings
 
-FAST = stages.Stage("replay", 400.0, "writing", "nothing")
-SLOW = stages.Stage("learner", 100.0, "1 updates/s pay for 100 decisions each", "a larger learner.batch_size")
+FAST = measure.Stage("replay", 400.0, "writing", "nothing")
+SLOW = measure.Stage("learner", 100.0, "1 updates/s pay for 100 decisions each", "a larger learner.batch_size")
 
 
-def shown(found: stages.Measured) -> str:
+def shown(found: measure.Measured) -> str:
     console = Console(width=140, record=True, file=StringIO())
-    for part in stages.screen(found):
+    for part in measure.screen(found):
         console.print(part)
     return console.export_text()
 
 
 def test_side_by_side_the_slowest_stage_limits_the_run() -> None:
-    found = stages.Measured([FAST, SLOW], in_turn=False)
+    found = measure.Measured([FAST, SLOW], in_turn=False)
     assert (found.limit, found.decisions, found.busy(FAST), found.busy(SLOW)) == (SLOW, 100, 0.25, 1)
     assert found.verdict() == f"limited by the learner: {SLOW.how}: at most 100 decisions/s: {SLOW.change}"
 
 
 def test_in_turn_each_waits_for_the_others() -> None:
     """10 ms and 2.5 ms a decision."""
-    found = stages.Measured([FAST, SLOW], in_turn=True)
+    found = measure.Measured([FAST, SLOW], in_turn=True)
     assert (found.limit, found.decisions) == (SLOW, pytest.approx(80))
     assert (found.busy(FAST), found.busy(SLOW)) == (pytest.approx(0.2), pytest.approx(0.8))
     assert "in turn with the others 80, 80%" in found.verdict()
@@ -54,7 +54,7 @@ def chosen(tmp_path: Path, kind: str, *overrides: str) -> TrainSettings:
     ],
 )
 def test_every_kind_has_one_limit(kind: str, more: tuple[str, ...], names: list[str], tmp_path: Path) -> None:
-    found = stages.measure(chosen(tmp_path, kind, "device=cpu", *more), seconds=0.02)
+    found = measure.measure(chosen(tmp_path, kind, "device=cpu", *more), seconds=0.02)
     assert [stage.name for stage in found.stages] == names and found.in_turn == (kind == "local")
     assert 0 < found.decisions < 1e8 and all(0 < found.busy(stage) <= 1.001 for stage in found.stages)
     text = shown(found)
@@ -63,36 +63,36 @@ def test_every_kind_has_one_limit(kind: str, more: tuple[str, ...], names: list[
 
 def test_workers_and_learner_share_the_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four CPUs here, six workers on two nodes: 4 CPU seconds pay for 1 of half of the playing and 2 of learning."""
-    monkeypatch.setattr(stages.resources, "cpus", lambda: 4)
+    monkeypatch.setattr(measure.resources, "cpus", lambda: 4)
     six = chosen(tmp_path, "ray", "rollout.workers=6", "rollout.nodes=2")
-    workers, cpus = stages._players(six, playing=2.0, learning=2.0)
+    workers, cpus = measure._players(six, playing=2.0, learning=2.0)
     assert (workers.decisions, cpus.decisions) == (3.0, pytest.approx(4 / (2.0 / 2 + 2.0)))
-    _, alone = stages._players(chosen(tmp_path, "threads", "rollout.actor_threads=9"), playing=2.0, learning=2.0)
+    _, alone = measure._players(chosen(tmp_path, "threads", "rollout.actor_threads=9"), playing=2.0, learning=2.0)
     assert alone.decisions == 1.0
 
 
 def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     buffers: list[ReplayBuffer] = []
-    build = stages.build_replay
-    monkeypatch.setattr(stages, "build_replay", lambda *args: buffers.append(build(*args)) or buffers[-1])
+    build = measure.build_replay
+    monkeypatch.setattr(measure, "build_replay", lambda *args: buffers.append(build(*args)) or buffers[-1])
     prioritised = ("replay.prioritised=true", "replay.beta=0.7")
-    stages.measure(chosen(tmp_path, "threads", "device=cpu", *prioritised), seconds=0.02)
+    measure.measure(chosen(tmp_path, "threads", "device=cpu", *prioritised), seconds=0.02)
     assert buffers[0]._priorities is not None and buffers[0].beta == 0.7
 
 
 def test_what_a_gpu_is_measured_for_besides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same code on the CPU."""
-    monkeypatch.setattr(stages, "_ROWS", 256)
+    monkeypatch.setattr(measure, "_ROWS", 256)
     settings, cpu = chosen(tmp_path, "threads"), torch.device("cpu")
-    transitions, _ = stages._rollout(settings, cpu, 0.02)
-    games, forward = stages._apart(settings, settings.load_game(), cpu, transitions, 0.02)
+    transitions, _ = measure._rollout(settings, cpu, 0.02)
+    games, forward = measure._apart(settings, settings.load_game(), cpu, transitions, 0.02)
     assert games.decisions > 1e3 and 0 < forward < 1e-3
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 def test_a_gpu_computes_values_and_learns_in_turn(tmp_path: Path) -> None:
-    found = stages.measure(chosen(tmp_path, "threads", "device=cuda"), seconds=0.2)
+    found = measure.measure(chosen(tmp_path, "threads", "device=cuda"), seconds=0.2)
     assert [stage.name for stage in found.stages] == ["games", "device"]
 
 
@@ -108,7 +108,7 @@ def test_a_gpu_is_waited_for_before_the_clock_is_read(monkeypatch: pytest.Monkey
         nonlocal now, queued
         now, queued = now + queued, 0.0
 
-    monkeypatch.setattr(stages.time, "perf_counter", lambda: now)
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: now)
     monkeypatch.setattr(torch.cuda, "synchronize", wait)
-    assert stages.seconds_of(call, torch.device("cuda"), 1.5) == pytest.approx(0.5)
-    assert stages.seconds_of(call, torch.device("cpu"), 1.5) == pytest.approx(0.1)
+    assert measure.seconds_of(call, torch.device("cuda"), 1.5) == pytest.approx(0.5)
+    assert measure.seconds_of(call, torch.device("cpu"), 1.5) == pytest.approx(0.1)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from train.run import launches as starts
-from train.run.launches import FILE, add_start, read_starts, this_hardware, this_program
+from train.run import launches
+from train.run.launches import FILE, add_launch, read_launches, this_hardware, this_program
 
 
 def test_starts_are_added_in_their_order(tmp_path: Path) -> None:
-    add_start(tmp_path, "first")
-    add_start(tmp_path, "second")
-    found = read_starts(tmp_path)
+    add_launch(tmp_path, "first")
+    add_launch(tmp_path, "second")
+    found = read_launches(tmp_path)
     assert [start["learner"] for start in found] == ["first", "second"]
     assert found[1]["machine"] == this_hardware() and found[1]["machine"]["cpus"] >= 1
     assert this_program().items() <= found[0].items() and not list(tmp_path.glob("*.tmp"))
@@ -24,19 +24,19 @@ def test_a_repository_around_an_installed_program_is_not_its_own(
 ) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
     (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "starts.py").write_text("")
+    (tmp_path / ".venv" / "launches.py").write_text("")
     for arguments in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "theirs"]):
         subprocess.run([*git, *arguments], check=True)
-    monkeypatch.setattr(starts, "__file__", str(tmp_path / ".venv" / "starts.py"))
-    assert starts.commit() is None
+    monkeypatch.setattr(launches, "__file__", str(tmp_path / ".venv" / "launches.py"))
+    assert launches.commit() is None
     subprocess.run([*git, "add", "."], check=True)
-    assert len(starts.commit() or "") == 40
+    assert len(launches.commit() or "") == 40
 
 
 def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
     for content in ("{", "3", '"text"', '[1, {"learner": "kept"}]'):
         (tmp_path / FILE).write_text(content)
-        add_start(tmp_path, "new")
+        add_launch(tmp_path, "new")
         found = json.loads((tmp_path / FILE).read_text())
         assert found[-1]["learner"] == "new" and all(isinstance(start, dict) for start in found)
-    assert [start["learner"] for start in read_starts(tmp_path)] == ["kept", "new"]
+    assert [start["learner"] for start in read_launches(tmp_path)] == ["kept", "new"]

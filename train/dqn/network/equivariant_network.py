@@ -14,7 +14,7 @@ from train.dqn.network.part_linear import PartLinear
 from train.dqn.network.q_network import QNetwork
 
 
-class SymmetricNetwork(QNetwork):
+class EquivariantNetwork(QNetwork):
     """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, the same for any names of parts.
 
     The first layer sees what an observation says of one part, and what it says of none. Each further one sees what

@@ -11,9 +11,9 @@ from cards.compiled.splitmix import stream
 from cards.symmetry import Symmetry, layout
 from tests.chips import Chip
 from tests.train.dqn.test_network import check_gradients
+from train.dqn.network.equivariant_network import EquivariantNetwork
 from train.dqn.network.packed_linear import PackedLinear
 from train.dqn.network.q_network import QNetwork
-from train.dqn.network.symmetric_network import SymmetricNetwork
 from tressette import GAME
 from tressette.cards import RANKS, SUITS
 
@@ -23,7 +23,7 @@ SYMMETRY = layout([(63, 2, np.array([[0, 3], [1, 4], [2, 5]]))], PARTS, BITS)
 
 
 def reference(
-    network: SymmetricNetwork, weights: dict[str, Tensor], words: Tensor, first: torch.dtype, short: torch.dtype
+    network: EquivariantNetwork, weights: dict[str, Tensor], words: Tensor, first: torch.dtype, short: torch.dtype
 ) -> Tensor:
     """The same in plain PyTorch, for autograd, with a first layer and others of such formats, in loops."""
     bits = torch.from_numpy(unpack(words.numpy().view(np.uint64), BITS)).to(first)
@@ -50,13 +50,13 @@ def reference(
 @pytest.mark.parametrize("dueling", [False, True])
 def test_values_and_gradients_equal_plain_pytorch(hidden: list[int], dueling: bool, chip: Chip) -> None:
     torch.manual_seed(0)
-    network, words = SymmetricNetwork(SYMMETRY, ACTIONS, hidden, dueling), torch.randint(-(2**62), 2**62, (30, 2))
+    network, words = EquivariantNetwork(SYMMETRY, ACTIONS, hidden, dueling), torch.randint(-(2**62), 2**62, (30, 2))
     check_gradients(network, reference, words, getattr(torch, chip.format), 0.1)  # sums are rounded in another order
 
 
 def test_by_hand() -> None:
     """One bit and one action a part, two hidden units in a row, Q = 2 relu(3 x + 5 mean x - 4) + 1."""
-    network = SymmetricNetwork(layout([(0, 1, np.arange(2)[:, None])], 2, 2), 2, [1, 1], False)
+    network = EquivariantNetwork(layout([(0, 1, np.arange(2)[:, None])], 2, 2), 2, [1, 1], False)
     for parameter, value in zip(network.parameters(), (1.0, 0.0, 3.0, -4.0, 5.0, 2.0, 1.0), strict=True):
         parameter.fill_(value)
     assert network(torch.tensor([[0], [1], [2], [3]])).tolist() == [[1.0, 1.0], [4.0, 1.0], [1.0, 4.0], [9.0, 9.0]]
@@ -67,7 +67,7 @@ def test_renamed_suits_rename_the_values() -> None:
     torch.manual_seed(0)
     symmetry = GAME.symmetry
     assert symmetry is not None
-    network = SymmetricNetwork(symmetry, GAME.actions, [32, 24], False)
+    network = EquivariantNetwork(symmetry, GAME.actions, [32, 24], False)
     states, games = GAME.deal(stream(3, "test", 0, 50)), np.arange(50)
     for _ in range(17):
         lowest = GAME.legal(states) & -GAME.legal(states)
@@ -96,7 +96,7 @@ def test_fewer_inputs_than_bits() -> None:
     fewer[:, 1] &= (1 << (BITS - 64)) - 1
     fewer[:, 2] = 0
     assert SYMMETRY.first(BITS).places == 2
-    for network in (QNetwork(BITS, ACTIONS, [8, 8], False), SymmetricNetwork(SYMMETRY, ACTIONS, [8, 8], False)):
+    for network in (QNetwork(BITS, ACTIONS, [8, 8], False), EquivariantNetwork(SYMMETRY, ACTIONS, [8, 8], False)):
         layer = network.input.requires_grad_()
         for pass_ in (layer, layer.multiply):
             gradients = []
@@ -110,7 +110,7 @@ def test_fewer_inputs_than_bits() -> None:
 
 def test_gathering_and_multiplying_agree() -> None:
     torch.manual_seed(0)
-    layer, words = SymmetricNetwork(SYMMETRY, ACTIONS, [8], False).input, torch.randint(-(2**62), 2**62, (20, 2))
+    layer, words = EquivariantNetwork(SYMMETRY, ACTIONS, [8], False).input, torch.randint(-(2**62), 2**62, (20, 2))
     of_out, results = torch.randn(20 * PARTS, 8), []
     for pass_ in (layer, layer.multiply):
         layer.requires_grad_().zero_grad()
@@ -134,4 +134,4 @@ GAME_SYMMETRY = GAME.symmetry or Symmetry(0, np.zeros(0, np.int64), np.zeros(0, 
 def test_all_bits_of_tressette_have_one_place() -> None:
     whole = GAME_SYMMETRY.first(GAME.bits)
     assert whole.parts == SUITS and SUITS * whole.places + whole.common == GAME.bits
-    assert isinstance(SymmetricNetwork(whole, GAME.actions, [4], False).input, PackedLinear)
+    assert isinstance(EquivariantNetwork(whole, GAME.actions, [4], False).input, PackedLinear)
