@@ -284,9 +284,11 @@ def test_a_job_that_is_too_short_is_not_requeued_for_ever(
 def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = study(tmp_path, "trials=1")
     monkeypatch.setattr(studies, "LOCK_SECONDS", 0.3)
-    with holder(found._folder / ".lock") as process:
-        with error_about(SettingsError, found._folder, f"process {process.pid} on ", hint=".lock.owner"):
-            found.next_trial(set())
+    with (
+        holder(found._folder / ".lock") as process,
+        error_about(SettingsError, found._folder, f"process {process.pid} on ", hint=".lock.owner"),
+    ):
+        found.next_trial(set())
     assert found.next_trial(set()) is not None
 
 
