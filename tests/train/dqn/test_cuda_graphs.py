@@ -217,9 +217,7 @@ def test_captured_updates_learn_on_cuda(precision: str) -> None:
     it.update_many(600)
     values = it.online(torch.arange(256, device="cuda").unsqueeze(1))
     assert torch.equal(values.argmax(dim=1).cpu(), torch.arange(256) % 4)
-    assert {weight.device.type for weight in it.inference_weights().values()} == {
-        "cuda"
-    }
+    assert {weight.device.type for weight in it.inference_weights().values()} == {"cuda"}
 
 
 @pytest.mark.gpu

@@ -18,7 +18,7 @@ from command.lock import lock
 from command.settings.checks import SettingsError
 from tests.errors import error_about, key_of
 from tests.limits import seconds, until
-from tests.test_lock import AWAY, holder, line, put
+from tests.test_lock import AWAY, holder, put
 from tests.train.runs import SMALL
 from train.__main__ import main as train
 from train.dqn.learner.divergence import DivergedError
@@ -257,10 +257,11 @@ def test_a_job_that_is_too_short_is_not_requeued_for_ever(
 def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = study(tmp_path, "trials=1")
     monkeypatch.setattr(studies, "LOCK_SECONDS", 0.3)
-    with holder(found._folder / ".lock") as process:
-        assert line(process) == "held"
-        with error_about(SettingsError, found._folder, f"process {process.pid} on ", hint=".lock.owner"):
-            found.next_trial(set())
+    with (
+        holder(found._folder / ".lock") as process,
+        error_about(SettingsError, found._folder, f"process {process.pid} on ", hint=".lock.owner"),
+    ):
+        found.next_trial(set())
     assert found.next_trial(set()) is not None
 
 
