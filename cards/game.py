@@ -19,7 +19,7 @@ from cards.base.errors import InputError
 
 if TYPE_CHECKING:
     from cards.compiled.batch import Loops, Rules
-    from cards.symmetry import Symmetry
+    from cards.compiled.symmetry import Symmetry
     from cards.tabular.mdp import Model
     from cards.tabular.numbering import Numbering
 

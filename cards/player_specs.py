@@ -1,4 +1,4 @@
-"""What a person writes for a player, as `monte_carlo:samples=100:ms=5`, and the kind of player that it names."""
+"""What a person writes for a player, as `monte_carlo:samples=100:ms=5`, in its parts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from cards.base.errors import InputError
-from cards.game import Game, PlayerKind
 
 CHAMPION = "champion"  # the player that is the network which travels with a game
 CHAMPION_FILE = "network.safetensors"
 _SPEC = re.compile(r"(?P<name>[A-Za-z]\w*)(?:\((?P<argument>.*)\))?(?::(?P<options>[^()]*))?")
 MOST_SAMPLES = 1_000_000  # of a decision
-RULE = PlayerKind(searches=False)  # `random` and the policies of a game
 _SEPARATOR = re.compile("[:,]")
 _WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
@@ -108,24 +106,6 @@ def _value(kind: type[Any], text: str) -> Any:
     if kind is float and not math.isfinite(value):
         raise ValueError(text)
     return value
-
-
-def player_names(game: Game) -> list[str]:
-    """The players of a game that need no file: `random`, its policies and its kinds."""
-    return ["random", *game.policies, *(name for name, kind in game.kinds.items() if not kind.of_network)]
-
-
-def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[PlayerKind, Any]:
-    """The kind of a player that needs no file, and its options: None for `random` and policies, which have none.
-
-    Raises InputError, one line, for a player that the game does not have and options that it does not take; `others`
-    are then proposed beside the names.
-    """
-    if spec.argument is not None or spec.name not in player_names(game):
-        name = spec.name if spec.argument is None else str(spec)
-        raise InputError(name, f"{game.name} has no such player", f"it has {', '.join(player_names(game))}{others}")
-    kind = game.kinds.get(spec.name, RULE)
-    return kind, read_options(kind.options, spec)
 
 
 def champion_folder(game: str) -> Path:

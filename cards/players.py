@@ -14,7 +14,8 @@ from cards.compiled.batch import next_bits, policy_loop, random_legal
 from cards.compiled.jit import njit
 from cards.game import Game, Games, PlayerKind
 from cards.play import Actions, Decisions, Player
-from cards.player_specs import MOST_SAMPLES, PlayerSpec, kind_and_options
+from cards.player_kinds import kind_and_options
+from cards.player_specs import MOST_SAMPLES, PlayerSpec
 
 
 class ValueNetwork(Protocol):

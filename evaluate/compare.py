@@ -10,6 +10,7 @@ run of the baseline with the same seed; else the table has the results of the ru
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -49,8 +50,8 @@ class CompareSettings:
         self.opponents = [spelled("opponents", player) for player in self.opponents]
         require(bool(self.opponents) == (self.deals is not None), "opponents", "given with deals=", self.opponents)
         runs = runs_of(self.run)
-        if len(runs) < 2:
-            raise SettingsError("run", "two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
+        if not runs:
+            raise _too_few()
         places = [Path(run).resolve() for run in runs]
         for number, place in enumerate(places):
             if place in places[:number]:
@@ -62,6 +63,10 @@ class CompareSettings:
         return Path(runs_of(self.run)[0]).resolve().parent / "compare" if self.folder is None else Path(self.folder)
 
 
+def _too_few() -> SettingsError:
+    return SettingsError("run", "two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
+
+
 @command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
@@ -69,6 +74,8 @@ def main(arguments: Sequence[str]) -> int:
     settings = parse("python -m evaluate.compare RUN RUN", "compare", with_runs(own), EXAMPLE).compose(CompareSettings)
     if settings is None:
         return 0
+    if len(runs_of(settings.run)) + len(missing) < 2:
+        raise _too_few()
     from command.terminal.console import result_console
     from evaluate.report import page  # with PyTorch, for which --help and --cfg do not wait
     from evaluate.report.content import write_csv
@@ -99,6 +106,9 @@ def _with_grid(arguments: list[str]) -> tuple[list[str], list[str]]:
     own, grid = arguments[:at], grid_of(parse("python -m train", "train", arguments[at:], multirun=True).overrides)
     runs = [settings_of(run.overrides) for run in grid.runs]
     there = [str(run.folder) for run in runs if (run.folder / "config.yaml").exists()]
+    if not there:
+        trained = f"python -m train {shlex.join(arguments[at:])} trains them"
+        raise SettingsError("--multirun", f"no run of this grid has started, the first is {runs[0].folder}", trained)
     if not any(each.startswith("folder=") for each in own):
         name = ",".join([runs[0].game_name, *grid.runs[0].values])
         own = [f"folder={in_quotes(str(Path(runs[0].runs) / 'compare' / name))}", *own]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cards.game import Game
-from evaluate.players import load_resolved
 from train.dqn.players.resolve import resolve
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ HUMAN = "human"
 
 def seated_player(game: Game, text: str) -> Player:
     """The player that is meant, as in tournaments. Raises SettingsError or CheckpointError, one line."""
+    from evaluate.players import load_resolved  # with Numba, for which no settings wait
+
     found = resolve(game, text, others=(HUMAN,))
     player = load_resolved(game, found, _cpu)
     if found.path is not None:

@@ -22,7 +22,7 @@ def seconds(base: float) -> float:
     return base * slowness()
 
 
-def until(what: str, seen: Callable[[], object], base: float, every: float = 0.1) -> float:
+def until(what: str, seen: Callable[[], object], base: float = 300.0, every: float = 0.1) -> float:
     """Wait for it; the seconds it took. The limit follows the load while it waits."""
     start = time.monotonic()
     while not seen():

@@ -57,6 +57,16 @@ def _children() -> set[psutil.Process]:
     return found
 
 
+def alive(pids: Iterable[int]) -> list[int]:
+    """Those that have not ended."""
+    found = []
+    for pid in pids:
+        with suppress(psutil.NoSuchProcess):
+            if psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+                found.append(pid)
+    return found
+
+
 def keep_for_the_session(started: Iterable[psutil.Process]) -> None:
     """These may outlive the test that started them; at the end of the session they must be gone."""
     _of_the_session.update(started)

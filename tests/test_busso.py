@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from command import __version__
-from command.busso import COMMANDS, summary
+from command.busso import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -56,12 +56,6 @@ def test_help_lists_every_command_in_its_own_words() -> None:
         module = command.module.removesuffix(".__main__")
         assert first_line.startswith(" ".join(("`python -m", module, *command.first))), name
     assert max(map(len, found.stdout.splitlines())) <= 120
-
-
-def test_a_command_without_its_line_is_seen() -> None:
-    """What the test above relies on: nothing is said of a module whose docstring has another form."""
-    assert summary(COMMANDS["tournament"]) == "every pair of players on duplicate deals"
-    assert summary(COMMANDS["tournament"]._replace(module="evaluate.solve.plots")) == ""
 
 
 def test_help_waits_for_no_library() -> None:

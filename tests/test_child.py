@@ -9,7 +9,7 @@ import pytest
 
 from command.child import child_command
 from tests.limits import until
-from tests.train.processes import alive
+from tests.processes import alive
 
 STARTS = """
 import subprocess, sys

@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,6 @@ TEXT = "\n".join(page.read_text() for page in PAGES)
 TRAIN = re.findall(r"^\.venv/bin/python -m train (.*?)(?: +#.*)?$", TEXT, re.M)
 TOURNAMENT = re.findall(r"^\.venv/bin/python -m evaluate.tournament (.*)$", TEXT, re.M)
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)
-
-
-def run(*arguments: str) -> str:
-    found = subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
-    return found.stdout
 
 
 @pytest.mark.parametrize("arguments", [line for line in TRAIN if line != "--help"])
@@ -52,11 +46,6 @@ def test_help_explains_every_group(capsys: pytest.CaptureFixture[str]) -> None:
 def test_tournament_command(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert tournament([*shlex.split(arguments), "--cfg"]) == 0
     assert "\ndeals: " in capsys.readouterr().out
-
-
-def test_each_module_runs_as_a_command() -> None:
-    for module in ("train", "evaluate.tournament"):
-        assert "game:" in run("-m", module, "--cfg")
 
 
 def test_there_are_such_commands() -> None:

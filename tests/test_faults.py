@@ -28,12 +28,6 @@ def test_a_fault_fits_the_tree(fault: Fault) -> None:
         assert not test or f"def {test}(" in (ROOT / file).read_text(), f"{fault.name}: there is no {each}"
 
 
-def test_there_are_forty_all_over_the_house() -> None:
-    rooms = {fault.file.partition("/")[0] for fault in FAULTS.values()}
-    assert len(FAULTS) >= 40
-    assert rooms >= {"cards", "tressette", "spike", "sette_mezzo", "blackjack", "train", "evaluate", "play", "envs"}
-
-
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it starts in half the time

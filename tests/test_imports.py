@@ -115,10 +115,3 @@ def test_a_command_line_by_itself_loads_no_arrays_and_asks_for_no_packages() -> 
     found = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True)
     assert "command.settings.line" in modules_of(found.stderr)
     assert not {"numpy", "importlib.metadata"} & set(modules_of(found.stderr))
-
-
-def test_what_is_heavy_is_seen() -> None:
-    lines = "import time:       100 |        200 |   scipy.version\nimport time: 5 | 6 | numba.core.types\nother\n"
-    assert modules_of(lines) == ["scipy.version", "numba.core.types"]
-    assert heavy(modules_of(lines)) == {"numba"}
-    assert heavy(["scipy.linalg.blas", "numba.cuda.api", "cards.game"]) == {"scipy", "numba", "numba.cuda"}

@@ -13,16 +13,20 @@ from command.settings.checks import SettingsError
 from command.settings.compose import compose
 from command.settings.old_keys import CHOICES, KEYS, upgraded
 from evaluate.solve.__main__ import SolveSettings
+from play.table.settings import PlaySettings
 from tests.errors import error_about
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.players import champion_file
 from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
+from train.tune.settings import search_of
 
 
 def as_of_0_2_0(values: dict[str, Any]) -> dict[str, Any]:
-    """Settings of today under their old names."""
+    """Settings of today under their old names; phases knew no `each`."""
+    for phase in values["opponents"]["phases"]:
+        del phase["each"]
     for old, new in KEYS.items():
         group, _, name = new.rpartition(".")
         value = values[group].pop(name)
@@ -38,8 +42,18 @@ def test_an_old_name_is_refused_with_the_new_one(old: str, new: str) -> None:
         compose(TrainSettings, "train", [old])
 
 
+@pytest.mark.parametrize("key", KEYS)
+def test_a_deleted_or_searched_key_is_refused_with_the_new_one(key: str) -> None:
+    with error_about(SettingsError, key, KEYS[key]):
+        compose(TrainSettings, "train", [f"~{key}"])
+    with error_about(SettingsError, key, KEYS[key]):
+        search_of([f"{key}=1,2"])
+
+
 def test_the_key_of_another_command_is_not_an_old_one() -> None:
     assert compose(SolveSettings, "solve", ["player=2", "opponent=6"]).opponent == 6
+    with error_about(SettingsError, "opponent", "no such setting"):
+        compose(PlaySettings, "play", ["game=tressette", "opponent=greedy"])
 
 
 def test_saved_settings_get_the_names_of_today(tmp_path: Path) -> None:
@@ -67,7 +81,7 @@ def test_a_run_of_0_2_0_is_read_played_and_resumed(tmp_path: Path) -> None:
     config.write_text(yaml.safe_dump(as_of_0_2_0(yaml.safe_load(config.read_text()))))
 
     run = busso.load_run(folder)
-    assert run.settings["learner"]["watkins_cut"] is True
+    assert run.settings.learner.watkins_cut is True
     busso.load_player(busso.load_game("tressette"), run)
     assert main(small(tmp_path, "learner.watkins_cut=false", given[1], "episodes=160")) == 2
     assert main(small(tmp_path, *given, "episodes=160")) == 0

@@ -5,13 +5,12 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.limits import MAX_SLOWNESS, seconds, slowness, until
+from tests.processes import alive
 
 ROOT = Path(__file__).parent.parent
 SLEEPERS = """
@@ -64,15 +63,6 @@ def run(folder: Path, test: str, *options: str) -> tuple[int, str]:
 
 def sleepers(folder: Path) -> list[int]:
     return [int(pid) for pid in (folder / "pids").read_text().split()]
-
-
-def alive(pids: list[int]) -> list[int]:
-    found = []
-    for pid in pids:
-        with suppress(psutil.NoSuchProcess):
-            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-                found.append(pid)
-    return found
 
 
 def test_a_test_that_leaves_processes_behind_fails_and_they_end(tmp_path: Path) -> None:

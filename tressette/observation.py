@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from cards.compiled.bits import bit, highest, put, put_thermometer
 from cards.compiled.jit import njit
-from cards.symmetry import Symmetry, layout
+from cards.compiled.symmetry import Symmetry, layout
 from tressette.accusi import ACCUSI, NAPOLETANA, PER_RANK, SAME_RANK
 from tressette.cards import CARDS, DECK, RANKS, SUIT_MASK, SUITS, THIRDS
 

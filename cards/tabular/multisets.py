@@ -15,6 +15,11 @@ from cards.compiled.bits import bit
 from cards.compiled.jit import njit
 from cards.tabular.mdp import END
 
+Integers = NDArray[np.int64]
+Indices = NDArray[np.int32]
+Numbers = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
 STAND, HIT = 0, 1  # actions
 OUTCOMES = ("win", "tie", "lose")
 WIN, TIE, LOSE = 0, 1, 2
@@ -38,10 +43,10 @@ class Multisets(NamedTuple):
     They are in order of their totals, so that a set always comes before the sets that contain it.
     """
 
-    counts: NDArray[np.int64]  # [sets, kinds]
-    total: NDArray[np.int64]  # [sets]
-    size: NDArray[np.int64]  # [sets] number of cards
-    child: NDArray[np.int32]  # [sets, kinds] the set with one more card of the kind, -1 past the maximum
+    counts: Integers  # [sets, kinds]
+    total: Integers  # [sets]
+    size: Integers  # [sets] number of cards
+    child: Indices  # [sets, kinds] the set with one more card of the kind, -1 past the maximum
 
 
 def multisets(values: Sequence[int], max_total: int) -> Multisets:
@@ -68,14 +73,7 @@ def _bounded(values: tuple[int, ...], max_total: int) -> list[tuple[int, ...]]:
 
 
 @njit
-def draw_until(
-    sets: Multisets,
-    start: int,
-    stops: NDArray[np.bool_],
-    deck: NDArray[np.float64],
-    replaced: bool,
-    ended: NDArray[np.float64],
-) -> float:
+def draw_until(sets: Multisets, start: int, stops: Flags, deck: Numbers, replaced: bool, ended: Numbers) -> float:
     """Draw cards to the set `start` until one is held that `stops`, or the deck is used up.
 
     `deck[kind]` are the cards to draw from, those of `start` not among them; `replaced` cards never run out. Writes
@@ -103,22 +101,16 @@ def draw_until(
 class Hands(NamedTuple):
     """What tells the player's hands apart: their cards, or less where that is enough."""
 
-    sum: NDArray[np.int64]  # [hands]
-    child: NDArray[np.int32]  # [hands, kinds] the hand with one more card of the kind, -1 past the maximum
-    counts: NDArray[np.int64]  # [hands, kinds] of cards that are gone from the deck
-    dealt: NDArray[np.bool_]  # [hands] whether the player may hold it and decide
+    sum: Integers  # [hands]
+    child: Indices  # [hands, kinds] the hand with one more card of the kind, -1 past the maximum
+    counts: Integers  # [hands, kinds] of cards that are gone from the deck
+    dealt: Flags  # [hands] whether the player may hold it and decide
 
 
 @njit
 def hit_or_stand(
-    hands: Hands,
-    dealer: Multisets,
-    dealer_sum: NDArray[np.int64],
-    stops: NDArray[np.bool_],
-    deck: NDArray[np.float64],
-    replaced: bool,
-    stands_at: int,
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    hands: Hands, dealer: Multisets, dealer_sum: Integers, stops: Flags, deck: Numbers, replaced: bool, stands_at: int
+) -> tuple[Indices, Numbers]:
     """The process of hitting and standing: successors and probabilities, `[states, 2, kinds + outcomes]`.
 
     State `hand * kinds + kind` is a hand against a dealer who shows a card of that kind, and who ends with the sets
@@ -148,9 +140,7 @@ def hit_or_stand(
 
 
 @njit
-def _compare(
-    sums: NDArray[np.int64], total: int, ended: NDArray[np.float64], past: float, out: NDArray[np.float64]
-) -> None:
+def _compare(sums: Integers, total: int, ended: Numbers, past: float, out: Numbers) -> None:
     """Probabilities to win, tie and lose with `total` against the sets at which the dealer ends."""
     out[WIN] = past
     for held in range(ended.size):
@@ -159,13 +149,7 @@ def _compare(
 
 @njit
 def _hit(
-    hands: Hands,
-    hand: int,
-    dealer: int,
-    chances: NDArray[np.float64],
-    stands_at: int,
-    successor: NDArray[np.int32],
-    probability: NDArray[np.float64],
+    hands: Hands, hand: int, dealer: int, chances: Numbers, stands_at: int, successor: Indices, probability: Numbers
 ) -> None:
     kinds = chances.size
     out = probability[hand * kinds + dealer, HIT]

@@ -41,7 +41,7 @@ def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides
         overrides = [each for each in overrides if not _names_game(each)]
     elif "algo" not in own:  # what trains needs the game's recipe too
         overrides = _without_file(overrides)
-    with _refused_by_name(overrides):
+    with _refused_by_name(overrides, config_name):
         composed = _composed(config_name, overrides)
         if has_game:
             name_game(str((composed.get("game") or {}).get("name")))
@@ -123,7 +123,7 @@ def show(info: str, config_name: str, overrides: Sequence[str]) -> None:
     from hydra.types import RunMode
 
     refuse_what_has_no_effect(overrides)
-    with _refused_by_name(overrides), _initialised():
+    with _refused_by_name(overrides, config_name), _initialised():
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
         root = logging.getLogger()
@@ -154,8 +154,11 @@ def _initialised() -> Iterator[None]:
 
 
 @contextmanager
-def _refused_by_name(overrides: Sequence[str]) -> Iterator[None]:
-    """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse."""
+def _refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterator[None]:
+    """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse.
+
+    Of a setting of training that has another name now it gives that name.
+    """
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
@@ -164,6 +167,9 @@ def _refused_by_name(overrides: Sequence[str]) -> Iterator[None]:
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
         found = error if isinstance(error, SettingsError) else _one_line(error)
         keys = [key_of(override) for override in overrides]
+        old = next((key for key in (found.key, *keys) if key in KEYS), "") if config_name == "train" else ""
+        if old:
+            raise SettingsError(old, f"it is {KEYS[old]} now") from None
         if not found.key and len(keys) == 1:  # Hydra may quote no more than the value
             raise SettingsError(keys[0], found.problem, found.hint) from None
         named = any(key.partition(".")[0] in str(found) for key in keys)
@@ -185,7 +191,7 @@ def _one_line(error: Exception) -> SettingsError:
         given = text.partition("'")[2].rstrip("'")
         return SettingsError(given, "several values are for --multirun, which runs them all")
     if "is not in struct" in text or re.match("Key '.*' not in '", text):
-        return _no_such_key(key)
+        return SettingsError(key, "there is no such setting with these choices", "--cfg prints those that there are")
     if text.startswith("provider=hydra.searchpath"):
         missing = text.partition("path=")[2].removesuffix(" is not available.")
         return SettingsError("hydra.searchpath", f"there is no folder {missing}")
@@ -199,12 +205,6 @@ def _no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsEr
     there = [line for line in lines if "search path" not in line and "provider=" not in line]
     elsewhere = f"; one of your own: {_ELSEWHERE}" if group == "game" else ""
     return SettingsError(group, f"there is no {choice!r}", f"there are {', '.join(there)}{elsewhere}")
-
-
-def _no_such_key(key: str) -> SettingsError:
-    if new := KEYS.get(key):
-        return SettingsError(key, f"it is {new} now")
-    return SettingsError(key, "there is no such setting with these choices", "--cfg prints those that there are")
 
 
 def settings_from_dict(schema: type[T], values: Any) -> T:

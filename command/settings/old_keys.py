@@ -31,4 +31,7 @@ def upgraded(settings: Any) -> Any:
             there = found.setdefault(group, {})
             if isinstance(there, dict):
                 there.setdefault(name, value)
+    opponents = found.get("opponents")
+    if isinstance(opponents, dict) and isinstance(phases := opponents.get("phases"), list):
+        opponents["phases"] = [{"each": "seat", **phase} if isinstance(phase, dict) else phase for phase in phases]
     return found

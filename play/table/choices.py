@@ -11,7 +11,8 @@ import yaml
 
 from cards import player_specs
 from cards.game import Game, load_game
-from cards.player_specs import CHAMPION, player_names
+from cards.player_kinds import player_names
+from cards.player_specs import CHAMPION
 from cards.presentation import presentation_of
 from command.settings.checks import MAX_SEED, SettingsError
 from command.settings.quoting import in_quotes

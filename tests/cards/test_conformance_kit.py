@@ -136,7 +136,7 @@ FAULTS: list[tuple[str, Game, str]] = [
     ("observations_fit", rules(observe=observe_beyond), "bits beyond 24"),
     ("observations_fit", rules(observe=observe_nothing), "are alike"),
     ("policies_play_legally", replace(TOY, policies={"meddling": meddling}), "meddling changes the state"),
-    ("policies_play_legally", replace(TOY, policies={"by chance": by_chance}), "by chance decides otherwise"),
+    ("policies_play_legally", replace(TOY, policies={"by_chance": by_chance}), "by_chance decides otherwise"),
     ("policies_play_legally", replace(TOY, policies={"cheating": cheating}), "broke the rules"),
     ("records_replay", replace(TOY, read=lambda record: Replayed([], {"points": [3, 0]})), "replayed"),
 ]

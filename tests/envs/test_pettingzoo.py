@@ -2,13 +2,12 @@
 
 import copy
 import pickle
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from pettingzoo.test import api_test, performance_benchmark, seed_test
+from pettingzoo.test import api_test, seed_test
 from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 
 from cards.base.errors import InputError
@@ -65,13 +64,6 @@ def test_the_api_as_pettingzoo_tests_it(make: Make) -> None:
 @each_case
 def test_seeds_as_pettingzoo_tests_them(make: Make) -> None:
     seed_test(make, num_cycles=100)
-
-
-def test_the_benchmark_of_pettingzoo(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10_000, 1))
-    monkeypatch.setattr(time, "time", lambda: 0.05 * next(clock))  # a hundred rounds of it
-    performance_benchmark(tressette_v0.env())
-    assert "Finished performance benchmark" in capsys.readouterr().out
 
 
 @each_case
@@ -250,28 +242,6 @@ def test_render_shows_no_card_of_others(capsys: pytest.CaptureFixture[str]) -> N
     env.step(chance(env.last()[0], np.random.default_rng(0)))
     assert "table: previous (" in capsys.readouterr().out
     assert tressette_v0.env().render() is None
-
-
-def test_players_of_busso_can_be_asked() -> None:
-    """The same position gives the same answer; they win against chance."""
-    env, random = tressette_v0.env(), np.random.default_rng(8)
-    player, points = named_player(env.game, "greedy"), 0.0
-    for seed in range(30):
-        env.reset(seed=seed)
-        for agent in env.agent_iter():
-            seen, paid, over, _, _ = env.last()
-            points += paid if agent == "player_0" else 0.0
-            if over:
-                env.step(None)
-            elif agent in ("player_0", "player_2"):
-                action = env.ask(player)
-                assert action == env.ask(player)
-                env.step(action)
-            else:
-                env.step(chance(seen, random))
-    assert points > 0
-    with error_about(InputError, "tressette", "over"):
-        env.ask(player)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])

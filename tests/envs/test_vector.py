@@ -14,13 +14,23 @@ import envs
 from cards.base.errors import InputError
 from cards.compiled.bits import unpack
 from cards.game import load_game
-from cards.play import play
+from cards.play import Actions, Decisions, play
 from cards.players import named_player
 from envs.players import Seated
 from envs.solo import SoloEnv
 from envs.vector import SeatsVectorEnv
-from tests.envs.lowest import Lowest
 from tests.errors import error_about
+
+
+class Lowest:
+    """Plays the lowest of the legal actions: without chance, so that the same games can be played in several ways."""
+
+    def begin(self, seeds: np.ndarray) -> None:
+        pass
+
+    def act(self, decisions: Decisions) -> Actions:
+        return np.array([(int(mask) & -int(mask)).bit_length() - 1 for mask in decisions.legal], np.uint8)
+
 
 LOWEST = Lowest()
 

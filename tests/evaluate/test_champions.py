@@ -79,17 +79,6 @@ def test_it_is_as_strong_as_it_says(game: str, made: Path) -> None:
         assert f"| `{name}` | {stated[name]['deals']:,} | {stated[name]['win_rate'][0]:.1%} |" in card
 
 
-def test_the_card(made: Path, run: Path) -> None:
-    assert sorted(path.name for path in made.iterdir()) == ["CARD.md", CHAMPION_FILE, "results.json"]
-    card = (made / "CARD.md").read_text()
-    assert "# The champion of tressette" in card and "signals=false" in card and "| commit | abc |" in card
-    assert "learner.batch_size=64" in card and "network.hidden=[32]" in card and "runs=" not in card
-    assert "| decisions | 10,240 |" in card and "* It has learned for a second." in card
-    assert f"python -m evaluate.champion to={made} deals=256" in card
-    assert champion.read(made / CHAMPION_FILE).about["hours"] is None or "| hours | 0" in card
-    assert json.loads((made / "results.json").read_text()).keys() == {"random", "greedy"}
-
-
 def test_it_is_measured_again(made: Path, run: Path, tmp_path: Path) -> None:
     """Without its run, and with the same file."""
     (tmp_path / CHAMPION_FILE).write_bytes((made / CHAMPION_FILE).read_bytes())
@@ -150,16 +139,3 @@ def test_it_is_a_player_wherever_players_are_named(
     assert (tmp_path / "tressette" / "small" / "results.json").read_text().count("champion") == 1
     with error_about(SettingsError, "players", hint="same game options"):
         load_player(GAME.configure({"signals": True}), CHAMPION, CPU)
-
-
-def test_a_game_without_one_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(player_specs, "champion_folder", lambda game: tmp_path / game)
-    for spec in (CHAMPION, "search(champion)"):
-        with error_about(SettingsError, "players", "champion", hint="evaluate.champion") as caught:
-            load_player(GAME, spec, CPU)
-        assert f"to={tmp_path / 'tressette'}" in str(caught.value)
-    assert CHAMPION not in offered_players(GAME, tmp_path)
-
-
-def test_the_folder_of_a_game_is_in_its_package() -> None:
-    assert player_specs.champion_folder("tressette") == Path(__file__).parents[2] / "tressette" / "champion"

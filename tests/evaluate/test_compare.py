@@ -64,12 +64,17 @@ def test_games_are_played_for_it(runs: Path, tmp_path: Path) -> None:
     assert rows(tmp_path) == found and (tmp_path / "games" / "batches.jsonl").read_bytes() == kept
 
 
-def test_a_grid_of_which_not_all_has_started(runs: Path, tmp_path: Path) -> None:
+def test_a_grid_of_which_not_all_has_started(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    grid = ["--multirun", f"runs={tmp_path}", "name=g", "seed=1,2,3"]
+    assert compare(grid) == 2
+    assert key_of(capsys.readouterr().err) == "--multirun"
+    page = tmp_path / "compare" / "tressette,seed"
     for seed, name in enumerate(("one", "two"), 1):
         shutil.copytree(runs / name, tmp_path / "tressette" / f"g,seed={seed}")
-    assert compare(["--multirun", f"runs={tmp_path}", "name=g", "seed=1,2,3"]) == 0
-    page = tmp_path / "compare" / "tressette,seed"
-    assert row_of(page, "g")[-1] == "2" and "Not started: g,seed=3" in (page / "report.md").read_text()
+        assert compare(grid) == 0
+        text = (page / "report.md").read_text()
+        assert f"Not started: {', '.join(f'g,seed={other}' for other in range(seed + 1, 4))}." in text
+    assert row_of(page, "g")[-1] == "2"
 
 
 @pytest.mark.parametrize(

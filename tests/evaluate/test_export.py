@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,8 @@ import onnxruntime
 import pytest
 import torch
 import yaml
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
 from cards import player_specs
-from cards.compiled.bits import unpack
 from cards.game import load_game
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
@@ -31,7 +26,6 @@ from evaluate.export import __main__ as command
 from evaluate.export import onnx_file
 from evaluate.export.__main__ import ExportSettings, export, main
 from evaluate.export.agreement import ExportError, agreement, observations
-from evaluate.export.onnx_graph import IR, OPSET, graph_of
 from evaluate.export.source import BITS, PACKED, ExportSource, open_source
 from evaluate.players import load_player
 from tests.errors import error_about
@@ -111,27 +105,6 @@ def test_the_batch_is_of_any_size_and_rows_do_not_mix(tmp_path: Path) -> None:
     together = values(words, 0)
     assert together.shape == (65, 40) and values(words[:0], 0).shape == (0, 40)
     assert all(np.allclose(values(words[k : k + 1], 0), together[k], rtol=0, atol=1e-6) for k in range(65))
-
-
-@given(st.lists(st.integers(0, 2**64 - 1), min_size=15, max_size=15))
-@hypothesis_settings(max_examples=60)
-def test_words_are_unpacked_as_everywhere_and_bits_beyond_the_last_are_not_seen(row: list[int]) -> None:
-    source, packed, plain = _both_forms()
-    words = np.array([row], np.uint64)
-    assert np.array_equal(packed(words), plain(unpack(words, source.game.bits)))
-
-
-@cache
-def _both_forms() -> Any:
-    source = source_of("network.symmetric=false")
-
-    def session(form: str) -> Any:
-        graph = graph_of(source.networks, source.game.bits, source.game.actions, form)
-        model = onnx.helper.make_model(graph, ir_version=IR, opset_imports=[onnx.helper.make_opsetid("", OPSET)])
-        run = onnxruntime.InferenceSession(model.SerializeToString()).run
-        return lambda x: run(None, {"observation": x})[0]
-
-    return source, session(PACKED), session(BITS)
 
 
 def test_a_mixture_says_whose_values_are_meant(tmp_path: Path) -> None:

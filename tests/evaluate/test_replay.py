@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from command.settings import foreign
 from evaluate.replay import LONGEST_ERROR, main, replay_file
 
 ROOT = Path(__file__).parents[2]
@@ -53,13 +52,6 @@ def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, name: str, capsys:
     assert output.err.count("\n") == 1
 
 
-def test_without_a_file_the_usage_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main([])
-    assert stop.value.code == 2
-    assert "usage: python -m evaluate.replay [-h] FILE [game=NAME]" in capsys.readouterr().err
-
-
 def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
     """In a process, as the next."""
     path = tmp_path / "many.jsonl"
@@ -71,41 +63,9 @@ def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_a_process_prints_and_counts_errors(tmp_path: Path) -> None:
-    path = tmp_path / "broken.jsonl"
-    path.write_text("[]\n")
-    done = replay(path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert (done.returncode, done.stderr, json.loads(done.stdout)["line"]) == (1, b"", 1)
-
-
-@pytest.mark.parametrize(
-    "name", ["os", "this", "cards", "spike.rules", "../tressette", "", "__main__", "a" * 5000, "\0"]
-)
-def test_only_games_are_imported(tmp_path: Path, name: str) -> None:
-    before = set(sys.modules)
-    [result] = results(tmp_path, {"game": name})
-    assert result["error"].startswith("game: there is no game ")
-    assert len(result["error"]) <= LONGEST_ERROR + 4
-    assert set(sys.modules) == before
-
-
 @pytest.mark.parametrize("name", [None, 5, True, ["tressette"], {"tressette": 1}])
 def test_a_game_is_a_string(tmp_path: Path, name: object) -> None:
     assert results(tmp_path, {"game": name}) == [{"line": 1, "error": "game: not a string"}]
-
-
-def test_a_new_game_is_a_new_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, code in {"new_game": "from tests.cards.toy import TOY as GAME", "no_game": "GAME = None"}.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text(code)
-        (tmp_path / name / "rules.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(foreign, "_named", {"new_game", "no_game"})
-    played = {"hands": [0b000111, 0b111000], "actions": [0, 3, 1, 4, 2, 5]}
-    assert results(tmp_path, {"game": "new_game", **played}, {"game": "no_game"}) == [
-        {"line": 1, "points": [0, 3]},
-        {"line": 2, "error": "game: there is no game 'no_game'"},
-    ]
 
 
 def test_a_line_that_is_no_record_leaves_the_next_as_it_is(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 from matplotlib.image import imread
 
 from cards.tabular.mdp import NOWHERE, Layout
-from command.settings.game import with_game_options
-from evaluate.solve.__main__ import SolveSettings, main
+from evaluate.solve.__main__ import main
 from evaluate.solve.plots import arranged, policy_heatmap, value_heatmap
 from tests.errors import key_of
 from train.__main__ import main as train
@@ -110,12 +109,6 @@ def test_a_conversation(answers: list[str], capsys: pytest.CaptureFixture) -> No
     assert "stick: win 0.000000, tie 1.000000" in lines[-1] and not answers
 
 
-def test_a_conversation_that_goes_over(answers: list[str], capsys: pytest.CaptureFixture) -> None:
-    answers += ["7"]
-    assert main(["interactive=true", "player=5", "opponent=7"]) == 0
-    assert lines_of(capsys)[-1] == "the card drawn: 12: over seven and a half, the game is lost"
-
-
 def test_more_copies_than_the_deck_has_are_asked_for_again(answers: list[str], capsys: pytest.CaptureFixture) -> None:
     answers += ["F", "7", *"FFF", "F", "c"]
     assert main(["interactive=true"]) == 0
@@ -178,13 +171,6 @@ def test_errors(arguments: list[str], key: str, capsys: pytest.CaptureFixture) -
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert key_of(said) == key
-
-
-def test_options_of_the_game_need_no_prefix() -> None:
-    prefixed = with_game_options(["limit=5", "reward=study", "player=2"], "sette_mezzo", SolveSettings)
-    assert prefixed == ["game.limit=5", "game.reward=study", "player=2"]
-    of_blackjack = with_game_options(["game=blackjack", "decks=2", "limit=5"], "sette_mezzo", SolveSettings)
-    assert of_blackjack == ["game=blackjack", "game.decks=2", "limit=5"]
 
 
 LAYOUT = Layout("x", "x", "down", "across", ("1", "2"), ("a", "b", "c"), np.array([[2, 0, NOWHERE], [1, 1, 0]]))

@@ -71,19 +71,8 @@ def test_report(runs: Path, tmp_path: Path) -> None:
 
 def test_variants_come_from_runs_and_from_how_they_are_played(runs: Path, tmp_path: Path) -> None:
     """Every figure of ours is a cell of a table, none stands in the text; cells whose runs are missing are empty."""
-    assert (
-        main(
-            [
-                "algo=batch_q_learning",
-                "game=spike",
-                f"experiment={CREDITS}_whole_games",
-                f"runs={tmp_path}",
-                "games=20",
-                "passes=1",
-            ]
-        )
-        == 0
-    )
+    given = ["algo=batch_q_learning", "game=spike", f"experiment={CREDITS}_whole_games", "games=20", "passes=1"]
+    assert main([*given, f"runs={tmp_path}"]) == 0
     shutil.copytree(runs / "spike", tmp_path / "spike", dirs_exist_ok=True)
     bench = Bench(tmp_path, 60, 11)
     rows = {variant.title: variant_row(bench, variant) for variant in VARIANTS}

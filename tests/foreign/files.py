@@ -43,12 +43,17 @@ def champion_of(run: Path, path: Path, change: Change) -> Path:
     state = checkpoint.load(run / "checkpoints" / checkpoint.BEST)
     settings = settings_of_checkpoint(champion.TrainSettings, state["settings"])
     champion.write(path, settings, [state["acting"]], {"command": None})
-    with safe_open(path, framework="pt") as file:
-        header = json.loads(file.metadata()["busso"])
-        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+    header, tensors = header_of(path)
     change(header["settings"])
     write_champion(path, header, tensors)
     return path
+
+
+def header_of(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """What a file that travels says of itself, and its tensors."""
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+        return json.loads(file.metadata()["busso"]), tensors
 
 
 def write_champion(path: Path, header: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:

@@ -18,8 +18,7 @@ from evaluate.markdown import code, literal
 from evaluate.report.content import Figure, Report, Section, Text, TextTable
 from evaluate.report.drawing import Line, Panel, draw_panels
 from evaluate.report.page import to_html, to_markdown, write
-from tests.foreign.files import champion_of, write_champion
-from tests.foreign.test_values_of_files import header_of
+from tests.foreign.files import champion_of, header_of, write_champion
 
 ELSEWHERE = "http://elsewhere.example/x"
 BAD = [
@@ -69,6 +68,11 @@ def foreign(page: str) -> list[str]:
     return [url for url in loads(page).urls if not url.startswith("#")]
 
 
+def foreign_in_markdown(text: str) -> list[str]:
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    return [url for url in foreign(page) if not url.startswith("figures/")]
+
+
 def report_with(text: str) -> Report:
     line = [0.0, 1.0]
     drawn = draw_panels("one", [Panel(text, {text: Line(line, line), "b": Line(line, line)}, text)], text)  # type: ignore[arg-type]
@@ -81,8 +85,7 @@ def report_with(text: str) -> Report:
 def test_a_report_loads_nothing_from_elsewhere(text: str, tmp_path: Path) -> None:
     page = write(report_with(text), tmp_path)
     assert foreign(page.read_text()) == []
-    markdown = MarkdownIt("commonmark", {"html": True}).render((tmp_path / "report.md").read_text())
-    assert [url for url in foreign(markdown) if not url.startswith("figures/")] == []
+    assert foreign_in_markdown((tmp_path / "report.md").read_text()) == []
 
 
 def test_a_report_says_so_to_the_browser() -> None:
@@ -103,8 +106,7 @@ def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.Mon
         monkeypatch.setattr(of_run, "load_agent", fails)
         report = Report("r", "", {}, list(of_run._playing(run, of_run.Wanted(1, 1, 1, False), lambda _: None)))
         assert foreign(to_html(report)) == []
-        markdown = MarkdownIt("commonmark", {"html": True}).render(to_markdown(report))
-        assert [url for url in foreign(markdown) if not url.startswith("figures/")] == []
+        assert foreign_in_markdown(to_markdown(report)) == []
 
 
 @pytest.mark.slow  # a whole report, with its drawings
@@ -120,10 +122,7 @@ def test_results_and_starts_of_a_run_are_literal(trained_run: Any, tmp_path: Pat
     (run / "starts.json").write_text(json.dumps([start]))
     assert main([str(run), "games=2", "tricks=1", "measure=false", f"folder={tmp_path / 'page'}"]) == 0
     assert foreign((tmp_path / "page" / "report.html").read_text()) == []
-    markdown = (
-        MarkdownIt("commonmark", {"html": True}).enable("table").render((tmp_path / "page" / "report.md").read_text())
-    )
-    assert [url for url in foreign(markdown) if not url.startswith("figures/")] == []
+    assert foreign_in_markdown((tmp_path / "page" / "report.md").read_text()) == []
 
 
 def test_a_review_loads_nothing_and_its_script_alone_may_run(tmp_path: Path) -> None:
@@ -157,8 +156,7 @@ def test_cards_of_a_champion_are_literal(trained_run: Any, tmp_path: Path) -> No
         write_champion(given, header | {"about": about, "version": text}, tensors)
         assert main([f"run={given}", "format=safetensors", f"to={tmp_path / 'made'}"]) == 0
         card = (tmp_path / "made" / "README.md").read_text().partition("\n---\n")[2]
-        markdown = MarkdownIt("commonmark", {"html": True}).enable("table").render(card)
-        assert foreign(markdown) == []
+        assert foreign_in_markdown(card) == []
 
 
 def test_prose_stays_prose() -> None:

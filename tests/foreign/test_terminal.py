@@ -104,12 +104,6 @@ def test_names_of_records_reach_no_terminal(tmp_path: Path, capsys: pytest.Captu
     assert "line 2" in output.err and is_harmless(output.err)
 
 
-def test_texts_at_the_table_are_visible() -> None:
-    from play.language import Language
-
-    assert is_harmless(Language("en").say("watch.line", file=ESCAPES, line=1))
-
-
 def test_a_save_with_such_names_is_listed(tmp_path: Path) -> None:
     from play.app.menu.saves import SavesList
     from play.language import Language

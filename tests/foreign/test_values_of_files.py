@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors import safe_open
 
 from cards.game import load_game
 from command.errors import UserError
@@ -20,7 +19,7 @@ from command.settings.checks import SettingsError
 from command.settings.compose import settings_from_dict
 from command.settings.foreign import MOST_VALUES, check_values, read_json, read_yaml
 from tests.errors import error_about, key_of
-from tests.foreign.files import champion_of, change_checkpoints, change_config, write_champion
+from tests.foreign.files import champion_of, change_checkpoints, change_config, header_of, write_champion
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import load_trained, player_of
 from train.run.checkpoint import checkpoint
@@ -113,9 +112,7 @@ def test_what_a_champion_says_of_itself_stays_as_it_is(trained_run: Any, tmp_pat
 
     run = trained_run()
     given = champion_of(run, tmp_path / "given.safetensors", lambda settings: None)
-    with safe_open(given, framework="pt") as file:
-        header = json.loads(file.metadata()["busso"])
-        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+    header, tensors = header_of(given)
     header["about"] |= {"command": SPELLINGS[0], "limits": SPELLINGS[0]}
     write_champion(given, header, tensors)
     assert main([f"run={given}", "format=safetensors", f"to={tmp_path / 'made'}"]) == 0
@@ -148,13 +145,7 @@ def test_a_study_hands_no_interpolation_on(tmp_path: Path) -> None:
 
 
 def test_deep_and_wide_values_are_refused() -> None:
-    deep: Any = []
-    for _ in range(100_000):
-        deep = [deep]
-    shared: Any = [0] * 10
-    for _ in range(30):
-        shared = [shared] * 10
-    for values in (deep, {"a": deep}, shared, {str(k): k for k in range(MOST_VALUES + 1)}):
+    for values in (nested(100_000), {"a": nested(100_000)}, shared(30), {str(k): k for k in range(MOST_VALUES + 1)}):
         with pytest.raises(SettingsError):
             check_values(values)
     check_values({"a": [1, 2.0, None, True, "x"], "b": {"c": []}})
@@ -198,12 +189,6 @@ def test_files_beside_a_run_may_be_nested_as_deep_as_they_like(trained_run: Any)
     (run / "config.yaml").write_text("[" * 20_000)
     with error_about(SettingsError, "run", "config.yaml"):
         load_run(run)
-
-
-def header_of(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    with safe_open(path, framework="pt") as file:
-        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dictionary
-        return json.loads(file.metadata()["busso"]), tensors
 
 
 def test_metadata_of_brackets_is_one_line(trained_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,11 @@ from cards.compiled import jit as compiled
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("game", ["sette_mezzo", "blackjack"])
+SLOW = [pytest.mark.slow, pytest.mark.timeout(300)]
+LARGE = [pytest.param(game, marks=SLOW) for game in ("tressette", "spike")]
+
+
+@pytest.mark.parametrize("game", ["sette_mezzo", "blackjack", *LARGE])
 def test_every_step_of_a_game_works(game: str) -> None:
     assert warm.fill(game).failed == ()
 
@@ -24,13 +28,6 @@ def test_what_is_counted_is_of_one_game(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setitem(counted, "another game's", 1000)
     filled = warm.fill("sette_mezzo")
     assert filled.made < 1000 and filled.loaded < 1000
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("game", ["tressette", "spike"])
-def test_every_step_of_a_large_game_works(game: str) -> None:
-    assert warm.fill(game).failed == ()
 
 
 def command(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

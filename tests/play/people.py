@@ -71,6 +71,25 @@ def steady(session: Session) -> str:
     return "quit\n" if session.table.hand.over else session.table.game.action_text(choice(session.table)) + "\n"
 
 
+def reply(table: Table) -> Table:
+    """The players play up to a decision of a person, or the end of the hand."""
+    while table.turn is not None and not table.person_to_move:
+        table.reply()
+    return table
+
+
+def play_on(table: Table, decisions: int = 1_000) -> None:
+    """Play by `choice` to the end of the game, or so many decisions of people."""
+    while decisions and not table.game_over:
+        if table.hand.over:
+            table.deal()
+        elif table.person_to_move:
+            table.play(choice(table))
+            decisions -= 1
+        else:
+            table.reply()
+
+
 COMMAND = (sys.executable, "-m", "play")
 ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}:{TINY}"}
 

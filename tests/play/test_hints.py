@@ -15,7 +15,7 @@ from play.coach.hints import Coach
 from play.coach.review import review, total_cost
 from spike.search.monte_carlo import showdown_odds
 from tests.errors import error_about
-from tests.play.people import choice, sit_down
+from tests.play.people import choice, reply, sit_down
 from tests.tressette.hidden import reshuffle_hidden
 from train.tabular.algorithms import evaluate_policy
 
@@ -47,9 +47,7 @@ def test_exact_hints_are_those_of_the_solution(game: str, options: dict[str, int
 
 
 def test_hints_of_tressette_are_mean_points_of_the_team() -> None:
-    table = sit_down("seed=7").table
-    while not table.person_to_move:
-        table.reply()
+    table = reply(sit_down("seed=7").table)
     coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=300")
     hint = coach.hint(table.hand)
     assert [each.action for each in hint] != [] and {each.action for each in hint} == set(table.hand.legal)
@@ -65,62 +63,32 @@ def test_hints_use_only_what_the_seat_knows() -> None:
     table = sit_down("seed=7", "accusi=true", "signals=true").table
     coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=20")
     random, changed = np.random.default_rng(4), 0
-    while not table.hand.over:
-        if table.person_to_move:
-            state = table.hand.state.copy()
-            reshuffle_hidden(state, 0, random)
-            other = Hand(table.game, table.hand.seeds, state)
-            there = {
-                each.action: each.value for each in coach._worths(other, len(table.hand.moves), state, other.legal)
-            }
-            here = {each.action: each.value for each in coach.hint(table.hand)}
-            changed += bool((state["hands"] != table.hand.state["hands"]).any())
-            assert here == there
-            table.play(choice(table))
-        else:
-            table.reply()
+    while not reply(table).hand.over:
+        state = table.hand.state.copy()
+        reshuffle_hidden(state, 0, random)
+        other = Hand(table.game, table.hand.seeds, state)
+        there = {each.action: each.value for each in coach._worths(other, len(table.hand.moves), state, other.legal)}
+        here = {each.action: each.value for each in coach.hint(table.hand)}
+        changed += bool((state["hands"] != table.hand.state["hands"]).any())
+        assert here == there
+        table.play(choice(table))
     assert changed > 3
-
-
-def test_the_last_card_is_worth_what_the_hand_comes_to() -> None:
-    table = sit_down("seed=7").table
-    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=7")
-    hint: list[Worth] = []
-    while not (hint and table.hand.over):
-        if table.hand.over:
-            table.deal()
-        elif table.person_to_move and len(table.hand.moves) == 39:
-            hint = coach.hint(table.hand)
-        if not table.hand.over:
-            table.play(choice(table)) if table.person_to_move else table.reply()
-    assert [each.value for each in hint] == [table.hand.returns()[0]]
 
 
 def test_a_review_says_what_each_decision_cost() -> None:
     table = sit_down("seed=7").table
     coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=50")
     hints: list[list[Worth]] = []
-    while not table.hand.over:
-        if table.person_to_move:
-            if len(table.hand.legal) > 1:
-                hints.append(coach.hint(table.hand))
-            table.play(table.hand.legal[-1])
-        else:
-            table.reply()
+    while not reply(table).hand.over:
+        if len(table.hand.legal) > 1:
+            hints.append(coach.hint(table.hand))
+        table.play(table.hand.legal[-1])
     judged = review(coach, table.hand, [0])
     assert [list(each.worths) for each in judged] == hints
     for each in judged:
         played = next(worth.value for worth in each.worths if worth.action == each.action)
         assert each.cost == each.worths[0].value - played >= 0 and (each.cost > 0 or each.best.action == each.action)  # type: ignore[operator]
     assert total_cost(judged) == pytest.approx(sum(each.cost or 0 for each in judged)) and total_cost(judged) > 0
-
-
-def test_whoever_plays_as_the_hint_says_loses_nothing() -> None:
-    table = sit_down("game=sette_mezzo", "seed=5").table
-    coach = Coach(table.game, game_defaults("sette_mezzo"), None)
-    while not table.hand.over:
-        table.play(coach.hint(table.hand)[0].action)
-    assert total_cost(review(coach, table.hand, [0])) == 0
 
 
 def test_odds_of_spike_by_a_slow_count() -> None:

@@ -18,7 +18,7 @@ from play.plain.loop import WORDS, PlainTable
 from play.table.session import Session
 from tests.errors import key_of
 from tests.limits import seconds
-from tests.play.people import ENVIRONMENT, choice, command, lines, sit_down, start, steady, talk
+from tests.play.people import ENVIRONMENT, choice, command, sit_down, start, steady, talk
 from tests.play.terminals import Terminal
 
 GAMES = {
@@ -185,31 +185,6 @@ def test_actions_by_their_name_in_either_language_and_by_number() -> None:
         assert table.action_of(typed) == action
     cards = PlainTable(sit_down("seed=2"), Language("it"), 1, sys.stdin, sys.stdout)
     assert cards.action_of("3d") == 9 and cards.action_of("3") is None
-
-
-def test_a_bad_line_is_answered_with_one_line() -> None:
-    said, _ = talk(lines("foo", "3X", "again"), "seed=7")
-    after = said[said.index("Your turn") :].splitlines()
-    assert after[:-1] == [
-        "Your turn, seat 0:",
-        "'foo' is neither an action nor a word; help lists the words, show the actions.",
-        "Your turn, seat 0:",
-        "'3X' is neither an action nor a word; help lists the words, show the actions.",
-        "Your turn, seat 0:",
-        "The game is not over.",
-        "Your turn, seat 0:",
-    ]
-
-
-def test_a_review_lays_all_hands_open() -> None:
-    typed = iter(["review\n", "score\n"])
-    said, _ = talk(
-        lambda session: next(typed, "") if session.table.hand.over else first_legal(session),
-        "seed=7",
-        "hint=monte_carlo:samples=5",
-    )
-    assert len(re.findall(r"Seat \d was dealt: ", said)) == 4
-    assert re.search(r"\d+ decisions, which cost \d+\.\d\d points in all\.", said)
 
 
 ERRORS = {

@@ -4,7 +4,7 @@ from cards.hand import Hand
 from play.language import message
 from play.table.session import Session
 from play.views import events, view
-from play.views.spike_board import compile_rules, costs, counted, endings, last_done, signed, sums_after
+from play.views.spike_board import costs, counted, endings, last_done, signed, sums_after
 from spike.cards import BUY, FOLD, MATCH, NO_BUY
 from tests.play.people import choice, sit_down
 
@@ -87,10 +87,3 @@ def test_each_seat_is_seen_with_what_it_did_last() -> None:
 def test_cards_are_counted_and_signed() -> None:
     assert counted([4, -10, 0, 4, 4, 0]) == "-10 0x2 +4x3" and counted([]) == ""
     assert [signed(value) for value in (-3, 0, 3)] == ["-3", "0", "+3"]
-
-
-def test_compiling_changes_nothing() -> None:
-    hand = sit_down("game=spike", "seed=6").table.hand
-    before = hand.state.copy()
-    compile_rules(hand)
-    assert (hand.state == before).all()

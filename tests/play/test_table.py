@@ -1,46 +1,17 @@
 """The table: the same line of play gets the same replies, matches follow their rules, the score is kept."""
 
-import copy
-import json
-
-import numpy as np
 import pytest
 
-from cards.game import load_game
-from command.settings.checks import SettingsError
-from play.players import seated_player
 from play.table.session import Session
-from play.table.table import Score, Setup, Table
-from tests.errors import error_about
-from tests.play.people import choice, sit_down
+from play.table.table import Score, Table
+from tests.play.people import choice, play_on, reply, sit_down
 
 TABLES = {
-    "tressette": ("seed=7",),
     "tressette with all": ("signals=true", "accusi=true", "partner=study_heuristic", "opponents=random", "seed=8"),
     "two people": ("opponents=[human,greedy]", "seat=1", "seed=9"),
     "match": ("match=11", "accusi=true", "opponents=random", "seed=10"),
     "spike": ("game=spike", "seats=3", "hands=3", "seat=1", "seed=11"),
-    "blackjack": ("game=blackjack", "decks=1", "seed=12", "games=4"),
-    "sette e mezzo": ("game=sette_mezzo", "limit=4", "seed=13", "games=4"),
 }
-
-
-def run(table: Table, moves: int = 1_000) -> None:
-    """Play on by `choice`, to the end of the game or so many decisions of people."""
-    while moves and not table.game_over:
-        if table.hand.over:
-            table.deal()
-        elif table.person_to_move:
-            table.play(choice(table))
-            moves -= 1
-        else:
-            table.reply()
-
-
-def decision(table: Table) -> None:
-    """The players play up to a decision of a person."""
-    while table.turn is not None and not table.person_to_move:
-        table.reply()
 
 
 def histories(table: Table) -> list[list[int]]:
@@ -50,40 +21,38 @@ def histories(table: Table) -> list[list[int]]:
 @pytest.mark.parametrize("name", ["tressette with all", "two people", "spike"])
 def test_undo_brings_back_the_same_line_of_play(name: str) -> None:
     plain, winding = sit_down(*TABLES[name]).table, sit_down(*TABLES[name]).table
-    run(plain)
+    play_on(plain)
     undone = 0
     while not winding.hand.over and undone < 12:
-        decision(winding)
+        reply(winding)
         other = next((a for a in reversed(winding.hand.legal) if a != choice(winding)), None)
         if other is not None:
             winding.play(other)
-            decision(winding)
+            reply(winding)
             undone += winding.undo()
             assert winding.hand.over or winding.turn in winding.people
         if not winding.hand.over:
             winding.play(choice(winding))
-            decision(winding)
+            reply(winding)
     assert undone >= 3
-    run(winding)
+    play_on(winding)
     assert histories(winding) == histories(plain) and winding.records == plain.records
 
 
 def test_undo_stops_at_the_deal_and_at_the_end() -> None:
-    table = sit_down("seed=7").table
-    while not table.person_to_move:
-        table.reply()
+    table = reply(sit_down("seed=7").table)
     assert not table.undo()
     first = len(table.hand.moves)
-    run(table, 2)
+    play_on(table, 2)
     assert table.undo() and table.undo() and not table.undo()
     assert len(table.hand.moves) == first
-    run(table)
+    play_on(table)
     assert table.hand.over and not table.undo()
 
 
 def test_a_match_adds_up_and_goes_round() -> None:
     table = sit_down(*TABLES["match"]).table
-    run(table)
+    play_on(table)
     told = [(record["hand"], record["to"], record["leader"]) for record in table.records]
     leader = table.records[0]["leader"]
     assert told == [(k + 1, 11, (leader + k) % 4) for k in range(len(told))] and len(told) > 1
@@ -93,9 +62,7 @@ def test_a_match_adds_up_and_goes_round() -> None:
 
 
 def test_illegal_actions_change_nothing() -> None:
-    table = sit_down("seed=7").table
-    while not table.person_to_move:
-        table.reply()
+    table = reply(sit_down("seed=7").table)
     before, moves = table.hand.state.copy(), len(table.hand.moves)
     for action in [a for a in range(-1, 42) if a not in table.hand.legal]:
         with pytest.raises(ValueError, match="tressette"):
@@ -121,9 +88,7 @@ def _turn(session: Session, number: int) -> int | None:
 
 
 def test_reasons_are_those_of_the_game() -> None:
-    table = sit_down("seed=7").table
-    while not table.person_to_move:
-        table.reply()
+    table = reply(sit_down("seed=7").table)
     hand, state = table.hand, table.hand.state[0]
     own = [card for card in range(40) if int(state["hands"][0]) >> card & 1]
     barred = next(card for card in own if card not in hand.legal)
@@ -153,29 +118,3 @@ def test_scores_by_hand() -> None:
     for result in (1.0, -1.0, 0.0, -1.0):
         alone.add([result], ((0,),))
     assert (alone.games, alone.wins, alone.ties, alone.totals) == (4, [1], 1, [-1])
-
-
-def test_players_of_every_kind_sit_down() -> None:
-    game = load_game("tressette")
-    for spec in ("random", "greedy", "monte_carlo:samples=3", "alpha_beta:samples=3"):
-        assert hasattr(seated_player(game, spec), "act")
-    with error_about(SettingsError, "players", "gredy", hint="random, greedy"):
-        seated_player(game, "gredy")
-    with error_about(SettingsError, "players", "greedy:depth=3"):
-        seated_player(game, "greedy:depth=3")
-    with pytest.raises(ValueError, match="has 4 seats"):
-        Table(Setup(game, ("human", "greedy"), 7))
-
-
-def test_a_reply_depends_on_the_place_in_the_hand_alone() -> None:
-    """A player with a memory of its own would be given away by a fresh one."""
-    table = sit_down("seed=4", "opponents=random").table
-    run(table, 5)
-    fresh = sit_down("seed=4", "opponents=random").table
-    for action in copy.copy(table.hand.actions):
-        if not fresh.person_to_move:
-            assert fresh.reply().action == action
-        else:
-            fresh.play(action)
-    assert np.array_equal(fresh.hand.state, table.hand.state)
-    json.dumps(fresh.score.totals)

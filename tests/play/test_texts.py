@@ -23,10 +23,6 @@ def test_every_language_has_every_text_with_its_places(name: str) -> None:
     assert all(text.strip() and "\n" not in text for text in texts.values())
 
 
-def test_there_are_two_languages() -> None:
-    assert LANGUAGES == ("en", "it") and texts_of("it")["plain.undone"] != ENGLISH["plain.undone"]
-
-
 def test_every_word_has_a_name_and_a_help() -> None:
     for group in ("word", "help"):
         assert {f"{group}.{word}" for word in WORDS} == {key for key in ENGLISH if key.startswith(f"{group}.")}

@@ -6,7 +6,7 @@ from play.language import Language, message
 from play.views import position, view
 from play.views.tressette import TressetteView
 from play.views.trick import Cursor, cards_of, facts, highest, task, trick_of
-from tests.play.people import choice, sit_down
+from tests.play.people import choice, reply, sit_down
 
 EMPTY = TressetteView(
     seat=1,
@@ -94,12 +94,9 @@ def test_the_cursor_goes_to_a_legal_card_once_for_each_decision() -> None:
 def test_a_position_is_what_the_seat_saw_with_all_hands_open() -> None:
     session = sit_down("seed=7")
     table, before = session.table, {}
-    while not table.hand.over:
-        if table.person_to_move:
-            before[len(table.hand.moves) + 1] = view(table.hand, 0), table.hand.state.copy()
-            table.play(choice(table))
-        else:
-            table.reply()
+    while not reply(table).hand.over:
+        before[len(table.hand.moves) + 1] = view(table.hand, 0), table.hand.state.copy()
+        table.play(choice(table))
     language = Language("en")
     for number, (seen, state) in before.items():
         then = table.hand.until(number - 1)

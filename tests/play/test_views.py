@@ -17,7 +17,7 @@ from play.views import events, page, result, view
 from play.views.spike import showdown
 from play.views.tressette import dealt
 from tests.blackjack.hidden import reshuffle_hidden as hidden_in_blackjack
-from tests.play.people import choice, sit_down
+from tests.play.people import choice, play_on, sit_down
 from tests.sette_mezzo.hidden import reshuffle_hidden as hidden_in_sette_mezzo
 from tests.spike.hidden import reshuffle_hidden as hidden_in_spike
 from tests.tiny_game.hidden import reshuffle_hidden as hidden_in_kuhn_poker
@@ -77,28 +77,9 @@ def test_hidden_cards_do_not_change_what_a_person_sees(name: str) -> None:
     assert changed > 3
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_a_view_that_shows_hidden_cards_would_be_seen(name: str) -> None:
-    """What the test above relies on: some seat sees more than another."""
-    game_name, options, reshuffle = GAMES[name]
-    game, random = load_game(game_name, options), np.random.default_rng(6)
-    hands = [dealt_hand(game, seed) for seed in range(3)]
-    if game.seats > 1:
-        assert any(view(hand, 0) != view(Reshuffled(hand, 1, reshuffle, random), 0) for hand in hands)
-    else:
-        assert view(hands[0], 0) != view(hands[1], 0)
-
-
 def played_out(*overrides: str) -> Session:
     session = sit_down(*overrides)
-    table = session.table
-    while not table.game_over:
-        if table.hand.over:
-            table.deal()
-        elif table.person_to_move:
-            table.play(choice(table))
-        else:
-            table.reply()
+    play_on(session.table)
     return session
 
 
@@ -199,16 +180,6 @@ def test_the_log_of_spike_tells_every_hand_to_its_end() -> None:
 def _after_the_last_begin(told: list[Any]) -> list[Any]:
     last = max((k for k, each in enumerate(told) if each.key == "event.next_hand"), default=-1)
     return told[last + 1 :]
-
-
-def test_credits_and_pool_of_spike_are_all_there_is() -> None:
-    table = sit_down("game=spike", "seats=4", "sabacc_pot=true", "seed=6").table
-    for _ in range(30):
-        if table.hand.over:
-            break
-        seen = view(table.hand, 0)
-        assert sum(seat.credits for seat in seen.seats) + seen.pool + seen.second_pot == 200
-        table.play(choice(table)) if table.person_to_move else table.reply()
 
 
 @pytest.mark.parametrize("game", ["blackjack", "sette_mezzo"])

@@ -17,19 +17,6 @@ def test_slurm_would_run_it(cluster: Cluster, script: str, options: list[str]) -
     cluster.run("sbatch", "--test-only", *options, f"slurm/{script}", "seed=1")
 
 
-def test_there_are_scripts() -> None:
-    assert {
-        "train_dqn.sh",
-        "doctor.sh",
-        "evaluate.sh",
-        "sweep.sh",
-        "sweep_table.sh",
-        "tensorboard.sh",
-        "play.sh",
-        "tune.sh",
-    } == set(SCRIPTS)
-
-
 def test_submitted_from_elsewhere(cluster: Cluster) -> None:
     """With an output that can be written, the job says why; without, Slurm cannot even start it."""
     script, home = str(cluster.home / "slurm" / "train_dqn.sh"), str(cluster.home.parent)

@@ -23,11 +23,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.limits import until
 from tests.soak import samples
 from tests.soak.judging import faults
 from tests.soak.picture import draw
 from tests.soak.samples import Samples
-from tests.train.processes import alive, until
+from tests.train.processes import alive
 from train.dqn.rollout.ray.supervisor import descendants
 
 EVERY = 3.0  # seconds between two samples

@@ -1,12 +1,11 @@
 """`python -m tests.train.memory save|load RUNS [key=value ...]`: what a checkpoint takes, in a process of its own.
 
-Prints one JSON line: the peak of the process's memory, the bytes of the buffer, a sum over it, and seconds.
+Prints one JSON line: the peak of the process's memory, the bytes of the buffer, and a sum over it.
 """
 
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -57,18 +56,13 @@ def save(trainer: DqnTrainer, runner: Runner, folder: RunFolder) -> dict[str, An
     while replay.inserted < 1.5 * replay.capacity:
         replay.add(some)
         replay.set_priorities(torch.arange(len(some.action)) % replay.size, torch.from_numpy(some.discount))
-    found, stopped, seconds = {}, [], 0.0
     for _ in range(2):
         found = seen(trainer)
-        started = time.perf_counter()
         runner.save_checkpoint()
-        stopped.append(time.perf_counter() - started)
         for _ in range(5):
             replay.add(some)
-        stopped.append(time.perf_counter() - started - stopped[-1])
         folder.writer.wait()
-        seconds = time.perf_counter() - started
-    return found | {"peak": peak(), "stopped": max(stopped[::2]), "five_adds": max(stopped[1::2]), "seconds": seconds}
+    return found | {"peak": peak()}
 
 
 def measure(what: str, runs: Path, *overrides: str) -> dict[str, Any]:
@@ -95,9 +89,6 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     device = torch.device("cpu")
     with RunFolder(chosen) as folder:
-        started = time.perf_counter()
         trainer = DqnTrainer(chosen, folder, device, LocalBackend(chosen, device))
         runner = Runner(trainer, folder, lambda: False)
-        passed = time.perf_counter() - started
-        found = save(trainer, runner, folder) if what == "save" else seen(trainer) | {"seconds": passed}
-        print(json.dumps(found))
+        print(json.dumps(save(trainer, runner, folder) if what == "save" else seen(trainer)))

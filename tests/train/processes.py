@@ -4,24 +4,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.limits import until
+from tests.processes import alive
 from tests.train.runs import small
 from train.dqn.rollout.ray.supervisor import descendants
 
 LIMIT = 300.0  # seconds, for anything at all: a loaded machine is no fault
-
-
-def until(what: str, seen: Callable[[], object], seconds: float = LIMIT) -> float:
-    """Wait until it is true; the seconds that took."""
-    started = time.monotonic()
-    while not seen():
-        assert time.monotonic() - started < seconds, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.05)
-    return time.monotonic() - started
 
 
 def named(ancestor: int, name: str) -> list[int]:
@@ -31,16 +23,6 @@ def named(ancestor: int, name: str) -> list[int]:
         with suppress(OSError):
             if name in (Path("/proc") / str(pid) / "cmdline").read_text():
                 found.append(pid)
-    return found
-
-
-def alive(pids: list[int]) -> list[int]:
-    """Those that have not ended."""
-    found = []
-    for pid in pids:
-        with suppress(OSError):
-            state = (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
-            found += [pid] if state not in "ZX" else []
     return found
 
 

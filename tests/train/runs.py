@@ -56,6 +56,16 @@ def settings(runs: Path, *overrides: str) -> TrainSettings:
     return compose(TrainSettings, "train", small(runs, *overrides))
 
 
+def folder(runs: Path) -> Path:
+    """That of the run."""
+    return runs / "tressette" / "small"
+
+
+def newest(runs: Path) -> dict[str, Any]:
+    """Its newest checkpoint."""
+    return checkpoint.load(checkpoint.listed(folder(runs) / "checkpoints")[0])
+
+
 class TrainedRuns:
     """Runs of `python -m train`, each trained once in a session, by whichever worker of pytest asks first.
 

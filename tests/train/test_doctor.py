@@ -1,15 +1,13 @@
 """`python -m train doctor`: what it finds, and whether it says that a run would start."""
 
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from command.lock import trial as lock_trial
 from tests.test_lock import mounted
-from tests.train.runs import settings, small
+from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.doctor import report as doctor
 from train.run.checkpoint import checkpoint
@@ -58,34 +56,12 @@ def test_workers_of_a_cluster_are_not_guessed(tmp_path: Path, monkeypatch: pytes
     assert "only this node" not in doctor._cpus(known).says
 
 
-def test_a_run_that_does_not_fit_into_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU with 2 GB free, and a buffer of 85 GB."""
-    monkeypatch.setattr(doctor, "choose_device", lambda _: torch.device("cuda:0"))
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (2 * 10**9, 80 * 10**9))
-    chosen = settings(tmp_path, "rollout=local", "replay.capacity=1000000000")
-    (found,) = (each for each in doctor._gpus(chosen) if each.verdict == "error")
-    assert found.what == "device" and "replay.capacity" in found.says and "cuda:0 has 2.0 GB free" in found.says
-    small_enough = settings(tmp_path, "rollout=local", "replay.capacity=100000")
-    assert doctor.would_start(list(doctor._gpus(small_enough)))
-
-
-def test_a_job_whose_gpu_is_missing_would_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And looking at it is no failed start."""
-    monkeypatch.setattr(torch.version, "cuda", "12.8")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    assert not doctor.would_start(list(doctor._gpus(settings(tmp_path, "rollout=local"))))
-    assert doctor.would_start(list(doctor._gpus(settings(tmp_path, "rollout=local", "device=cpu"))))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_runs_that_could_not_be_resumed(tmp_path: Path) -> None:
+def test_runs_that_could_not_be_resumed(tmp_path: Path, trained_run: TrainedRuns) -> None:
     def folder(*overrides: str) -> doctor.Finding:
         found = {finding.what: finding for finding in doctor.examine(settings(tmp_path, *overrides))}
         return found["run folder"]
 
-    assert main(small(tmp_path, "episodes=64")) == 0
+    trained_run("episodes=64", runs=tmp_path)
     assert folder().verdict == "ok" and "goes on from episode_000000000064.pt" in folder().says
     assert folder("learner.lr=0.5").verdict == "error" and "learner.lr" in folder("learner.lr=0.5").says
     with RunFolder(settings(tmp_path)):
@@ -140,28 +116,6 @@ def test_exit_code_and_what_it_does_not_look_at(tmp_path: Path, capsys: pytest.C
     assert "error: doctor: looks at runs of algo=dqn" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-@pytest.mark.parametrize(
-    ("driver", "cuda", "visible", "says"),
-    [
-        ("550.1\n", None, "", "this PyTorch is built without CUDA"),
-        ("450.1\n", "13.0", "", "driver 450.1 does not serve this PyTorch, which wants CUDA 13.0"),
-        ("", "13.0", "0", "the job has one, but nvidia-smi and PyTorch see none"),
-    ],
-)
-def test_gpus_that_cannot_be_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str, cuda: str | None, visible: str, says: str
-) -> None:
-    def smi(*_: Any, **__: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess([], 0, stdout=driver)
-
-    monkeypatch.setattr(doctor.subprocess, "run", smi)
-    monkeypatch.setattr(torch.version, "cuda", cuda)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    found = {finding.what: finding for finding in doctor.examine(settings(tmp_path))}
-    assert says in found["GPU"].says and found["GPU"].verdict == "warning"
-
-
 def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least of what the machine has and what Slurm gave."""
     for name in ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU"):
@@ -176,17 +130,3 @@ def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "99999999")
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "9999")
     assert resources.memory() == all_memory and resources.cpus() == everything
-
-
-def test_memory_that_a_run_wants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """1 GiB, and 1.3 times 10 million rows of 141 bytes; with priorities 4 bytes more, and 16 for 128 of them."""
-
-    def memory(*overrides: str) -> doctor.Finding:
-        return doctor._memory(settings(tmp_path, "replay.capacity=10000000", *overrides))
-
-    monkeypatch.setattr(resources, "memory", lambda: 2800 << 20)
-    assert memory("device=cpu") == doctor.Finding("memory", "2.7 GiB for this job, about 2.7 GiB wanted")
-    more = memory("device=cpu", "replay.prioritised=true")
-    assert more.says.endswith("about 2.8 GiB wanted") and more.verdict == "warning"
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert memory().says.endswith("about 1.4 GiB wanted")  # the buffer is on the GPU

@@ -80,15 +80,6 @@ def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: 
     assert buffers[0]._priorities is not None and buffers[0].beta == 0.7
 
 
-def test_what_a_gpu_is_measured_for_besides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same code on the CPU."""
-    monkeypatch.setattr(measure, "_ROWS", 256)
-    settings, cpu = chosen(tmp_path, "threads"), torch.device("cpu")
-    transitions, _ = measure._rollout(settings, cpu, 0.02)
-    games, forward = measure._apart(settings, settings.load_game(), cpu, transitions, 0.02)
-    assert games.decisions > 1e3 and 0 < forward < 1e-3
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 def test_a_gpu_computes_values_and_learns_in_turn(tmp_path: Path) -> None:

@@ -127,33 +127,20 @@ def test_every_run_of_the_grid_is_trained(tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().err.count("is complete") == 2
 
 
-def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    begun = []
-
-    def train(chosen: Chosen) -> int:
-        begun.append(chosen.settings.seed)
-        if chosen.settings.seed == 1:
-            raise RunInUseError("runs/x", "another process is using this run")
-        if chosen.settings.seed == 2:
-            raise SettingsError("runs/y", "the run diverged")
-        return 0
-
-    assert multirun(["seed=1,2,3"], train) == 2
-    said = capsys.readouterr().err
-    assert begun == [1, 2, 3] and "1 of 3 runs are complete; 1 are of another process" in said
-    assert "error: runs/y: " in said
-    assert multirun(["seed=3", "hydra/launcher=basic"], train) == 0 and begun[-1] == 3  # no grid: one run
+IN_USE = RunInUseError("runs/x", "another process is using this run")
+DAMAGED = CheckpointError("runs/x", "is damaged")
 
 
 @pytest.mark.parametrize(
     ("errors", "code"),
     [
-        ([CheckpointError("runs/x", "is damaged"), None], 2),
+        ([IN_USE, SettingsError("runs/y", "the run diverged"), None], 2),
+        ([DAMAGED, None], 2),
         ([None, OSError(28, "No space left on device", "runs/x")], 2),
-        ([BackendLostError("rollout=ray", "the cluster is gone"), CheckpointError("runs/x", "is damaged")], 75),
+        ([BackendLostError("rollout=ray", "the cluster is gone"), DAMAGED], 75),
     ],
 )
-def test_whatever_a_run_fails_of_the_others_are_run(
+def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(
     errors: list[Exception | None], code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """At the end a line says which have failed; 75 where the same command may do better."""
@@ -165,32 +152,33 @@ def test_whatever_a_run_fails_of_the_others_are_run(
             raise error
         return 0
 
-    assert multirun(["seed=1,2"], train) == code and begun == [1, 2]
+    seeds = range(1, len(errors) + 1)
+    assert multirun([f"seed={','.join(map(str, seeds))}"], train) == code and begun == list(seeds)
     said = capsys.readouterr().err
-    failed = [f"seed={seed}" for seed, error in zip((1, 2), errors, strict=True) if error]
+    failed = [f"seed={seed}" for seed, error in zip(seeds, errors, strict=True) if error not in (None, IN_USE)]
     assert f"failed: {'; '.join(failed)}\n" in said and said.count("\nerror: ") == len(failed)
+    assert f"{errors.count(IN_USE)} are of another process" in said or IN_USE not in errors
 
 
-def test_a_signal_ends_the_grid() -> None:
-    begun = []
-
-    def train(chosen: Chosen) -> int:
-        begun.append(chosen.settings.seed)
-        return 130
-
-    assert multirun(["seed=1,2"], train) == 130 and begun == [1]
+def test_without_a_grid_one_run_is_trained() -> None:
+    begun = list[int]()
+    assert multirun(["seed=3", "hydra/launcher=basic"], lambda chosen: begun.append(chosen.settings.seed) or 0) == 0
+    assert begun == [3]
 
 
-def test_a_signal_to_a_run_that_is_complete_all_the_same_ends_the_grid() -> None:
+@pytest.mark.parametrize(("ends_with", "code"), [(130, 130), (0, 143)])
+def test_a_signal_to_a_run_that_is_complete_all_the_same_ends_the_grid(ends_with: int, code: int) -> None:
+    """As one that has stopped a run."""
     begun = []
 
     def train(chosen: Chosen) -> int:
         begun.append(chosen.settings.seed)
         with StopRequest():
-            signal.raise_signal(signal.SIGTERM)
-        return 0
+            if not ends_with:
+                signal.raise_signal(signal.SIGTERM)
+        return ends_with
 
-    assert multirun(["seed=1,2"], train) == 143 and begun == [1]
+    assert multirun(["seed=1,2"], train) == code and begun == [1]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGUSR1, 75)])

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.train.runs import TrainedRuns, small
+from tests.train.runs import TrainedRuns, folder, small
 from train.__main__ import main
 from train.dqn.trainer import DqnTrainer
-from train.run.checkpoint import checkpoint, ids
+from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
 from train.run.launches import read_launches
 from train.run.results import read_results
@@ -28,10 +28,6 @@ class KilledError(Exception):
 
 def arguments(runs: Path, *more: str) -> list[str]:
     return small(runs, *QUICK, *more)
-
-
-def folder(runs: Path) -> Path:
-    return runs / "tressette" / "small"
 
 
 def best_of(runs: Path) -> Path:
@@ -81,20 +77,6 @@ def test_the_best_network_of_a_start_without_checkpoint_is_not_that_of_the_next(
     assert [line for line in capfd.readouterr().err.splitlines() if aside.name in line] != []
 
 
-def test_a_run_without_an_id_keeps_its_best_network(tmp_path: Path) -> None:
-    """As runs of versions that knew none."""
-    with killed_after_the_first_evaluation(best_of(tmp_path), without_checkpoints=False):
-        main(arguments(tmp_path))
-    for path in (best_of(tmp_path), *checkpoint.listed(best_of(tmp_path).parent)):
-        state = checkpoint.load(path)
-        del state["run"]
-        checkpoint.save(path, state | ({"score": 2.0} if path == best_of(tmp_path) else {}))
-    before = best_of(tmp_path).read_bytes()
-    assert main(arguments(tmp_path)) == 0
-    assert best_of(tmp_path).read_bytes() == before and not list(best_of(tmp_path).parent.glob("best.pt.*"))
-    assert "run" not in checkpoint.load(checkpoint.listed(best_of(tmp_path).parent)[0])
-
-
 def test_a_run_keeps_its_id_and_its_best_network(tmp_path: Path) -> None:
     with killed_after_the_first_evaluation(best_of(tmp_path), without_checkpoints=False):
         main(arguments(tmp_path))
@@ -115,21 +97,6 @@ def test_the_table_of_a_complete_run_is_never_of_another_network(tmp_path: Path,
     found = read_results(run)
     assert found is not None and expected is not None and found.keys() == expected.keys()
     assert len(list(best_of(tmp_path).parent.glob("best.pt.*"))) == 1 and not best_of(tmp_path).exists()
-
-
-def test_a_network_that_could_not_be_read_when_a_run_began_is_not_its_best(
-    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The newest takes its place, as where there is no other."""
-    without, run, other = tmp_path / "without", tmp_path / "with", trained_run(*QUICK, "network.hidden=[16]")
-    for runs in (without, run):
-        trained_run(*QUICK, runs=runs)
-        best_of(runs).unlink()
-    best_of(run).write_bytes((other / "checkpoints" / checkpoint.BEST).read_bytes())
-    monkeypatch.setattr(ids, "set_aside_others", lambda *_: None)
-    for runs in (without, run):
-        assert main(arguments(runs)) == 0
-    assert read_results(folder(run)) == read_results(folder(without)) is not None
 
 
 def test_what_a_start_without_checkpoint_wrote_of_itself_is_gone(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from tests.train.run import events
 from tests.train.runs import OWN_TO_A_RUN, SMALL, TrainedRuns, equal
 from train.__main__ import main
 from train.dqn.trainer import DqnTrainer
@@ -112,11 +112,12 @@ def files(folder: Path) -> set[str]:
 
 
 def assert_same_end(kind: Kind, one: Path, other: Path) -> None:
-    """The same bits in the last checkpoint, the same curves, the same results, the same files."""
+    """The same bits in the last checkpoint, the same curves and pictures, the same results, the same files."""
     found = equal(newest(kind, one), newest(kind, other))
     assert [path for path in found if path not in OWN_TO_A_RUN] == []
     first, second = kind.folder(one), kind.folder(other)
     assert rows(first) == rows(second) != []
+    assert events.shown(first) == events.shown(second)
     assert files(first) == files(second) >= {"config.yaml", "metrics.csv", "train.log", "results.json"}
     results = [read_results(folder) for folder in (first, second)]
     assert None not in results
@@ -246,10 +247,9 @@ def test_curves_have_no_point_twice_and_none_is_lost_when_a_run_is_cut_off(
     assert kind.train(tmp_path) == 0
     assert_same_end(kind, uninterrupted(kind), tmp_path)
     written = rows(kind.folder(tmp_path))
-    board = EventAccumulator(str(kind.folder(tmp_path) / "tensorboard")).Reload()
-    for name in written[0].keys() & set(board.Tags()["scalars"]):
-        points = [str(event.step) for event in board.Scalars(name)]
-        assert points == [row["env_steps"] for row in written if row[name]], name
+    for name, points in events.shown(kind.folder(tmp_path)).items():
+        if name in written[0]:
+            assert [str(step) for step, _ in points] == [row["env_steps"] for row in written if row[name]], name
 
 
 @EveryKind
@@ -301,7 +301,7 @@ def test_a_complete_run_is_shown_again_and_left_as_it_is(
     kind: Kind, uninterrupted: Callable[[Kind], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = uninterrupted(kind)
-    written = [kind.folder(runs) / "metrics.csv", checkpoints(kind, runs)[0]]
+    written = [kind.folder(runs) / "metrics.csv", checkpoints(kind, runs)[0], *kind.folder(runs).glob("tensorboard/*")]
     before = [path.read_bytes() for path in written]
     assert kind.train(runs) == 0
     first = capsys.readouterr()
@@ -310,6 +310,7 @@ def test_a_complete_run_is_shown_again_and_left_as_it_is(
     assert first.out == second.out != ""
     assert second.err == f"{kind.folder(runs)} is complete: raise {kind.raise_more} to train it further\n"
     assert [path.read_bytes() for path in written] == before
+    assert set(kind.folder(runs).glob("tensorboard/*")) == set(written[2:])
 
 
 @pytest.mark.parametrize("name", ["dqn", "batch_q"])
@@ -350,20 +351,3 @@ def test_a_run_has_its_results_whatever_becomes_of_the_screen(
     path.unlink()
     monkeypatch.setattr(sys, "stdout", NoReader())
     assert main([*kind.arguments, f"runs='{runs}'"]) == 0 and path.read_text() == before
-
-
-@EveryKind
-def test_what_a_run_says_of_itself(
-    tmp_path: Path, kind: Kind, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """How it begins, and where there is no terminal a line of progress now and then."""
-    monkeypatch.setattr("command.terminal.progress.PLAIN_SECONDS", 0.0)
-    monkeypatch.setattr("train.run.runner._SHOW_SECONDS", 0.0)
-    assert kind.train(tmp_path) == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(f"run {kind.folder(tmp_path)}, ")
-    assert lines[1] == f"watch it: tensorboard --logdir {tmp_path}"
-    (*_, last) = [line for line in lines if "env steps/s" in line]
-    assert f"  100%  {kind.total:,} {kind.unit}" in last
-    log = (kind.folder(tmp_path) / "train.log").read_text()
-    assert all(line in log for line in (lines[0], lines[1], last))

@@ -105,10 +105,10 @@ class Evaluations:
 
 def look(learner: Learner, replay: ReplayBuffer) -> tuple[dict[str, NDArray[Any]], dict[str, float]]:
     """Histograms of a part of the buffer, and norms of the weights. Nothing before anything was played."""
-    return (_distributions(learner, replay), _norms(learner)) if replay.size else ({}, {})
+    return (_histograms(learner, replay), _norms(learner)) if replay.size else ({}, {})
 
 
-def _distributions(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any]]:
+def _histograms(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any]]:
     """Actions that were played, their values, and what they brought until the bootstrap. Waits for the device."""
     batch = replay.spread(HISTOGRAM_ROWS)
     with torch.inference_mode():

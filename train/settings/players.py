@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from cards.base.errors import InputError
 from cards.game import Game
-from cards.player_specs import CHAMPION, PlayerSpec, kind_and_options
+from cards.player_kinds import kind_and_options
+from cards.player_specs import CHAMPION, PlayerSpec
 from command.settings.checks import SettingsError, require
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import Any
 
 from cards.base.bounds import bounded
 from cards.game import Game
-from cards.player_specs import PlayerSpec, kind_and_options
+from cards.player_kinds import kind_and_options
+from cards.player_specs import PlayerSpec
 from command.settings.checks import MAX_COUNT, MAX_MINUTES, MAX_SECONDS, MAX_SEED, SettingsError, check_numbers, require
 from command.settings.game import NamesGame, load_configured_game
 

@@ -10,6 +10,7 @@ from cards.base.bounds import bounded
 from command.settings.checks import SettingsError, check_numbers, check_one_of, require
 from command.settings.compose import compose, search_space
 from command.settings.foreign import check_values
+from command.settings.old_keys import KEYS
 from command.settings.overrides import key_of
 from command.space import Dimension
 from train.run.device import this_machine
@@ -103,6 +104,8 @@ def search_of(overrides: Sequence[str]) -> Search:
         fixed = {key_of(each) for each in given}
         dimensions = search_space([f"{key}={text}" for key, text in settings.space.items() if key not in fixed])
     for key in map(key_of, dimensions):
+        if key in KEYS:
+            raise SettingsError(key, f"it is {KEYS[key]} now")
         if key in _NOT_SEARCHED or (key.startswith(_NOT_SEARCHED_GROUPS) and key != _SEARCHED_ALL_THE_SAME):
             raise SettingsError(key, "decides how trials are measured, so all have the same", "a study=... for each")
     require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)

@@ -14,8 +14,6 @@ from cards.players import named_player
 from evaluate.replay import replay_file
 from evaluate.tournament.__main__ import main
 from tests.errors import key_of
-from tests.train.runs import small
-from train.__main__ import main as train
 
 GAME = load_game("tressette", {"accusi": True})
 MATCH = ["match=21", "deals=24", "game.accusi=true", "processes=1"]
@@ -46,16 +44,6 @@ def test_a_tournament_of_matches(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert len(ends) == 2 * 5
     there, back = ends["greedy - random, deal 4, play 1"], ends["greedy - random, deal 4, play 2"]
     assert ((there[0] + back[1]) / 2, (there[1] + back[0]) / 2) == (duel.own[3], duel.other[3])
-
-
-def test_a_network_trained_with_accusi_plays_matches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train(small(tmp_path, "network.hidden=[32]", "game.accusi=true", "game.reward=study")) == 0
-    run = tmp_path / "tressette" / "small"
-    assert main([*MATCH, f"players=[{run},random]", f"folder={tmp_path / 'with'}"]) == 0
-    assert 0 <= pair(tmp_path / "with")["first_won"] <= 1
-    capsys.readouterr()
-    assert main(["match=21", "deals=2", f"players=[{run},random]", f"folder={tmp_path / 'without'}"]) == 2
-    assert "accusi=True), not Options(" in capsys.readouterr().err
 
 
 def test_records_change_no_result(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -31,10 +31,10 @@ from evaluate.tournament.settings import BATCH, TournamentSettings
 from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
+from tests.processes import alive
 from tests.test_lock import AWAY, put
 from train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve_all
 from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.metrics import resources
 
 ROOT = Path(__file__).parents[3]
 PLAYERS = "players=[hit_below_14,hit_below_17,random]"
@@ -122,25 +122,6 @@ def test_several_processes_play_the_same(tmp_path: Path) -> None:
         assert (one["decisions"], one["forced"]) == (two["decisions"], two["forced"])
 
 
-@pytest.mark.slow
-def test_processes_that_start_in_the_middle_play_the_same(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As `auto` does it, here as soon as the first batch has been timed."""
-    started = []
-
-    class Started(Processes):
-        def __init__(self, settings: TournamentSettings, players: Mapping[str, str], count: int) -> None:
-            started.append(count)
-            super().__init__(settings, players, count)
-
-    monkeypatch.setattr(executors, "WORTH_SECONDS", 0.0)
-    monkeypatch.setattr(resources, "cpus", lambda: 2)
-    monkeypatch.setattr(command, "Processes", Started)
-    assert main([*SMALL, "deals=150", f"folder={tmp_path}"]) == 0
-    assert started == [2] and files(tmp_path) == files(whole)
-
-
 @pytest.mark.ray
 def test_a_cluster_plays_the_same(whole: Path, tmp_path: Path) -> None:
     assert main([*SMALL, "deals=150", f"folder={tmp_path}", "processes=ray"]) == 0
@@ -158,7 +139,7 @@ def test_killed_with_its_processes(tmp_path: Path) -> None:
         below = psutil.Process(process.pid).children(recursive=True)
         os.kill(process.pid, signal.SIGKILL)
     assert len(below) >= 2
-    until("their end", lambda: not any(each.is_running() and each.status() != "zombie" for each in below), 20)
+    until("their end", lambda: not alive(each.pid for each in below), 20)
     kept = batches.read_bytes().count(b"\n")
     assert main([*arguments[:3], "deals=320", f"folder={tmp_path}"]) == 0
     assert 5 < kept < 3 * 60000 / 16

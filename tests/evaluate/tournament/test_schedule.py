@@ -106,13 +106,6 @@ def test_what_will_be_needed() -> None:
     assert (whole.needed, whole.seconds_left) == (3, 7.5)
 
 
-def test_a_pair_that_never_gets_there_stops_at_its_deals() -> None:
-    plan = Plan(40, 10, 0.001)
-    schedule = Schedule(PAIRS[:1], plan)
-    ends = [schedule.add(played(plan.at(PAIRS[0], number), np.tile([0.0, 1.0], 5))) for number in range(4)]
-    assert ends == [False, False, False, True] and schedule.next() is None
-
-
 EVEN, STRONG = (0.3, 0.4, 0.3), (0.06, 0.18, 0.76)
 
 

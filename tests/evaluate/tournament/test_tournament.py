@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -12,8 +11,7 @@ import torch
 
 from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.matches.duplicate import duel, estimate_share
-from cards.play import Actions, Decisions, Player
+from cards.matches.duplicate import duel
 from cards.players import named_player
 from command.settings.checks import SettingsError
 from evaluate.players import load_player
@@ -28,32 +26,6 @@ from train.run.checkpoint.checkpoint import CheckpointError
 from tressette import GAME
 
 CPU = torch.device("cpu")
-
-
-class Witness:
-    """Plays as another player and writes down every (game, seat) it was asked for, with the hand it saw."""
-
-    def __init__(self, player: Player) -> None:
-        self.player = player
-        self.asked: list[tuple[int, int]] = []
-
-    def begin(self, seeds: np.ndarray) -> None:
-        self.player.begin(seeds)
-
-    def act(self, decisions: Decisions) -> Actions:
-        states, games = decisions.states, decisions.games
-        self.asked += [(int(game), int(states[game]["turn"])) for game in games]
-        return self.player.act(decisions)
-
-
-def test_each_seat_is_played_by_the_player_named_for_it() -> None:
-    """Of 10 deals, games 0-9 have the first player in seats 0 and 2, games 10-19 in seats 1 and 3."""
-    first, second = Witness(named_player(GAME, "greedy")), Witness(named_player(GAME, "random"))
-    duel(GAME, first, second, stream(7, "tournament", 0, 10))
-    seats_of_first = [(game, seat) for game in range(20) for seat in ((0, 2) if game < 10 else (1, 3))]
-    everywhere = [(game, seat) for game in range(20) for seat in range(4)]
-    assert sorted(first.asked) == sorted(10 * seats_of_first)
-    assert sorted(first.asked + second.asked) == sorted(10 * everywhere)
 
 
 @pytest.fixture(scope="module")
@@ -121,15 +93,6 @@ def test_seats_that_nobody_takes_are_not_played(tmp_path: Path) -> None:
     assert pairs(tmp_path)[0]["even"] == pytest.approx((1 / players).mean()) and np.ptp(players) > 0
 
 
-def test_games_all_won_leave_an_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`cautious` wins nearly every game: what is shown is the interval from end to end, never ± 0.0."""
-    assert main([*SPIKE, "deals=2", f"folder={tmp_path}", "seed=3"]) == 0
-    (only,) = pairs(tmp_path)
-    assert only["first_won"] == 1.0 and 0.3 < only["first_won_low"] < 0.4 and only["first_won_high"] == 1.0
-    assert only["first_won_interval"] == pytest.approx(1 - only["first_won_low"])
-    assert "100.0% (34.2 to 100.0)" in capsys.readouterr().out
-
-
 BAD = {
     "seating=one_against_many": "seating",
     "seating=round": "seating",
@@ -188,30 +151,6 @@ def test_ratings_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         # Half of the seats, 40 decisions a game; the last card of each hand is forced at least.
         assert times["decisions"] + times["forced"] == 2 * 64 * 2 * 20 and times["forced"] >= 2 * 64 * 2 * 2
         assert 0 < times["seconds"] < 5 and times["cpu_seconds"] > 0
-
-
-def test_until_plays_each_pair_as_long_as_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The clearer a pair, the sooner its interval is small enough; none stops before, or a batch after."""
-    players = "players=[greedy,study_heuristic,random]"
-    assert main([players, "until=4%", "batch_deals=32", f"folder={tmp_path}"]) == 0
-    rows = {(pair["first"], pair["second"]): pair for pair in pairs(tmp_path)}
-    assert all(row["first_won_interval"] <= 0.04 and row["deals"] % 32 == 0 for row in rows.values())
-    assert rows["greedy", "random"]["deals"] < rows["study_heuristic", "random"]["deals"]
-    assert re.search(r"\d+ to \d+ duplicate deals a pair", capsys.readouterr().out)
-    seeds = stream(7, "tournament", 0, rows["greedy", "random"]["deals"])
-    result = duel(GAME, named_player(GAME, "greedy"), named_player(GAME, "random"), seeds)
-    assert result.win_rate.mean == rows["greedy", "random"]["first_won"]
-    assert estimate_share(result.wins[:-32]).half_width > 0.04
-
-
-def test_best_network_plays_for_its_run(runs: Path) -> None:
-    run = runs / "tressette" / "small"
-    player = load_player(GAME, str(run), CPU)
-    best = checkpoint.load(run / "checkpoints" / "best.pt")["acting"]
-    assert isinstance(player, NetworkPlayer)
-    own = player._network.state_dict()
-    assert all(torch.equal(own[name], best[name].to(own[name].dtype)) for name in best)
-    assert isinstance(load_player(GAME, str(checkpoint.listed(run / "checkpoints")[0]), CPU), NetworkPlayer)
 
 
 def test_a_network_plays_on_every_chip_whatever_it_was_trained_in(runs: Path, tmp_path: Path, chip: Chip) -> None:

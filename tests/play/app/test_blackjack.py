@@ -24,12 +24,6 @@ def blackjack(*overrides: str) -> TableApp:
     return application("game=blackjack", "seed=7", *overrides)
 
 
-async def sat_down(pilot: Pilot[int]) -> GameScreen:
-    table = await seated(pilot)
-    assert isinstance(table, GameScreen)
-    return table
-
-
 async def learned(pilot: Pilot[int], table: GameScreen, name: str, episodes: int) -> None:
     def there() -> bool:
         progress = table.lessons[name].learned
@@ -40,7 +34,7 @@ async def learned(pilot: Pilot[int], table: GameScreen, name: str, episodes: int
 
 def test_games_by_key_and_by_mouse() -> None:
     async def script(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
+        table = await seated(pilot)
         text = text_of(pilot.app)
         assert "│ 8 ││░░░│" in text and "│ A ││ 7 │" in text and "You: 18, an ace counting 11" in text
         assert "Your turn" in text and "it draws to 17 or to your sum" in text
@@ -74,7 +68,7 @@ def test_games_by_key_and_by_mouse() -> None:
 
 def test_methods_are_started_and_paused_and_the_heatmap_changes() -> None:
     async def script(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
+        table = await seated(pilot)
         await pilot.press("b", "l")
         # Compiled already where another test of this process has done so.
         assert "l …QL" in text_of(pilot.app) or "l ●QL" in text_of(pilot.app)
@@ -134,7 +128,7 @@ def text_of_log(table: GameScreen) -> str:
 
 def test_autoplay_plays_what_was_learned_and_can_be_stopped() -> None:
     async def script(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
+        table = await seated(pilot)
         await pilot.press("a")
         await wait(pilot, "a refusal", lambda: not table.autoplay)
         assert table.table.hand.actions == [] and table.table.score.games == 0
@@ -159,7 +153,7 @@ def test_autoplay_plays_what_was_learned_and_can_be_stopped() -> None:
 
 def test_the_form_changes_epsilon_and_begins_a_new_table_for_new_rules() -> None:
     async def script(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
+        table = await seated(pilot)
         await pilot.press("l")
         await learned(pilot, table, "ql", 1_000)
         old, lessons = table.session, table.lessons
@@ -199,7 +193,7 @@ async def _form(pilot: Pilot[int]) -> AdjustScreen:
 
 def test_keys_are_answered_while_all_three_learn() -> None:
     async def script(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
+        table = await seated(pilot)
         await pilot.press("f", "m", "d", "l")
         for name in ("mc", "td", "ql"):
             await learned(pilot, table, name, 50_000)
@@ -221,7 +215,7 @@ def test_the_learners_end_with_the_table() -> None:
     lessons: list[Lessons] = []
 
     async def script(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
+        table = await seated(pilot)
         await pilot.press("s")
         await asked(pilot)
         await pilot.press("l")

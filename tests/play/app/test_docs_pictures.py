@@ -29,8 +29,3 @@ def test_there_is_a_picture_of_each_game_and_readme_shows_it(pictures: SimpleNam
         assert (ROOT / "docs" / "pictures" / f"{name}.svg").read_text().startswith("<svg")
         assert f"docs/pictures/{name}.svg" in readme
     assert {"tressette", "spike", "blackjack", "sette_mezzo"} <= set(pictures.PICTURES)
-
-
-def test_a_picture_that_there_is_not_is_one_line(pictures: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
-    assert pictures.main(["poker"]) == 2
-    assert capsys.readouterr().err.startswith("error: there is no picture 'poker'; there are menu, ")

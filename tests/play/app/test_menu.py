@@ -17,7 +17,6 @@ from play.app.spectate.watch import WatchScreen
 from play.app.table.table import TableScreen
 from play.app.widgets.help import HelpScreen
 from play.language import texts_of
-from play.players import HUMAN
 from play.table.settings import PlaySettings
 from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
 
@@ -54,24 +53,6 @@ async def click_line(pilot: Pilot[int], text: str) -> None:
             await pilot.pause()
             return
     raise AssertionError(f"nowhere on the screen: {text}\n{text_of(pilot.app)}")
-
-
-def test_enter_deals_at_once_and_leaving_comes_back() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        await ready(pilot)
-        assert "Tressette" in text_of(pilot.app) and "as the opponents" in text_of(pilot.app)
-        await pilot.press("up", "up", "up")  # around the end, past what is no game
-        await pilot.press("home", "down", "down", "down")
-        assert "Opponent draws to" in text_of(pilot.app)
-        await pilot.press("enter")
-        table = await seated(pilot)
-        assert table.table.setup.game.name == "sette_mezzo" and table.table.setup.seats == (HUMAN,)
-        await pilot.press("q")
-        await ready(pilot)
-        await wait(pilot, "the saved table", lambda: "Saved tables (1)" in text_of(pilot.app))
-        assert len(list(Path("saves").iterdir())) == 1 and "Enter deals" in text_of(pilot.app)
-
-    driven(in_menu(), script)
 
 
 def test_settings_by_keys() -> None:
@@ -226,39 +207,6 @@ def test_the_language_changes_at_once_and_everything_is_kept() -> None:
     driven(in_menu(), script)
 
 
-def test_help_in_the_menu_and_at_a_table() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        await seated(pilot)
-        for key in ("question_mark", "f1"):
-            await pilot.press(key)
-            assert isinstance(pilot.app.screen, HelpScreen)
-            said = text_of(pilot.app)
-            assert "Sette e mezzo: how it is played" in said and "what each action is worth" in said
-            await pilot.press(key)
-            assert isinstance(pilot.app.screen, TableScreen)
-        await click_line(pilot, "? help")
-        assert isinstance(pilot.app.screen, HelpScreen)
-        await click_line(pilot, "Esc back")
-        await pilot.press("q")
-        await ready(pilot)
-        await click_line(pilot, "? help")
-        said = text_of(pilot.app)
-        assert isinstance(pilot.app.screen, HelpScreen) and "the saved tables" in said and "light or dark" in said
-
-    driven(application("game=sette_mezzo", "seed=3"), script)
-
-
-def test_leaving_with_the_help_open_says_how_to_go_on() -> None:
-    app = application("game=sette_mezzo", "seed=3")
-
-    async def script(pilot: Pilot[int]) -> None:
-        await seated(pilot)
-        await pilot.press("question_mark", "ctrl+q")
-
-    driven(app, script)
-    assert app.last_words == "Saved: resume with python -m play save=saves/sette_mezzo-3.json"
-
-
 def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)
@@ -277,10 +225,13 @@ def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() ->
         await pilot.resize_terminal(*LARGE)
         assert isinstance(pilot.app.screen, HelpScreen) and "how it is played" in text_of(pilot.app)
         await pilot.press("escape")
+        await pilot.press("question_mark")
         await pilot.resize_terminal(79, 24)
         await pilot.press("ctrl+q")
 
-    driven(application("game=sette_mezzo", "seed=3"), script)
+    app = application("game=sette_mezzo", "seed=3")
+    driven(app, script)
+    assert app.last_words == "Saved: resume with python -m play save=saves/sette_mezzo-3.json"
 
 
 def test_opening_goes_on_while_the_terminal_is_too_small() -> None:

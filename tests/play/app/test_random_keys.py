@@ -48,19 +48,9 @@ async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) 
     return number
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", GAMES)
-def test_five_thousand_keys_and_clicks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    anything(name, 1000, monkeypatch)
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_some_keys_and_clicks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    anything(name, 80, monkeypatch)
-
-
-def anything(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [80, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+def test_keys_and_clicks(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The application is started anew when it was left."""
     # One that learns as fast as it can leaves little of the process to the keys.
     monkeypatch.setattr("play.blackjack_lab.lessons.SPEEDS", (100, 10_000))

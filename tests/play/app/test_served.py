@@ -21,6 +21,7 @@ from play.app.serve import _ssh
 from tests.limits import seconds, until
 from tests.play.app.browser import CHROMIUM, Browser
 from tests.play.people import ENVIRONMENT, command
+from tests.processes import alive
 
 
 class Served:
@@ -188,7 +189,7 @@ def test_a_table_that_hangs_ends_with_its_page_and_with_the_server(folder: Path,
                 await asyncio.gather(one.close(), other.close())
             else:
                 server.process.send_signal(int(ending))
-            await asyncio.to_thread(until, "no tables", lambda: not any(map(_lives, tables)), 20)
+            await asyncio.to_thread(until, "no tables", lambda: not alive(table.pid for table in tables), 20)
 
     asyncio.run(script())
     assert [path.name for path in (folder / "saves").iterdir()] == ["sette_mezzo-3.json"]
@@ -198,7 +199,3 @@ def test_a_table_that_hangs_ends_with_its_page_and_with_the_server(folder: Path,
         assert server.process.wait(seconds(20)) == 0
     else:
         server.process.wait()
-
-
-def _lives(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

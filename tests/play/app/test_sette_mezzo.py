@@ -14,12 +14,6 @@ from sette_mezzo.rules import HIT, STICK
 from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seated, text_of, wait
 
 
-async def sat_down(pilot: Pilot[int]) -> GameScreen:
-    table = await seated(pilot)
-    assert isinstance(table, GameScreen)
-    return table
-
-
 async def judged(pilot: Pilot[int], table: GameScreen, decisions: int) -> None:
     """Until the coach has looked at so many decisions."""
     await asked(pilot)
@@ -55,7 +49,7 @@ def test_whole_games(by: str, tmp_path: Path) -> None:
             await pilot.press("sh"[action])
 
     async def script(pilot: Pilot[int]) -> None:
-        table, decisions = await sat_down(pilot), 0
+        table, decisions = await seated(pilot), 0
         while True:
             look_at_the_table(table, text_of(pilot.app))
             if table.table.score.games == 4 and table.table.hand.over:
@@ -73,36 +67,9 @@ def test_whole_games(by: str, tmp_path: Path) -> None:
     assert len(results) == 4 and all("error" not in result for result in results)
 
 
-def test_the_coach_comments_on_what_was_not_the_best_and_on_nothing_else() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        table, cost, mistakes, kinds = await sat_down(pilot), 0.0, 0, set()
-        for decisions in range(1, 13):
-            worths = {worth.action: worth.value or 0.0 for worth in table.session.coach.hint(table.table.hand)}
-            action = HIT if decisions % 2 else STICK
-            await pilot.press("sh"[action])
-            await judged(pilot, table, decisions)
-            lost = worths[1 - action] - worths[action]
-            text = text_of(pilot.app)
-            kinds.add(lost > 0)
-            if lost > 0:
-                cost, mistakes = cost + lost, mistakes + 1
-                name, best = ("hit", "stick") if action == HIT else ("stick", "hit")
-                assert f"Coach: {name} cost you {lost:.3f}: it is worth {worths[action]:+.3f} there" in text
-                assert f"and {best} {worths[1 - action]:+.3f}." in text
-            else:
-                assert "Coach: " not in text
-            assert f"decisions {decisions}, not the best {mistakes}, cost in all {cost:.3f} wins" in text
-            if table.table.hand.over:
-                await pilot.press("enter")
-                await asked(pilot)
-        assert kinds == {True, False}
-
-    driven(application("game=sette_mezzo", "seed=3"), script)
-
-
 def test_the_coach_is_turned_off_and_on_and_forgets_what_was_taken_back() -> None:
     async def script(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
+        table = await seated(pilot)
         hint = table.session.coach.hint(table.table.hand)
         assert hint[0].action == HIT and "Coach on (c: off)" in text_of(pilot.app)
         await pilot.press("c")
@@ -125,31 +92,9 @@ def test_the_coach_is_turned_off_and_on_and_forgets_what_was_taken_back() -> Non
     driven(application("game=sette_mezzo", "seed=15"), script)
 
 
-def test_odds_are_exact_and_go_with_the_position() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
-        assert "o tells the odds" in text_of(pilot.app)
-        await pilot.press("o")
-        await asked(pilot)
-        text = text_of(pilot.app)
-        for odds in table.session.coach.odds(table.table.hand):
-            name = table.speech.action(odds.action or 0)
-            row = next(line.split() for line in text.splitlines() if line.strip().startswith(f"{name} "))
-            assert row == [name, *(f"{100 * chance:.1f}%" for chance in odds.chances.values())]
-        await pilot.press("t")
-        await asked(pilot)
-        for worth in table.session.coach.hint(table.table.hand):
-            assert f"worth {worth.value:+.3f}" in text_of(pilot.app)
-        await pilot.press("h")
-        await asked(pilot)
-        assert "%" not in text_of(pilot.app) and "worth +" not in text_of(pilot.app).split("Coach")[-1]
-
-    driven(application("game=sette_mezzo", "seed=5"), script)
-
-
 def test_the_longest_hand_fits_at_80_columns() -> None:
     async def script(pilot: Pilot[int]) -> None:
-        table = await sat_down(pilot)
+        table = await seated(pilot)
         seen: SmallView = view(table.table.hand, 0)
         await pilot.press("h")
         await judged(pilot, table, 1)

@@ -13,9 +13,8 @@ from evaluate.replay import replay_file
 from play.app.screens.spike import GameScreen, LogScreen
 from play.app.table.table import TableScreen
 from play.views import view
-from play.views.spike import SpikeView
 from play.views.spike_board import signed
-from spike.cards import BUY, DISCARD
+from spike.cards import DISCARD
 from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
 from tests.play.app.spike_people import (
     Do,
@@ -99,44 +98,6 @@ def test_an_end_stays_until_enter_and_nothing_is_played_meanwhile() -> None:
     driven(application("game=spike", "seed=4"), script)
 
 
-def test_prices_sums_odds_and_values_are_told() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        table = await seated(pilot)
-        text = text_of(pilot.app)
-        assert "1 raise (r)" in text and "2 stay (m)" in text and "costs nothing" in text and "3 fold (f)" in text
-        await pilot.press("d")  # not now
-        await pilot.pause()
-        assert [each.message for each in pilot.app._notifications] == ["This is a round of bets: raise, match or fold."]
-        await pilot.press("t")
-        await settled(pilot, table)
-        worths = table.session.coach.hint(table.table.hand)
-        for worth in worths:
-            assert f"worth {worth.value:+.3f}" in text_of(pilot.app)
-        await pilot.press("o")
-        await settled(pilot, table)
-        chance = table.session.coach.odds(table.table.hand)[0].chances["showdown"]
-        assert f"Odds: you win {100 * chance:.1f}%" in text_of(pilot.app) and "worth" in text_of(pilot.app)
-        await pilot.press("r")
-        await settled(pilot, table)
-        assert "worth" not in text_of(pilot.app) and "Odds" not in text_of(pilot.app)
-        while BUY not in table.table.hand.legal:
-            await pilot.press("m")
-            await settled(pilot, table)
-        assert "buy (b)" in text_of(pilot.app) and "costs 2" in text_of(pilot.app)
-        await pilot.press("b")
-        await settled(pilot, table)
-        seen: SpikeView = view(table.table.hand, 0)
-        assert seen.bought is not None
-        text = " ".join(text_of(pilot.app).split())
-        assert f"3 swap {signed(seen.own[0])} (l)" in text
-        await pilot.press("l")
-        await settled(pilot, table)
-        after: SpikeView = view(table.table.hand, 0)
-        assert f"sum {signed(after.sum)}" in text and "discards" in text_of(pilot.app)
-
-    driven(application("game=spike", "seats=2", "seed=3", "hint=monte_carlo:samples=20"), script)
-
-
 def test_undo_and_log() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)
@@ -161,24 +122,6 @@ def test_undo_and_log() -> None:
     driven(application("game=spike", "seats=3", "hands=2", "seed=5"), script)
 
 
-def test_two_ends_at_once_are_looked_at_one_after_the_other() -> None:
-    """As when nobody has credits to decide about in the second hand, because the antes take them all."""
-
-    async def script(pilot: Pilot[int]) -> None:
-        table = await seated(pilot)
-        assert isinstance(table, GameScreen)
-        await pilot.press("f")
-        await settled(pilot, table)
-        table._ends *= 2
-        await pilot.press("enter")
-        assert table.waits and len(table._ends) == 1
-        await pilot.press("enter")
-        await settled(pilot, table)
-        assert not table.waits
-
-    driven(application("game=spike", "seed=4"), script)
-
-
 def test_the_second_person_at_the_table_does_not_see_the_cards_of_the_first() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)
@@ -196,21 +139,6 @@ def test_the_second_person_at_the_table_does_not_see_the_cards_of_the_first() ->
         assert own in text_of(pilot.app) and len(table.table.hand.moves) == 1
 
     driven(application("game=spike", "opponents=[human]", "seed=3", "hint=monte_carlo:samples=20"), script, (120, 40))
-
-
-def test_the_second_person_sits_down_by_mouse_and_the_first_is_called_a_person() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
-        table = pilot.app.screen
-        assert isinstance(table, TableScreen)
-        await wait(pilot, "the line", lambda: "premi Invio" in text_of(pilot.app))
-        await pilot.click("#title")
-        assert not table.may_act and " human" not in text_of(pilot.app)
-        await pilot.click("#prompt")
-        await wait(pilot, "a turn", lambda: table.may_act)
-        assert " persona " in text_of(pilot.app) and " human" not in text_of(pilot.app)
-
-    driven(application("game=spike", "opponents=human", "seed=5", "lang=it"), script)
 
 
 def test_the_longest_words_fit_at_80_columns() -> None:

@@ -270,37 +270,6 @@ def seen_before(table: TableScreen, number: int) -> TressetteView:
     return found
 
 
-def test_save_leave_and_go_on() -> None:
-    state = []
-
-    async def leave(pilot: Pilot[int]) -> None:
-        table = await seated(pilot)
-        await pilot.press("4", "5", "6", "7", "8", "9", "1")
-        await asked(pilot)
-        await pilot.press("w")
-        assert "Saved: saves/tressette-7.json" in text_of(pilot.app)
-        state.append(table.table.hand.state.copy())
-        await pilot.press("escape")
-        await wait(pilot, "the menu", lambda: not isinstance(pilot.app.screen, TableScreen))
-
-    async def go_on(pilot: Pilot[int]) -> None:
-        table = await seated(pilot)
-        assert (table.table.hand.state == state[0]).all() and hand_shown(pilot) == own(table)
-
-    driven(application("seed=7"), leave)
-    driven(application("save=saves/tressette-7.json"), go_on)
-
-
-def test_long_names_end_in_a_sign_that_there_is_more() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        await seated(pilot)
-        text = text_of(pilot.app)
-        assert "2 monte_carlo:…" in text and "2 monte_carlo:samples=… cards" in text and "3 study_heuristic" in text
-
-    players = ("partner=monte_carlo:samples=20", "opponents=[greedy,study_heuristic]")
-    driven(application("seed=3", *players), script)
-
-
 @pytest.mark.parametrize("lang", ["en", "it"])
 def test_nothing_is_cut_off_at_80_by_24(lang: str) -> None:
     async def script(pilot: Pilot[int]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from cards.matches.duplicate import Duel
 from command.settings.checks import SettingsError
 from tests.errors import error_about
-from train.dqn.evaluations import Best, score_of
+from train.dqn.evaluations import Best
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.settings.dqn import EvaluationSettings, TrainSettings
@@ -74,12 +74,6 @@ def test_the_score_of_another_run_does_not_count(tmp_path: Path) -> None:
     writer.wait()
     scores = [Best(settings, tmp_path, writer, run).score for run in ("one", "other", None)]
     assert scores == [15.5, -np.inf, -np.inf]
-
-
-def test_score_by_hand() -> None:
-    assert score_of(list(OFTEN.values()), "win_rate") == pytest.approx((0.9 + 0.6) / 2)
-    assert score_of(list(OFTEN.values()), "result") == pytest.approx((4 - 2) / 2)
-    assert score_of([], "result") == float("inf")
 
 
 @pytest.mark.parametrize(

@@ -65,18 +65,6 @@ def test_rollouts_are_those_of_the_network_player(tmp_path: Path, game: str, mix
     assert any(a.shape != b.shape or (a != b).any() for a, b in pairwise(actions))
 
 
-def test_a_buffer_takes_what_stayed_on_the_device(tmp_path: Path) -> None:
-    rules = chosen(tmp_path, "tressette")
-    with emulated_chip("float32_pytorch"):
-        here, there = exact(RolloutWorker(rules, CPU)), exact(RolloutWorker(rules, CPU, stays=True))
-        samples = []
-        for worker in (here, there):
-            buffer = ReplayBuffer(2000, rules.load_game().words, CPU, seed=1)
-            buffer.add(worker.play(RolloutRequest(0, 64, 0.3)).transitions)
-            samples.append(buffer.sample(500).batch)
-    assert all(torch.equal(a, b) for a, b in zip(*samples, strict=True))
-
-
 def test_an_upload_has_memory_of_its_own(tmp_path: Path) -> None:
     """The next one goes through the same memory of the host."""
     from cards.compiled.splitmix import stream

@@ -9,15 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cards.compiled import splitmix
-from cards.compiled.bits import nth_bit, popcount
 from cards.compiled.splitmix import stream
 from train.dqn.network import q_network as network
-from train.dqn.network.q_network import fill_forced_moves, legal_tensor
+from train.dqn.network.q_network import fill_forced_moves
 from train.dqn.players import epsilon_greedy as choice
-
-WORDS = st.lists(
-    st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**63, 2**63 - 1, 2**64 - 1]), min_size=1, max_size=9
-)
 
 ON_A_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")]
 
@@ -30,30 +25,11 @@ def bits(words: torch.Tensor) -> list[int]:
     return words.numpy().view(np.uint64).tolist()
 
 
-@given(WORDS, st.integers(1, 63))
-def test_draws_are_those_of_splitmix(words: list[int], by: int) -> None:
-    array = np.array(words, np.uint64)
-    assert bits(choice.shifted(tensor(array), by)) == [word >> by for word in words]
-    assert bits(choice.mix(tensor(array))) == [int(splitmix.mix(word)) for word in array]
-    assert bits(tensor(array) + choice.GAMMA) == [(word + int(splitmix.GAMMA)) % 2**64 for word in words]
-    count = torch.arange(1, len(words) + 1)
-    assert choice.below(tensor(array), count).tolist() == [splitmix.below(w, n + 1) for n, w in enumerate(array)]
-
-
 @given(st.integers(0, 2**64 - 1), st.floats(0, 1))
 def test_the_threshold_is_that_of_epsilon_to_the_last_bit(word: int, epsilon: float) -> None:
     for near in (word, (math.ceil(epsilon * 2**53) << 11) % 2**64, ((math.ceil(epsilon * 2**53) - 1) << 11) % 2**64):
         below = (near >> 11) < choice.exploration_threshold(epsilon)
         assert below == (splitmix.uniform(np.uint64(near)) < epsilon)
-
-
-@given(WORDS)
-def test_nth_legal_action(words: list[int]) -> None:
-    array = np.array([word | 1 << 63 for word in words], np.uint64)
-    for n in (0, 1, 63):
-        rows = [word for word in array if popcount(word) > n]
-        found = choice.nth_legal(legal_tensor(tensor(np.array(rows, np.uint64)), 64), torch.full((len(rows),), n))
-        assert found.tolist() == [nth_bit(word, n) for word in rows]
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from cards.compiled.bits import unpack
 from cards.compiled.splitmix import stream
-from cards.symmetry import Symmetry, layout
+from cards.compiled.symmetry import Symmetry, layout
 from tests.chips import Chip
 from tests.train.dqn.test_network import check_gradients
 from train.dqn.network.equivariant_network import EquivariantNetwork
@@ -52,14 +52,6 @@ def test_values_and_gradients_equal_plain_pytorch(hidden: list[int], dueling: bo
     torch.manual_seed(0)
     network, words = EquivariantNetwork(SYMMETRY, ACTIONS, hidden, dueling), torch.randint(-(2**62), 2**62, (30, 2))
     check_gradients(network, reference, words, getattr(torch, chip.format), 0.1)  # sums are rounded in another order
-
-
-def test_by_hand() -> None:
-    """One bit and one action a part, two hidden units in a row, Q = 2 relu(3 x + 5 mean x - 4) + 1."""
-    network = EquivariantNetwork(layout([(0, 1, np.arange(2)[:, None])], 2, 2), 2, [1, 1], False)
-    for parameter, value in zip(network.parameters(), (1.0, 0.0, 3.0, -4.0, 5.0, 2.0, 1.0), strict=True):
-        parameter.fill_(value)
-    assert network(torch.tensor([[0], [1], [2], [3]])).tolist() == [[1.0, 1.0], [4.0, 1.0], [1.0, 4.0], [9.0, 9.0]]
 
 
 def test_renamed_suits_rename_the_values() -> None:

@@ -1,8 +1,5 @@
 """Local runs: the same bits twice, and resumed equals uninterrupted."""
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +7,7 @@ import pytest
 import torch
 
 from cards.matches.duplicate import Duel
-from tests.chips import CHIPS, emulated_chip
+from tests.chips import emulated_chip
 from tests.train.runs import OWN_TO_A_RUN, equal, save_format_2, settings, whole
 from train.api import make_backend
 from train.dqn.learner.learner import Learner
@@ -112,44 +109,7 @@ def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
     assert after["counters"]["env_steps"] == 256 * 40 == before["counters"]["env_steps"] + after["replay"]["inserted"]
 
 
-def test_a_run_whose_buffer_is_lost_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """As where somebody copied the checkpoints without the folder beside them."""
-    before = run(tmp_path, stop_after=128)
-    shutil.rmtree(tmp_path / "tressette" / "small" / "checkpoints" / "replay")
-    with caplog.at_level("WARNING", logger="train"):
-        after = run(tmp_path)
-    (warning,) = [record.getMessage() for record in caplog.records if "replay buffer" in record.getMessage()]
-    assert "checkpoints/replay/rows_" in warning and "starts empty" in warning
-    assert after["counters"]["env_steps"] == 256 * 40 == before["counters"]["env_steps"] + after["replay"]["inserted"]
-    assert after["learner"]["updates"] == 256 * 40 // 2 // 64
-
-
 DEEP = ("network.hidden=[32,32]", "network.dueling=true", "learner.double=true", "learner.ema_decay=0.9")
-SHORT = (*DEEP, "episodes=160")
-FIRST_PARTS = """
-import sys
-from pathlib import Path
-from tests.chips import CHIPS, emulated_chip
-from tests.train.dqn.test_loop import SHORT, run
-for name in CHIPS:
-    with emulated_chip(name):
-        run(Path(sys.argv[1]) / name, *SHORT, stop_after=64)
-"""
-
-
-def test_on_every_chip_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path) -> None:
-    """The first part in another process, which takes its CPU for the same chip."""
-    command = [sys.executable, "-c", FIRST_PARTS, str(tmp_path / "parts")]
-    subprocess.run(command, check=True, cwd=Path(__file__).parents[3])
-    wholes = {}
-    for name in CHIPS:
-        with emulated_chip(name):
-            wholes[name] = run(tmp_path / "whole" / name, *SHORT)
-            run(tmp_path / "parts" / name, *SHORT, stop_after=128)
-            assert differences(wholes[name], run(tmp_path / "parts" / name, *SHORT)) == [], name
-        folders = [tmp_path / part / name / "tressette" / "small" for part in ("whole", "parts")]
-        assert metrics_without_times(folders[0]) == metrics_without_times(folders[1]), name
-    assert any("online" in path for path in differences(wholes["bfloat16"], wholes["float32_one_dnn"]))
 
 
 def test_a_run_goes_on_on_another_chip(tmp_path: Path) -> None:
@@ -166,11 +126,6 @@ def metrics_without_times(folder: Path) -> list[dict[str, str]]:
     with (folder / "metrics.csv").open() as file:
         rows = list(csv.DictReader(file))
     return [{k: v for k, v in row.items() if not k.endswith("_per_second")} for row in rows]
-
-
-def test_samples_per_insert_is_kept(tmp_path: Path) -> None:
-    state = run(tmp_path, "learner.samples_per_insert=1.5")
-    assert state["learner"]["updates"] * 64 / state["counters"]["env_steps"] == pytest.approx(1.5, rel=0.01)
 
 
 def test_metrics_and_tensorboard_hold_the_promised_curves(tmp_path: Path) -> None:
@@ -239,19 +194,6 @@ def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
         assert trainer.finished() and set(seen) == {128}
     state = run(tmp_path, "evaluation.every_episodes=1000", "episodes=128")
     assert state["counters"]["evaluated"] == state["counters"]["env_steps"] == 128 * 40
-
-
-def test_curves_are_on_disk_even_if_the_checkpoint_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed: list[bool] = []
-    monkeypatch.setattr("train.run.metrics.metrics.Metrics.close", lambda metrics: closed.append(True))
-
-    def fail(*_: Any) -> None:
-        raise checkpoint.CheckpointError("x.pt", "disk full")
-
-    monkeypatch.setattr("train.run.checkpoint.background_writer.BackgroundWriter.save", fail)
-    with pytest.raises(checkpoint.CheckpointError, match="disk full"):
-        run(tmp_path)
-    assert closed == [True]
 
 
 def test_open_requests_keep_their_attempt(tmp_path: Path) -> None:

@@ -102,29 +102,6 @@ def check_gradients(
         assert torch.allclose(parameter.grad, wanted, atol=share * float(wanted.abs().max())), name
 
 
-def test_gradient_by_hand() -> None:
-    """One bit, one hidden unit, Q = w2 * relu(w1 * x + b1) + b2: all four derivatives."""
-    network = QNetwork(1, 1, [1], False)
-    for parameter, value in zip(network.parameters(), (3.0, -1.0, 5.0, 0.5), strict=True):
-        parameter.data.fill_(value)
-    values = network.requires_grad_()(torch.tensor([[1], [0]]))
-    assert values.tolist() == [[10.5], [0.5]]  # 5 * (3 - 1) + 0.5, and 5 * relu(-1) + 0.5
-    values.backward(torch.tensor([[2.0], [7.0]]))
-    found = [parameter.grad.item() for parameter in network.parameters() if parameter.grad is not None]
-    assert found == [10.0, 10.0, 4.0, 9.0]
-
-
-def test_dueling_by_hand(chip: Chip) -> None:
-    """Advantages enter only by their difference from the mean: the mean of Q is V."""
-    network = QNetwork(6, 3, [5], dueling=True)
-    x = torch.tensor([[5], [0], [63], [8]])
-    features = network.body(network.input(x))
-    assert network.value is not None
-    expected = network.value(features) + network.head(features) - network.head(features).mean(1, keepdim=True)
-    assert torch.allclose(network(x), expected)
-    assert torch.allclose(network(x).mean(1, keepdim=True), network.value(features), atol=1e-6)
-
-
 @given(st.lists(st.integers(0, 2**40 - 1), min_size=1, max_size=5))
 def test_legal_tensor_shows_the_bits(masks: list[int]) -> None:
     shown = legal_tensor(torch.tensor(masks), 40)

@@ -13,7 +13,7 @@ from cards.play import play
 from cards.players import named_player
 from command.settings.checks import SettingsError
 from tests.errors import error_about
-from tests.train.runs import settings, small
+from tests.train.runs import settings
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.replay.transitions import TransitionRecorder, Transitions
 from train.dqn.rollout.evaluator import Evaluator, evaluation_seating
@@ -154,11 +154,3 @@ def test_it_sits_alone_in_evaluations_of_many_seats(tmp_path: Path) -> None:
     chosen = settings(tmp_path, *SPIKE, "game.seats=3", "opponents.only=random", "evaluation.opponents=[random]")
     weights = RolloutWorker(chosen, CPU).network.state_dict()
     assert Evaluator(chosen, CPU).duels(weights, "evaluation", 4)["random"].even == pytest.approx(1 / 3)
-
-
-def test_the_report_says_what_the_figure_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from train.__main__ import main
-
-    without = [each for each in small(tmp_path) if not each.startswith("evaluation.opponents")]
-    assert main([*without, "episodes=64", "opponents.only=greedy"]) == 0
-    assert "a lower bound of how exploitable greedy is" in " ".join(capsys.readouterr().out.split())

@@ -7,14 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from cards.compiled.bits import unpack
 from command.settings.checks import SettingsError
 from tests.chips import Chip, emulated_chip
 from tests.errors import error_about
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.network.build import build_network, inference_network
-from train.dqn.network.precision import described, learner_format, player_format
+from train.dqn.network.precision import learner_format, player_format
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from train.dqn.rollout.evaluator import Evaluator
 from train.dqn.rollout.request import RolloutRequest
@@ -22,7 +21,6 @@ from train.dqn.rollout.worker import RolloutWorker
 from tressette import GAME
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
-HALF_STEP = 2.0**-8  # rounding to bfloat16, of 8 significant bits, moves a number by at most this share of it
 
 
 def test_auto_is_the_fastest_of_the_device(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,11 +28,6 @@ def test_auto_is_the_fastest_of_the_device(chip: Chip, monkeypatch: pytest.Monke
     for capable in (True, False):
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, capable=capable: capable)
         assert learner_format("auto", CUDA) == player_format(CUDA) == (torch.bfloat16 if capable else torch.float16)
-
-
-def test_a_gpu_without_bfloat16_is_named_as_such() -> None:
-    assert described("auto", torch.float16) == "float16 (this GPU has no bfloat16)"
-    assert described("float16", torch.float16) == "float16" and described("auto", torch.bfloat16) == "bfloat16"
 
 
 @pytest.mark.parametrize("instructions", ["_is_avx512_bf16_supported", "_is_amx_tile_supported"])
@@ -94,42 +87,6 @@ def test_values_that_differ_by_1_at_1000_are_told_apart(dueling: bool, dtype: to
     network.format = dtype  # as it learns
     learning = network(torch.from_numpy(words.view(np.int64)))
     assert learning.tolist() == [expected] * 3 and learning.dtype == torch.float32
-
-
-def rounding_bound(network: QNetwork, words: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the network says in float64, and how far bfloat16 hidden layers may be off.
-
-    A product of rounded inputs and weights is off by what the input was off before, and `HALF_STEP` of each factor; its
-    sum, in float32, and the bias are rounded once more. ReLU makes no error greater.
-    """
-    x = torch.from_numpy(unpack(words, network.input.bits)).double()
-    first, bias = network.input.weight.double(), network.input.bias.double()
-    value = (x @ first + bias).relu()
-    error = HALF_STEP * (x @ first.abs() + bias.abs()) + 1e-5  # of the sum in float32
-    for layer in network.body:
-        if isinstance(layer, nn.Linear):
-            weight, bias = layer.weight.double(), layer.bias.double()
-            error = error + HALF_STEP * (value + error)
-            error = error @ weight.abs().T * (1 + HALF_STEP) + HALF_STEP * (value @ weight.abs().T + bias.abs())
-            value = value @ weight.T + bias
-            error = error + HALF_STEP * (value.abs() + error) + 1e-5
-            value = value.relu()
-    head = network.head
-    return value @ head.weight.double().T + head.bias.double(), error @ head.weight.double().abs().T + 1e-5
-
-
-def test_bfloat16_is_off_by_no_more_than_its_rounding(chip: Chip) -> None:
-    torch.manual_seed(0)
-    network = QNetwork(150, 5, [64, 64, 64], False)
-    words = np.random.default_rng(1).integers(0, 2**64, (40, 3), dtype=np.uint64)
-    words[:, 2] &= np.uint64((1 << 22) - 1)
-    exact, bound = rounding_bound(network, words)
-    packed = torch.from_numpy(words.view(np.int64))
-    off32 = (network(packed) - exact).abs().max()
-    network = network.to_format(torch.bfloat16)
-    off = (network(packed) - exact).abs()
-    assert (off <= bound).all()
-    assert off.max() > 20 * off32  # it is bfloat16 that was measured
 
 
 def test_nothing_makes_float32_less_than_it_is(tmp_path: Path) -> None:

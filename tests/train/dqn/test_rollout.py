@@ -1,7 +1,6 @@
 """What a rollout worker hands over: sums of rewards that end at what the network would not play, and returns."""
 
 import math
-from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from cards.compiled.splitmix import stream
-from cards.game import Game, Games, States
+from cards.game import Game
 from cards.play import Decisions
 from spike.cards import FOLD
 from tests.train.runs import settings
@@ -43,48 +42,6 @@ class Notes(TransitionRecorder):
             key = (int(game), int(states["turn"][game]))
             self.written.append((key, int(actions[k]), int(legal[k]), float(totals[key]), observed[k]))
         super().watch(decisions, actions, totals, *more)
-
-
-class Asked:
-    """Counts what is asked of the rules, by game and seat."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.legal: Counter[tuple[int, int]] = Counter()
-        self.observed: Counter[tuple[int, int]] = Counter()
-        for name, count in (("legal", self.legal), ("observe", self.observed)):
-            self._count(monkeypatch, name, count)
-
-    def _count(self, monkeypatch: pytest.MonkeyPatch, name: str, count: Counter[tuple[int, int]]) -> None:
-        real = getattr(Game, name)
-
-        def counted(game: Game, states: States, games: Games, *more: Any) -> Any:
-            count.update(zip(games.tolist(), states["turn"][games].tolist(), strict=True))
-            return real(game, states, games, *more)
-
-        monkeypatch.setattr(Game, name, counted)
-
-
-@pytest.mark.parametrize("mix", ["{network: 1.0}", "{network: 0.5, greedy: 0.3, random: 0.2}"])
-def test_the_rules_are_asked_once_for_a_decision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mix: str) -> None:
-    """Its mask and its observation, whoever plays: what is stored is what was acted on."""
-    worker = RolloutWorker(settings(tmp_path, f"opponents.phases=[{{until: null, mix: {mix}}}]"), CPU)
-    asked = Asked(monkeypatch)
-    worker.play(RolloutRequest(0, 50, 0.1))
-    everybody = {(game, seat): 10 for game in range(50) for seat in range(4)}
-    assert asked.legal == asked.observed == everybody
-
-
-def test_a_recorder_keeps_what_its_players_were_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The network's rows are those of the stored ones that had a choice, in their order."""
-    given: list[NDArray[np.uint64]] = []
-    real = NetworkPlayer.values
-    monkeypatch.setattr(NetworkPlayer, "values", lambda player, words: given.append(words) or real(player, words))
-    Notes.written.clear()
-    monkeypatch.setattr("train.dqn.rollout.worker.Recorder", Notes)
-    rollout = RolloutWorker(settings(tmp_path), CPU).play(RolloutRequest(0, 20, 0.0))
-    choice = np.array([mask.bit_count() > 1 for _, _, mask, _, _ in Notes.written])
-    assert 0 < choice.sum() < choice.size
-    assert np.array_equal(rollout.transitions.observation[choice], np.concatenate(given))
 
 
 def greedy_in_hindsight(worker: RolloutWorker, game: Game, seats: NDArray[np.uint8]) -> list[bool]:
@@ -134,23 +91,6 @@ def test_rollouts_against_a_slow_second_implementation(
             assert row.discount == 0 and row.successor == 0
             ended += 1
     assert ended > 60 and (cut_short > 200) == (cut and n > 1)
-
-
-def test_exploring_everywhere_leaves_one_step_but_for_forced_moves(tmp_path: Path) -> None:
-    """At epsilon 1 a sum of two rewards goes on only over forced moves and what chance drew as the network would."""
-    one, two, uncut = (
-        RolloutWorker(settings(tmp_path, "learner.precision=float32", *more), CPU)
-        .play(RolloutRequest(0, 64, 1.0))
-        .transitions
-        for more in ([], ["learner.n_step=2", "learner.watkins_cut=true"], ["learner.n_step=2"])
-    )
-    inside = uncut.discount > 0
-    same = two.discount[inside] == one.discount[inside]
-    assert same.mean() > 0.5
-    # A later decision has fewer cards to choose from: where two steps were taken, the mask has fewer bits.
-    choices = np.bitwise_count(two.legal[np.flatnonzero(inside) + two.successor[inside]])
-    assert choices[same].mean() > choices[~same].mean() + 0.5
-    assert np.array_equal(uncut.discount[inside][~same], two.discount[inside][~same])
 
 
 def returns(totals: list[list[float]], own: list[list[int]], taken: list[list[int]]) -> EpisodeReturn:

@@ -16,23 +16,14 @@ from cards.game import load_game
 from cards.matches.duplicate import plays_of
 from cards.stopping import StoppedError
 from tests.limits import seconds
-from tests.train.runs import OWN_TO_A_RUN, TrainedRuns, equal, small
+from tests.train.runs import OWN_TO_A_RUN, TrainedRuns, equal, folder, newest, small
 from train.__main__ import main
 from train.dqn.rollout.device.backend import DeviceEvaluator
 from train.dqn.rollout.evaluator import Evaluator
-from train.run.checkpoint import checkpoint
-from train.run.results import FILE, read_results
+from train.run.results import read_results
 
 TRESSETTE = load_game("tressette")
 SLOW = "evaluation.opponents=['monte_carlo:samples=100000']"  # 0.4 s a decision: an evaluation takes minutes
-
-
-def folder(runs: Path) -> Path:
-    return runs / "tressette" / "small"
-
-
-def newest(runs: Path) -> dict[str, Any]:
-    return checkpoint.load(checkpoint.listed(folder(runs) / "checkpoints")[0])
 
 
 @contextmanager
@@ -79,18 +70,6 @@ def test_an_evaluation_that_was_stopped_is_made_again_and_the_bits_stay(
     found = equal(newest(tmp_path), newest(uninterrupted.parents[1]))
     assert [path for path in found if path not in OWN_TO_A_RUN] == []
     assert read_results(folder(tmp_path)) == read_results(uninterrupted)
-
-
-def test_a_signal_while_the_results_are_made_and_the_next_start_makes_them(
-    tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What was learned is on disk. Neither start has results that are not those of the whole run."""
-    with signal_in("final", signal.SIGUSR1):
-        assert main(small(tmp_path)) == 75
-    assert "the same command resumes" in capsys.readouterr().err
-    assert not (folder(tmp_path) / FILE).exists()
-    assert main(small(tmp_path)) == 0
-    assert read_results(folder(tmp_path)) == read_results(trained_run()) is not None
 
 
 class EndlessBlock:

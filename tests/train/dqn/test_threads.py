@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -61,37 +62,28 @@ def test_the_same_games_whatever_the_number_of_threads(tmp_path: Path) -> None:
         expected |= {rollout.request.first: rollout for rollout in local.ready(wait=True)}
     assert not same(expected[0], Rollout(REQUESTS[0], expected[32].transitions, 7, expected[32].episode_return))
     for count in (1, 2, 4):
-        rollouts = ThreadsBackend(threads(tmp_path, count), CPU)
-        try:
+        with closing(ThreadsBackend(threads(tmp_path, count), CPU)) as rollouts:
             assert rollouts.workers() == count and rollouts.free_slots() == 2 * count
             rollouts.publish(7, given)
             found = played(rollouts, REQUESTS)
-        finally:
-            rollouts.close()
         assert all(same(found[request.first], expected[request.first]) for request in REQUESTS), count
 
 
 def test_a_request_is_played_with_the_newest_weights_at_its_start(tmp_path: Path) -> None:
-    rollouts = ThreadsBackend(threads(tmp_path, 2), CPU)
-    try:
+    with closing(ThreadsBackend(threads(tmp_path, 2), CPU)) as rollouts:
         versions = []
         for version in range(3):
             rollouts.publish(version, weights(threads(tmp_path, 2)))
             versions += [rollout.weights_version for rollout in played(rollouts, REQUESTS[:3]).values()]
         assert versions == [0] * 3 + [1] * 3 + [2] * 3
-    finally:
-        rollouts.close()
 
 
 def test_evaluations_are_those_of_the_local_backend(tmp_path: Path) -> None:
     chosen = threads(tmp_path, 1)
-    rollouts = ThreadsBackend(chosen, CPU)
-    try:
+    with closing(ThreadsBackend(chosen, CPU)) as rollouts:
         rollouts.evaluate(5, weights(chosen), never)
         found: list[Any] = []
         until("an evaluation", lambda: found.extend(rollouts.evaluated(wait=True)) or found, 60)
-    finally:
-        rollouts.close()
     expected = Evaluator(chosen, CPU).duels(weights(chosen), "evaluation", chosen.evaluation.deals)
     assert found[0][0] == 5 and found[0][1].keys() == expected.keys()
     for name, duel in expected.items():
@@ -111,8 +103,7 @@ def test_an_exception_in_a_thread_is_raised_as_itself(
     def act(player: NetworkPlayer, decisions: Any) -> Any:
         raise broken
 
-    rollouts = ThreadsBackend(threads(tmp_path, 2), CPU)
-    try:
+    with closing(ThreadsBackend(threads(tmp_path, 2), CPU)) as rollouts:
         played(rollouts, REQUESTS[:1])
         monkeypatch.setattr(NetworkPlayer, "act", act)
         if what == "ready":
@@ -122,24 +113,6 @@ def test_an_exception_in_a_thread_is_raised_as_itself(
         with pytest.raises(BrokenRulesError) as caught:
             until("the exception", lambda: getattr(rollouts, what)(wait=True) and None, 60)
         assert caught.value is broken
-    finally:
-        rollouts.close()
-
-
-def test_a_bug_in_a_thread_ends_the_run_with_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    play, calls = RolloutWorker.play, []
-
-    def breaks(worker: RolloutWorker, request: RolloutRequest, member: Weights | None = None) -> Rollout:
-        calls.append(request)
-        if request.first >= 128:
-            raise BrokenRulesError("seat 2")
-        return play(worker, request, member)
-
-    monkeypatch.setattr(RolloutWorker, "play", breaks)
-    with pytest.raises(BrokenRulesError, match="seat 2"):
-        main(small(tmp_path, "rollout=threads", "rollout.actor_threads=2"))
-    assert checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith(("block", "evaluation"))]
 
 
 def test_closing_ends_threads_in_the_middle_of_their_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,13 @@ import pytest
 import torch
 
 from cards import player_specs
-from cards.players import PolicyPlayer
 from command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
-from train.dqn.network.q_network import NetworkPlayer, QNetwork
-from train.dqn.players.load import check_players, load_network, player_of
+from train.dqn.network.q_network import QNetwork
+from train.dqn.players.load import check_players, load_network
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.worker import RolloutWorker
 from train.run.checkpoint import checkpoint
@@ -170,8 +169,3 @@ def test_games_on_a_gpu_know_policies_alone(tmp_path: Path) -> None:
             settings_of([*on_device, mix(network=0.5, **{player: 0.5})])
     with error_about(SettingsError, "opponents.only", hint="rollout=threads"):
         settings_of([*on_device, "opponents.only=greedy"])
-
-
-def test_names_come_first(trained: Path) -> None:
-    assert isinstance(player_of(GAME, "greedy", CPU, "players"), PolicyPlayer)
-    assert isinstance(player_of(GAME, str(trained), CPU), NetworkPlayer)

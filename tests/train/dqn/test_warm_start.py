@@ -57,7 +57,7 @@ def test_it_goes_on_where_the_first_is_gone(first: Path, tmp_path: Path) -> None
     shutil.rmtree(source)
     chosen = with_shape_of_start(Chosen(settings(tmp_path, f"network.init_from={source}"))).settings
     assert isinstance(chosen, TrainSettings) and chosen.network.hidden == [24]
-    with error_about(SettingsError, "network.init_from", hint="champion"):
+    with error_about(SettingsError, "network.init_from", hint="run folder"):
         with_shape_of_start(Chosen(settings(tmp_path, f"network.init_from={source}", "name=other")))
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +16,7 @@ import torch
 from command.lock import lock
 from command.lock.owner import read_owner
 from tests.errors import error_about, key_of
-from tests.limits import seconds, until
-from tests.test_lock import AWAY, PRETEND, mounted, put, suspend
+from tests.test_lock import AWAY, put
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.run.checkpoint import checkpoint
@@ -28,57 +24,11 @@ from train.run.checkpoint.segments import FOLDER, MAGIC
 from train.run.folder import RunFolder, RunInUseError
 from train.run.runner import Runner
 
-TRAINS = f"""
-import fcntl, sys
-{PRETEND}
-from command.lock import lock
-lock.BEAT = 0.1
-from train.__main__ import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-@contextmanager
-def trainer(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process that trains, on a mount whose locks stay on its node."""
-    command = [sys.executable, "-c", TRAINS, *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
 
 def written(folder: Path) -> dict[str, tuple[int, int]]:
     """The files of a run, with their sizes and times; but for the log, which a process of either kind may end with."""
     found = {path: path.stat() for path in folder.rglob("*") if path.is_file() and "train.log" not in path.name}
     return {str(path): (stat.st_size, stat.st_mtime_ns) for path, stat in found.items()}
-
-
-@pytest.mark.slow  # a second process that imports PyTorch
-def test_a_second_trainer_is_refused_between_segments_and_checkpoint(
-    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would take the new segments for left-overs, since no checkpoint needs them yet."""
-    folder = trained_run("episodes=64", runs=tmp_path)
-    mounted(monkeypatch, "pretended")
-    arguments, save = small(tmp_path, "episodes=128"), torch.save
-    others: list[tuple[int, str]] = []
-
-    def meanwhile(*given: Any) -> None:
-        if not others and (folder / "checkpoints" / FOLDER).exists():
-            before = written(folder / "checkpoints")  # where only this thread writes
-            with trainer(arguments) as second:
-                others.append((second.wait(seconds(60)), second.communicate()[1]))
-            assert written(folder / "checkpoints") == before and any(".tmp" in name for name in before)
-        save(*given)
-
-    monkeypatch.setattr(torch, "save", meanwhile)
-    assert main(arguments) == 0
-    ((code, said),) = others
-    assert code == 2 and key_of(said) == str(folder) and str(folder / ".lock.owner") in said
-    found = checkpoint.load_newest(folder / "checkpoints", to_go_on=True)
-    assert found is not None and not found.problems and found.path.name == "episode_000000000128.pt"
 
 
 def test_segments_that_went_before_their_checkpoint_was_there_are_an_error(
@@ -146,28 +96,6 @@ def test_a_trainer_that_lost_its_run_before_it_began_changes_nothing(
     monkeypatch.setattr(owner, method, robbed)
     assert main(small(tmp_path, "episodes=128")) == 2
     assert written(path) == before
-
-
-@pytest.mark.slow  # a second process that trains, stopped for a while
-def test_a_suspended_trainer_that_goes_on_does_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "STALE", 1.0)
-    monkeypatch.setattr(lock, "POLL", 0.1)
-    monkeypatch.setenv("SLURM_JOB_ID", "8")
-    chosen = settings(tmp_path, "episodes=1000000")
-    with trainer(small(tmp_path, "episodes=1000000")) as first:
-        until("a checkpoint", lambda: checkpoint.listed(chosen.folder / "checkpoints"), 60)
-        suspend(first)
-        mounted(monkeypatch, "pretended")
-        with RunFolder(chosen) as folder:
-            before = written(chosen.folder)
-            first.send_signal(signal.SIGCONT)
-            assert first.wait(seconds(60)) == 2
-            _, said = first.communicate()
-            assert key_of(said, alone=False) == str(chosen.folder) and "Traceback" not in said
-            after = written(chosen.folder)
-            changed = {name for name in after.keys() | before if after.get(name) != before.get(name)}
-            assert not {name for name in changed if "tensorboard" not in name and not name.endswith((".tmp", ".seg"))}
-            folder.require_own()
 
 
 @pytest.fixture

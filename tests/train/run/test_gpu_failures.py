@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.errors import key_of
-from tests.train.runs import small
+from tests.train.runs import folder, small
 from train.__main__ import main
 from train.dqn.learner.learner import Learner
 from train.dqn.trainer import DqnTrainer
@@ -29,10 +29,6 @@ ILLEGAL = "CUDA error: an illegal memory access was encountered\nCUDA kernel err
 def _no_job(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in OF_SLURM:
         monkeypatch.delenv(name, raising=False)
-
-
-def folder(runs: Path) -> Path:
-    return runs / "tressette" / "small"
 
 
 def train(runs: Path, *more: str) -> int:

@@ -17,9 +17,8 @@ from tensorboard.plugins.custom_scalar.metadata import CONFIG_SUMMARY_TAG
 from tensorboard.plugins.hparams import metadata
 
 from tests.train.run import events
-from tests.train.runs import TrainedRuns, small
+from tests.train.runs import TrainedRuns, folder, small
 from train.__main__ import main
-from train.run.folder import RunFolder
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.scalars import SCALARS, evaluation_scalars
 from train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, TensorBoardFiles, final_scalars, hyperparameters, layout
@@ -40,23 +39,6 @@ def charts(found: EventAccumulator) -> list[tuple[str, list[str]]]:
     (event,) = found.Tensors(CONFIG_SUMMARY_TAG)
     page = layout_pb2.Layout.FromString(event.tensor_proto.string_val[0])
     return [(chart.title, list(chart.multiline.tag)) for category in page.category for chart in category.chart]
-
-
-def steps(found: EventAccumulator) -> dict[str, list[int]]:
-    """Of every curve, histogram and picture."""
-    tags = found.Tags()
-    scalars = {tag: [event.step for event in found.Scalars(tag)] for tag in tags["scalars"]}
-    histograms = {tag: [event.step for event in found.Histograms(tag)] for tag in tags["histograms"]}
-    return scalars | histograms | {tag: [event.step for event in found.Images(tag)] for tag in tags["images"]}
-
-
-def values(found: EventAccumulator) -> dict[str, list[Any]]:
-    """The same with what they show, but for what follows the clock."""
-    tags = found.Tags()
-    scalars = {
-        tag: [each.value for each in found.Scalars(tag)] for tag in tags["scalars"] if not tag.startswith("time")
-    }
-    return scalars | {tag: [each.histogram_value for each in found.Histograms(tag)] for tag in tags["histograms"]}
 
 
 @pytest.fixture(scope="module")
@@ -88,60 +70,14 @@ def test_a_complete_run_has_all_that_its_pages_show(uninterrupted: Path) -> None
     assert any(tag.startswith("weights/norm_of_") for tag in found.Tags()["scalars"])
 
 
-def test_a_complete_run_again_writes_nothing(uninterrupted: Path) -> None:
-    folder = uninterrupted / "tressette" / "small" / "tensorboard"
-    before = sorted(folder.iterdir())
-    assert main(small(uninterrupted, "evaluation.opponents=[random,greedy]")) == 0
-    assert sorted(folder.iterdir()) == before
-
-
 def test_a_run_that_goes_on_after_its_end_has_one_end(tmp_path: Path, uninterrupted: Path) -> None:
     opponents = "evaluation.opponents=[random,greedy]"
     assert main(small(tmp_path, opponents, "episodes=128")) == 0
     assert [event.step for event in board(tmp_path).Scalars(f"{FINAL}win_rate_vs_random")] == [128 * 40 + 1]
     assert main(small(tmp_path, opponents)) == 0
-    found = steps(board(tmp_path))
+    found = {name: [step for step, _ in each] for name, each in events.shown(folder(tmp_path)).items()}
     assert found[f"{FINAL}win_rate_vs_random"] == found["results/games_won"] == [256 * 40 + 1]
     assert all(len(set(each)) == len(each) for each in found.values())
-
-
-def test_measured_on_other_deals_the_end_is_replaced(tmp_path: Path) -> None:
-    assert main(small(tmp_path)) == 0
-    before = board(tmp_path).Scalars(f"{FINAL}points_vs_random")[0].value
-    assert main(small(tmp_path, "evaluation.final_deals=32")) == 0
-    (event,) = board(tmp_path).Scalars(f"{FINAL}points_vs_random")
-    assert event.value != before
-
-
-@pytest.mark.parametrize("count", [1, 3, 6])
-def test_killed_at_any_time_it_shows_the_same_in_the_end(tmp_path: Path, uninterrupted: Path, count: int) -> None:
-    """After so many checkpoints none is written any more, and then the power fails."""
-    opponents = "evaluation.opponents=[random,greedy]"
-    save, write, saved, written = RunFolder.save_checkpoint, Metrics.write, [0], [0]
-
-    def some(folder: RunFolder, *rest: Any) -> None:
-        saved[0] += 1
-        if saved[0] > count:
-            raise RuntimeError("power failure")
-        save(folder, *rest)
-
-    def seen(metrics: Metrics, *rest: Any) -> None:
-        written[0] += 1
-        write(metrics, *rest)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunFolder, "save_checkpoint", some)
-        patch.setattr(Metrics, "write", seen)
-        try:
-            main(small(tmp_path, opponents))
-        except RuntimeError as error:
-            assert "power failure" in str(error)
-    assert written[0] > 0
-    assert main(small(tmp_path, opponents)) == 0
-    there, here = board(uninterrupted), board(tmp_path)
-    assert steps(here) == steps(there)
-    assert values(here) == values(there)
-    assert session(here, metadata.SESSION_END_INFO_TAG).end_time_secs > 0
 
 
 @pytest.mark.parametrize("there", ["0000000050.b.9999.9", "0000000050.a.9.0", "0000000061.z.1.1", "0000000050.b.77.10"])
@@ -166,7 +102,7 @@ def test_a_run_thins_log_rows_and_histograms_but_no_evaluation(tmp_path: Path, m
     monkeypatch.setattr("train.dqn.trainer.ROWS", 1)
     monkeypatch.setattr("train.dqn.trainer.HISTOGRAMS", 1)
     assert main(small(tmp_path, "log_every_episodes=32", "evaluation.every_episodes=32")) == 0
-    games = {name: [step // 40 for step in at] for name, at in steps(board(tmp_path)).items()}
+    games = {name: [step // 40 for step, _ in at] for name, at in events.shown(folder(tmp_path)).items()}
     assert games["train/loss"] == games["rollout/episodes"] == [32, 64, 128, 256]
     assert games["eval/points_vs_random"] == [32, 64, 96, 128, 160, 192, 224, 256]
     assert games["values/played"] == [32, 64, 128, 256]

@@ -6,20 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from cards.game import load_game
-from cards.play import Player
 from command.settings.compose import compose
 from command.settings.game import game_defaults
-from evaluate.players import load_player
-from tests.train.runs import settings, small
+from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
-from train.dqn.network.q_network import NetworkPlayer
 from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
 from train.settings.saved import changes, counters_of_checkpoint, settings_of_checkpoint
-from train.tabular.trainer import table_of
 
 
 @dataclass
@@ -70,23 +64,15 @@ def older(state: dict[str, Any]) -> None:
     values["network"]["flavour"] = {"a": 1}
     values["colour"] = "red"
     values["game"]["jokers"] = 2
-    for phase in values["opponents"]["phases"]:
-        phase["mood"] = "good"
+    state["counters"]["sneezes"] = 3
+    del state["counters"]["idle_starts"], state["passed"]["log"]
+    state["passed"]["sneezes"] = 7
 
 
-def test_resuming_an_older_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def without_moods(state: dict[str, Any]) -> None:
-        older(state)
-        for phase in state["settings"]["opponents"]["phases"]:
-            del phase["mood"]  # lists are compared as they are
-        state["counters"]["sneezes"] = 3
-        del state["counters"]["idle_starts"], state["passed"]["log"]
-        state["passed"]["sneezes"] = 7
-
-    folder = tmp_path / "tressette" / "small"
-    assert main(small(tmp_path, "episodes=64")) == 0
+def test_resuming_an_older_run(tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = trained_run("episodes=64", runs=tmp_path)
     (path,) = checkpoint.listed(folder / "checkpoints")
-    rewrite(path, without_moods)
+    rewrite(path, older)
     # A key that the run did not have may have any value, but for rules: they were those of the default.
     assert main(small(tmp_path, "episodes=128", "game.first_leader=four_of_denari")) == 2
     assert "game.first_leader: the run in" in capsys.readouterr().err
@@ -101,51 +87,30 @@ def test_resuming_an_older_run(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "learner.grad_clip" in capsys.readouterr().err
 
 
-def test_an_older_network_plays(tmp_path: Path) -> None:
-    game = load_game("tressette")
-
-    def weights(player: Player) -> dict[str, torch.Tensor]:
-        assert isinstance(player, NetworkPlayer)
-        return player._network.state_dict()
-
-    assert main(small(tmp_path, "episodes=64")) == 0
-    path = tmp_path / "tressette" / "small" / "checkpoints" / "best.pt"
-    before = weights(load_player(game, str(path), torch.device("cpu")))
-    rewrite(path, older)
-    after = weights(load_player(game, str(path), torch.device("cpu")))
-    assert all(torch.equal(before[name], after[name]) for name in before)
-
-
-def test_an_older_table_is_read_and_gone_on_with(tmp_path: Path) -> None:
-    arguments = ["algo=q_learning", "game=blackjack", f"runs={tmp_path}", "name=small"]
-    assert main([*arguments, "episodes=2000"]) == 0
-    folder = tmp_path / "blackjack" / "small"
-    (path,) = checkpoint.listed(folder / "checkpoints")
-    before = table_of(*checkpoint.load_named(path))
+@pytest.mark.parametrize(
+    ("arguments", "unit", "lengths", "gone"),
+    [
+        (["algo=q_learning", "game=blackjack"], "episodes", (2000, 4000), "step_power"),
+        (["algo=batch_q_learning", "game=spike", "games=20", "passes=1"], "iterations", (1, 2), "step_size"),
+    ],
+)
+def test_an_older_table_is_read_and_gone_on_with(
+    arguments: list[str], unit: str, lengths: tuple[int, int], gone: str, tmp_path: Path
+) -> None:
+    arguments = [*arguments, f"runs={tmp_path}", "name=small"]
+    assert main([*arguments, f"{unit}={lengths[0]}"]) == 0
+    (path,) = tmp_path.glob("*/small/checkpoints/*_*.pt")
 
     def change(state: dict[str, Any]) -> None:
-        del state["settings"]["step_power"], state["passed"]["checkpoint"], state["counters"]["seconds"]
-        state["settings"]["colour"] = state["counters"]["sneezes"] = state["passed"]["sneezes"] = 1
-
-    rewrite(path, change)
-    table = table_of(*checkpoint.load_named(folder))
-    assert table.settings == before.settings and (table.values == before.values).all()
-    assert main([*arguments, "episodes=4000"]) == 0
-    assert checkpoint.load(checkpoint.listed(folder / "checkpoints")[0])["counters"]["episodes"] == 4000
-
-
-def test_an_older_run_of_batches_is_gone_on_with(tmp_path: Path) -> None:
-    arguments = ["algo=batch_q_learning", "game=spike", f"runs={tmp_path}", "name=small", "games=20", "passes=1"]
-    assert main([*arguments, "iterations=1"]) == 0
-    (path,) = checkpoint.listed(tmp_path / "spike" / "small" / "checkpoints")
-
-    def change(state: dict[str, Any]) -> None:
-        del state["settings"]["step_size"], state["counters"]["seconds"]
+        del state["settings"][gone], state["counters"]["seconds"]
         state["settings"]["colour"] = state["counters"]["sneezes"] = 1
+        if "passed" in state:
+            del state["passed"]["checkpoint"]
+            state["passed"]["sneezes"] = 1
 
     rewrite(path, change)
-    assert main([*arguments, "iterations=2"]) == 0
-    assert checkpoint.load(checkpoint.listed(path.parent)[0])["counters"]["iteration"] == 2
+    assert main([*arguments, f"{unit}={lengths[1]}"]) == 0
+    assert int(checkpoint.listed(path.parent)[0].stem.partition("_")[2]) == lengths[1]
 
 
 def test_settings_that_are_none_are_still_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

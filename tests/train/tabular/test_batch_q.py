@@ -172,9 +172,6 @@ def test_a_run_may_end_with_the_iterations_that_it_has(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("setting", "key"),
     [
-        ("step_size=0", "step_size"),
-        ("epsilon=2", "epsilon"),
-        ("game.seats=9", "game.seats"),
         ("game.reward=gold", "game.reward"),
         ("game.raise_cap=2", "algo"),
         ("unexplored=[9]", "unexplored"),

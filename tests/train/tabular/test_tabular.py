@@ -168,22 +168,6 @@ def test_episodes_longer_than_the_first_buffer() -> None:
     assert run("monte_carlo", sampled(mdp), 1, 1, steps, how)[0][:, 0].tolist() == list(range(steps, 0, -1))
 
 
-def test_a_sampled_process_takes_its_branches_as_often_as_they_are_probable() -> None:
-    game = load_game("blackjack")
-    model = game.model(game.options, "value")  # type: ignore[misc]
-    simulator, policy = sampled(model.mdp), model.policies["hit_below_14"]
-    how = method(discount=0.95, policy=policy)
-    values, visits = run("monte_carlo", simulator, 300_000, 1, model.states, how)
-    # First states are never met again in a hand, and hard 20 is met in no other way as often.
-    wanted = ExactValues(model, policy).values
-    often = visits[:, 0] > 300
-    spread = np.sqrt((1 - wanted**2).clip(0.01) / visits[:, 0].clip(1))
-    scores = ((values[:, 0] - wanted) / spread)[often]
-    assert often.sum() > 150 and np.abs(scores).max() < 5
-    # What is decided on the deal is no episode with a decision.
-    assert model.mdp.start.sum() < 0.96
-
-
 @pytest.mark.parametrize("algo", LEARNERS)
 def test_batches_do_not_matter(algo: str) -> None:
     game = load_game("sette_mezzo")

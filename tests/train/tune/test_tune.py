@@ -1,8 +1,6 @@
 """`python -m train.tune` as a user meets it: a study that is begun, stopped, shared, gone on with, and its end."""
 
 import csv
-import multiprocessing
-import os
 import re
 import signal
 import subprocess
@@ -20,7 +18,7 @@ from command.lock import lock
 from command.settings.checks import SettingsError
 from tests.errors import error_about, key_of
 from tests.limits import seconds, until
-from tests.test_lock import AWAY, holder, line, put
+from tests.test_lock import AWAY, holder, put
 from tests.train.runs import SMALL
 from train.__main__ import main as train
 from train.dqn.learner.divergence import DivergedError
@@ -101,30 +99,6 @@ def test_the_best_is_an_experiment_that_trains(tmp_path: Path, capsys: pytest.Ca
 def test_a_list_may_be_a_choice(tmp_path: Path) -> None:
     trial = study(tmp_path, "network.hidden=[8],[8,8]").next_trial(set())
     assert trial is not None and trial.user_attrs["values"]["network.hidden"] in ("[8]", "[8,8]")
-
-
-def start(runs: Path, *more: str) -> subprocess.Popen[str]:
-    arguments = typed(runs, LR, "episodes=100000", "pruner=none", *more)
-    return subprocess.Popen([sys.executable, "-m", "train.tune", *arguments], stderr=subprocess.PIPE, text=True)
-
-
-@pytest.mark.slow
-def test_interrupted_it_goes_on_with_the_same_trial(tmp_path: Path) -> None:
-    process = start(tmp_path, "trials=1", "checkpoint.every_episodes=64")
-    log = folder(tmp_path) / "trial-000" / "train.log"
-    until("the first update", lambda: log.exists() and "first update" in log.read_text(), 90)
-    process.send_signal(signal.SIGINT)
-    _, text = process.communicate(timeout=seconds(60))
-    assert process.returncode == 130 and "the same command goes on with the study" in text and "Traceback" not in text
-    (newest, *_) = checkpoint.listed(log.parent / "checkpoints")
-    before = checkpoint.load(newest)
-    assert rows(tmp_path)[0]["state"] == "not finished"
-    # Trials may be longer only in another study, so the rest is played with what is there.
-    other = study(tmp_path, "episodes=100000", "pruner=none", "trials=1", "checkpoint.every_episodes=64")
-    trial = other.next_trial(set())
-    assert trial is not None and trial.number == 0
-    assert float(trial.user_attrs["values"]["learner.lr"]) == before["settings"]["learner"]["lr"]
-    assert [each.state for each in other.trials] == [TrialState.RUNNING]
 
 
 @pytest.mark.slow
@@ -283,10 +257,11 @@ def test_a_job_that_is_too_short_is_not_requeued_for_ever(
 def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = study(tmp_path, "trials=1")
     monkeypatch.setattr(studies, "LOCK_SECONDS", 0.3)
-    with holder(found._folder / ".lock") as process:
-        assert line(process) == "held"
-        with error_about(SettingsError, found._folder, f"process {process.pid} on ", hint=".lock.owner"):
-            found.next_trial(set())
+    with (
+        holder(found._folder / ".lock") as process,
+        error_about(SettingsError, found._folder, f"process {process.pid} on ", hint=".lock.owner"),
+    ):
+        found.next_trial(set())
     assert found.next_trial(set()) is not None
 
 
@@ -321,25 +296,6 @@ def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pyt
     assert study(tmp_path, "trials=2").next_trial(set()) is None  # it was one of the two
 
 
-def _ends_the_process(chosen: Chosen, judge: Any) -> int:
-    if chosen.settings.name.endswith("000"):
-        os._exit(139)
-    return 0
-
-
-def test_a_study_ends_whose_first_trial_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("train.tune.trial.train", _ends_the_process)
-    monkeypatch.setattr("train.tune.trial.result", lambda _: (0.5, 0.1))
-    arguments = typed(tmp_path, LR, "trials=2", "pruner=none")
-    for _ in range(2):
-        process = multiprocessing.get_context("fork").Process(target=command.main, args=(arguments,))
-        process.start()
-        process.join()
-        assert process.exitcode == 139
-    assert command.main(arguments) == 0
-    assert {row["trial"]: row["state"].partition(":")[0] for row in rows(tmp_path)} == {"0": "failed", "1": "complete"}
-
-
 def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A study of short jobs: each writes a checkpoint, and the next resumes."""
 
@@ -359,27 +315,30 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "states"),
+    ("error", "all_fail", "code", "states"),
     [
-        (checkpoint.CheckpointError("x.pt", "damaged"), 0, ["complete", "failed"]),
-        (BackendLostError("rollout=ray", "gone"), 75, ["not finished"]),
+        (checkpoint.CheckpointError("x.pt", "damaged"), False, 0, ["complete", "failed"]),
+        (BackendLostError("rollout=ray", "gone"), False, 75, ["not finished"]),
+        (DivergedError("trial", "the run diverged"), True, 0, ["given up"] * 4),  # so that the sampler knows
+        (SettingsError("runs", "no room"), True, 2, ["failed"] * 3),
     ],
 )
-def test_errors_of_one_trial(
-    error: Exception, code: int, states: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_errors_of_trials(
+    error: Exception, all_fail: bool, code: int, states: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that stays ends the trial, one that passes the process, for another start."""
+    """One that stays ends the trial, one that passes the process, for another start; three in a row end the search."""
 
     def fails(chosen: Chosen, judge: Any) -> int:
-        if chosen.settings.name.endswith("000"):
+        if all_fail or chosen.settings.name.endswith("000"):
             raise error
         return 0
 
     monkeypatch.setattr("train.tune.trial.train", fails)
     monkeypatch.setattr("train.tune.trial.result", lambda _: (0.5, 0.1))
-    for _ in range(3 if code else 1):  # more than a trial may end its processes
-        assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none")) == code
-    report.show(study(tmp_path, "trials=2", "pruner=none"))
+    trials = "trials=4" if all_fail else "trials=2"
+    for _ in range(3 if code == 75 else 1):  # more than a trial may end its processes
+        assert command.main(typed(tmp_path, LR, trials, "pruner=none")) == code
+    report.show(study(tmp_path, trials, "pruner=none"))
     assert sorted(row["state"].partition(":")[0] for row in rows(tmp_path)) == states
 
 
@@ -426,27 +385,6 @@ def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> No
     again = Pruning(optuna.Trial(trial.study, trial._trial_id), settings)  # type: ignore[arg-type]
     assert not again(0.26, {"eval/win_rate_vs_random": 0.1}) and not again(0.31, {"eval/win_rate_vs_random": 0.8})
     assert trial.study.trials[0].intermediate_values == expected | {6: 0.8}
-
-
-@pytest.mark.slow
-def test_a_trial_is_really_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optuna.pruners.MedianPruner, "prune", lambda self, study, trial: trial.number == 1)
-    assert command.main(typed(tmp_path, LR, "trials=2", "episodes=256", "startup=0")) == 0
-    states = {row["trial"]: row["state"] for row in rows(tmp_path)}
-    assert states == {"0": "complete", "1": "given up"}
-    assert not (folder(tmp_path) / "trial-001" / "results.json").exists()
-
-
-def test_what_diverged_is_given_up_so_that_the_sampler_knows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def diverges(*_: Any) -> int:
-        raise DivergedError("trial", "the run diverged")
-
-    monkeypatch.setattr("train.tune.trial.train", diverges)
-    assert command.main(typed(tmp_path, LR, "trials=4", "pruner=none")) == 0
-    assert [row["state"] for row in rows(tmp_path)] == ["given up"] * 4
-    assert "trial 4 is given up: trial: the run diverged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -515,17 +453,6 @@ def test_the_best_of_a_game_from_elsewhere_is_written(tmp_path: Path, monkeypatc
     found.complete(trial.number, 0.5, 0.1)
     written = yaml.safe_load(report.write_experiment(found, found.trials[0]).read_text())
     assert written["game"] == {"bet": 2} and written["learner"] == {"lr": 0.001}
-
-
-def test_trials_that_all_fail_end_the_search(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: Any) -> int:
-        raise SettingsError("runs", "no room")
-
-    monkeypatch.setattr("train.tune.trial.train", fails)
-    assert command.main(typed(tmp_path, LR, "trials=9", "pruner=none")) == 2
-    assert "error: tune: 3 trials" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

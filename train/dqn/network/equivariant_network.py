@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from cards.symmetry import Symmetry
+from cards.compiled.symmetry import Symmetry
 from train.dqn.network.matmul import linear
 from train.dqn.network.part_linear import PartLinear
 from train.dqn.network.q_network import QNetwork

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from cards.compiled.bits import WORD, lowest
 from cards.compiled.jit import njit
-from cards.symmetry import Symmetry
+from cards.compiled.symmetry import Symmetry
 from train.dqn.network.bits import unpack_tensor
 from train.dqn.network.packed_linear import Floats, Integers, PackedLinear, Words, add_row, relu, seen_word, sum_row
 

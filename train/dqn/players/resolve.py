@@ -15,7 +15,8 @@ from typing import Any
 from cards import player_specs
 from cards.base.errors import InputError
 from cards.game import Game, PlayerKind
-from cards.player_specs import CHAMPION, PlayerSpec, kind_and_options, player_names, read_options
+from cards.player_kinds import kind_and_options, player_names
+from cards.player_specs import CHAMPION, PlayerSpec, read_options
 from command.settings.checks import SettingsError, require
 
 TABLES = (".json", ".npz")

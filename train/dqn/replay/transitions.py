@@ -10,6 +10,9 @@ from cards.compiled.jit import njit
 from cards.game import Game, Games
 from cards.play import Actions, Decisions
 
+Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+
 
 class Transitions(NamedTuple):
     """Struct of arrays, one row per decision of a seat, in the order in which the decisions were taken.
@@ -21,18 +24,18 @@ class Transitions(NamedTuple):
 
     observation: NDArray[np.uint64]  # [rows, words]
     legal: NDArray[np.uint64]  # [rows]
-    action: NDArray[np.uint8]  # [rows]
-    n_step_return: NDArray[np.float32]  # [rows]
-    discount: NDArray[np.float32]  # [rows]
+    action: Actions  # [rows]
+    n_step_return: Floats  # [rows]
+    discount: Floats  # [rows]
     successor: NDArray[np.int32]  # [rows]
 
 
 class Outcomes(NamedTuple):
     """What was done and what came of it: the last columns of `Transitions`."""
 
-    action: NDArray[np.uint8]
-    n_step_return: NDArray[np.float32]
-    discount: NDArray[np.float32]
+    action: Actions
+    n_step_return: Floats
+    discount: Floats
     successor: NDArray[np.int32]
 
 
@@ -43,8 +46,8 @@ class _Round:
     action: Actions
     game: Games
     seat: NDArray[np.uint8]
-    earned: NDArray[np.float32]
-    greedy: NDArray[np.bool_]
+    earned: Floats
+    greedy: Flags
 
 
 class TransitionRecorder:
@@ -54,13 +57,7 @@ class TransitionRecorder:
         self._game = game
         self._rounds: list[_Round] = []
 
-    def watch(
-        self,
-        decisions: Decisions,
-        actions: Actions,
-        totals: NDArray[np.float32],
-        greedy: NDArray[np.bool_] | None = None,
-    ) -> None:
+    def watch(self, decisions: Decisions, actions: Actions, totals: Floats, greedy: Flags | None = None) -> None:
         """Record the decisions and the `actions` that were chosen, and what the deciding seats had earned before them.
 
         Forced moves are recorded too: their values are the easiest to learn, and others are learned from them. They
@@ -80,7 +77,7 @@ class TransitionRecorder:
         observation, legal = np.empty((0, self._game.words), np.uint64), np.empty(0, np.uint64)
         return _Round(observation, legal, nothing, game, nothing, np.empty(0, np.float32), np.empty(0, np.bool_))
 
-    def transitions(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> Transitions:
+    def transitions(self, totals: Floats, gamma: float, n_step: int) -> Transitions:
         """All transitions of the batch, given what every seat has earned in the end (`[games, seats]`).
 
         None, where the deals alone decided all of the games.
@@ -92,7 +89,7 @@ class TransitionRecorder:
         rounds = self._rounds or [self._no_round()]
         return [np.concatenate([getattr(each, name) for each in rounds]) for name in names]
 
-    def outcomes(self, totals: NDArray[np.float32], gamma: float, n_step: int) -> Outcomes:
+    def outcomes(self, totals: Floats, gamma: float, n_step: int) -> Outcomes:
         """All columns of `transitions` but what was seen."""
         action, game, seat, earned, greedy = self._columns("action", "game", "seat", "earned", "greedy")
         n_step_return = np.empty(action.size, np.float32)
@@ -117,13 +114,7 @@ def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[
 
 @njit(nogil=True)
 def n_step_sum(
-    k: int,
-    following: NDArray[Any],
-    greedy: NDArray[np.bool_],
-    earned: NDArray[np.float32],
-    final: np.float32,
-    gamma: float,
-    n_step: int,
+    k: int, following: NDArray[Any], greedy: Flags, earned: Floats, final: np.float32, gamma: float, n_step: int
 ) -> tuple[float, float, int]:
     """The return of decision `k`, its discount, and the decision to bootstrap from, or -1; see `n_step_returns`.
 
@@ -147,13 +138,13 @@ def n_step_sum(
 @njit(nogil=True)
 def n_step_returns(
     following: NDArray[np.int64],
-    greedy: NDArray[np.bool_],
-    earned: NDArray[np.float32],
-    final: NDArray[np.float32],
+    greedy: Flags,
+    earned: Floats,
+    final: Floats,
     gamma: float,
     n_step: int,
-    n_step_return: NDArray[np.float32],
-    discount: NDArray[np.float32],
+    n_step_return: Floats,
+    discount: Floats,
     successor: NDArray[np.int32],
 ) -> None:
     """Discounted sums of the next `n_step` rewards of each decision's seat, or of those before a decision not `greedy`.

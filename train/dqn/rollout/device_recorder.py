@@ -15,7 +15,7 @@ from train.dqn.replay.transitions import TransitionRecorder
 
 
 class DeviceRecorder(TransitionRecorder):
-    """As its base, with transitions as tensors: what the player saw stays where it was uploaded, the rest follows it.
+    """A `TransitionRecorder` with tensors: what the player saw stays where it was uploaded, the rest follows it.
 
     Of a round in which others decide too, all is uploaded once more: the player saw its own decisions alone.
     """
@@ -30,7 +30,7 @@ class DeviceRecorder(TransitionRecorder):
         there = asked[1] if asked is not None and asked[0] is decisions else self._uploader.upload(decisions)
         return there.observation, there.legal
 
-    def transitions(  # type: ignore[override]  # tensors
+    def transitions(  # type: ignore[override]
         self, totals: NDArray[np.float32], gamma: float, n_step: int
     ) -> TransitionTensors:
         """They are made on the stream of this thread."""

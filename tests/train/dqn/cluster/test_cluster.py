@@ -17,7 +17,7 @@ from cards.stopping import never
 from command.settings.checks import SettingsError
 from tests.errors import error_about, key_of
 from tests.train.processes import LIMIT, alive, named, trainer
-from tests.train.runs import settings, small
+from tests.train.runs import newest, settings, small
 from train.__main__ import main
 from train.dqn.network.build import inference_network
 from train.dqn.rollout.backend import LocalBackend
@@ -26,7 +26,6 @@ from train.dqn.rollout.ray.messages import SLOTS
 from train.dqn.rollout.ray.supervisor import descendants
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.run.checkpoint import checkpoint
-from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings
 
 pytestmark = pytest.mark.ray
@@ -39,8 +38,7 @@ def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.Captur
     assert main(small(tmp_path, *ray_run, "episodes=320")) == 0
     captured = capsys.readouterr()
     assert "ray: 1 workers" in captured.err and "resumed from" in captured.err and "random" in captured.out
-    folder = tmp_path / "tressette" / "small" / "checkpoints"
-    state = checkpoint.load(checkpoint.listed(folder)[0])
+    state = newest(tmp_path)
     assert state["counters"]["episodes"] == 320 and state["counters"]["env_steps"] == 320 * 40
     assert state["learner"]["updates"] == 320 * 40 // 2 // 64
     assert state["open_requests"] == []
@@ -58,28 +56,20 @@ def assert_processes_are_as_they_should(learner: int) -> None:
     assert "_raylet" not in Path(f"/proc/{learner}/maps").read_text()
 
 
-SCANCEL = (signal.SIGTERM, 128 + signal.SIGTERM, True)  # Ray ends while the trainer saves
-OTHER_SIGNALS = [  # what each does to a trainer without Ray: tests/train/test_command.py
-    pytest.param(signal.SIGTERM, 128 + signal.SIGTERM, False, marks=pytest.mark.slow),
-    pytest.param(signal.SIGUSR1, EXIT_REQUEUE, False, marks=pytest.mark.slow),
-    pytest.param(signal.SIGINT, 128 + signal.SIGINT, True, marks=pytest.mark.slow),
-]
-
-
-@pytest.mark.parametrize(("number", "code", "everybody"), [SCANCEL, *OTHER_SIGNALS])
-def test_signal_leaves_a_checkpoint_and_no_process(tmp_path: Path, number: int, code: int, everybody: bool) -> None:
+def test_scancel_leaves_a_checkpoint_and_no_process(tmp_path: Path) -> None:
+    """Ray ends while the trainer saves. Other signals: `tests/train/test_runner.py`."""
     with trainer(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32") as process:
         pids = descendants(process.pid)
         assert len(pids) > 6
         assert_processes_are_as_they_should(process.pid)
-        for pid in [*(pids if everybody else []), process.pid]:
+        for pid in [*pids, process.pid]:
             with suppress(ProcessLookupError):
-                os.kill(pid, number)
+                os.kill(pid, signal.SIGTERM)
         process.wait(LIMIT)
         text = (tmp_path / "stderr").read_text()
-        assert process.returncode == code and "a checkpoint is in" in text and "Traceback" not in text
+        assert process.returncode == 128 + signal.SIGTERM and "a checkpoint is in" in text and "Traceback" not in text
         assert not alive(pids)
-    state = checkpoint.load(checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")[0])
+    state = newest(tmp_path)
     played = state["counters"]["episodes"] + sum(count for _, count, _ in state["open_requests"])
     assert played == state["counters"]["next_episode"]
 

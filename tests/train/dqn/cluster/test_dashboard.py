@@ -6,16 +6,16 @@ import urllib.request
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from command.settings.checks import SettingsError
 from tests.errors import error_about
-from tests.train.processes import trainer, until
+from tests.limits import until
+from tests.train.processes import trainer
 from tests.train.runs import settings, small
 from train.__main__ import main
-from train.dqn.rollout.ray import actors
 from train.settings.resolve import Machine, resolve
 
 INSTALLED = all(find_spec(name) for name in ("aiohttp_cors", "opencensus", "prometheus_client"))
@@ -59,39 +59,6 @@ def _metrics(folder: Path) -> str:
             with suppress(OSError), urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as answer:
                 text += answer.read().decode()
     return text
-
-
-class Told:
-    """In place of a counter or a gauge of Ray."""
-
-    seen: ClassVar[dict[str, list[tuple[float, dict[str, str]]]]] = {}
-
-    def __init__(self, name: str, description: str, tag_keys: tuple[str, ...]) -> None:
-        assert description and tag_keys == ("run",)
-        self._all = Told.seen.setdefault(name, [])
-
-    def inc(self, value: float, tags: dict[str, str]) -> None:
-        self._all.append((value, tags))
-
-    set = inc
-
-
-def test_what_a_worker_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actors, "Counter", Told)
-    monkeypatch.setattr(actors, "Gauge", Told)
-    clock = iter([10.0, 12.0, 13.0])
-    monkeypatch.setattr(actors.time, "perf_counter", lambda: next(clock))
-    told = actors.Gauges("tressette/x")
-    told.played(32, 1280, 5)
-    told.played(32, 1000, 0)
-    numbers = {name: [value for value, _ in values] for name, values in Told.seen.items()}
-    assert numbers == {
-        actors.DECISIONS: [1280, 1000],
-        actors.GAMES: [32, 32],
-        actors.RATE: [640.0, 1000.0],
-        actors.LAG: [5, 0],
-    }
-    assert all(tags == {"run": "tressette/x"} for values in Told.seen.values() for _, tags in values)
 
 
 def test_asking_for_it_asks_for_ray(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,12 +18,13 @@ import torch
 
 from cards.stopping import never
 from command.settings.checks import SettingsError
-from tests.train.processes import LIMIT, alive, named, until
+from tests.limits import until
+from tests.train.processes import alive, named
 from tests.train.runs import settings
 from train.dqn.rollout.backend import BackendLostError
 from train.dqn.rollout.ray.backend import RayBackend
 from train.dqn.rollout.ray.messages import Order, Slot
-from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Member
+from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Actor
 from train.dqn.rollout.ray.supervisor import descendants
 from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 
@@ -64,8 +64,8 @@ class Submitted(WorkerPool):
     def __init__(self, workers: int) -> None:
         self.played: list[Any] = []
         self.said: list[str] = []
-        self._workers = {_Member(None, ready=True): None for _ in range(workers)}
-        self._evaluator = _Member(None)
+        self._workers = {_Actor(None, ready=True): None for _ in range(workers)}
+        self._evaluator = _Actor(None)
         self._fruitless, self._lost = 0, []
         self._looked = time.monotonic()
         self._rollout: Any = SimpleNamespace(look_seconds=lambda workers: 3600.0)  # nobody is due to be asked
@@ -79,11 +79,11 @@ def test_each_actor_that_did_nothing_is_one_death() -> None:
     """The run ends with `DEATHS_IN_A_ROW` more of them than there are workers; who did something is none of them."""
     pool = Submitted(workers=3)
     for _ in range(DEATHS_IN_A_ROW + 2):
-        pool._count_death(_Member(None), "it is gone")
-    pool._count_death(_Member(None, useful=True), "it is gone")
+        pool._count_death(_Actor(None), "it is gone")
+    pool._count_death(_Actor(None, useful=True), "it is gone")
     assert pool.said == ["a Ray worker is replaced: it is gone"] * (DEATHS_IN_A_ROW + 3)
     with pytest.raises(SettingsError, match="one after another"):
-        pool._count_death(_Member(None), "it is gone")
+        pool._count_death(_Actor(None), "it is gone")
 
 
 def test_requests_of_the_dead_are_played_with_other_games() -> None:
@@ -126,6 +126,17 @@ def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: p
     assert [rollouts.ready(wait=k == 1)[0].transitions.action.tolist() for k in range(2)] == [[0, 0, 0], [1, 1, 1]]
     with pytest.raises(BackendLostError):
         rollouts.ready(wait=False)
+
+
+def test_weights_are_wanted_once_in_an_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what the learner says does not grow with its updates."""
+    monkeypatch.setattr("train.dqn.rollout.ray.backend.RayProcess", Gone)
+    now = iter([50.0, 50.3, 50.41])
+    rollouts = RayBackend(settings(tmp_path, "rollout=ray", "rollout.publish_ms=400"))
+    assert rollouts.wants_weights()
+    monkeypatch.setattr("train.dqn.rollout.ray.backend.time", SimpleNamespace(monotonic=lambda: next(now)))
+    rollouts.publish(1, {})
+    assert [rollouts.wants_weights(), rollouts.wants_weights()] == [False, True]
 
 
 # The supervisor as it is, with a driver that says hello, starts a process, and does no more.
@@ -180,38 +191,3 @@ def test_a_driver_that_is_killed_or_hangs_is_given_up(idle_driver: RayBackend, n
     assert says in str(lost.value)
     idle_driver.close()
     assert not alive([driver, *started])
-
-
-@pytest.mark.ray
-def test_what_the_learner_says_does_not_grow_with_workers_or_versions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two messages for each rollout, and weights once in an interval for all, though there always are new ones."""
-    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=2", "rollout.publish_ms=400")
-    orders = ([np.zeros((1000, 7), np.uint64), *(np.zeros(1000, np.float32) for _ in range(5))], 1, 0.01)
-    with closing(RayBackend(chosen, actors="tests.train.dqn.cluster.stubs", orders=orders)) as rollouts:
-        said: Counter[str] = Counter()
-        say = rollouts._process.say
-
-        def count(name: str, *message: Any) -> None:
-            said[name] += 1
-            say(name, *message)
-
-        monkeypatch.setattr(rollouts._process, "say", count)
-        started, done, version = time.monotonic(), 0, 0
-        versions: set[int] = set()
-        while done < 100:
-            assert time.monotonic() - started < LIMIT
-            version += 1
-            while rollouts.free_slots() > 0:
-                if rollouts.wants_weights():
-                    rollouts.publish(version, {"weight": torch.zeros(1000)})
-                rollouts.submit(RolloutRequest(said["submit"], 1, 0.0))
-            for rollout in rollouts.ready(wait=True):
-                done += 1
-                versions.add(rollout.weights_version)
-        passed = time.monotonic() - started
-    assert set(said) <= {"publish", "submit", "free"}
-    assert 1 < said["publish"] <= 1 + passed / 0.4
-    assert said["submit"] == done + rollouts._out and said["free"] <= said["submit"]
-    assert len(versions) <= said["publish"] < version

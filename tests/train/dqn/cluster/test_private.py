@@ -15,7 +15,8 @@ import pytest
 
 from command.settings.checks import SettingsError
 from tests.errors import error_about
-from tests.train.processes import named, trainer, until
+from tests.limits import until
+from tests.train.processes import named, trainer
 from train.dqn.rollout.ray import private
 from train.dqn.rollout.ray.supervisor import descendants
 

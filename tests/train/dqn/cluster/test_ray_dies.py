@@ -6,16 +6,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.limits import seconds
-from tests.train.processes import alive, named, outside_cluster, trainer, until
-from tests.train.runs import small
+from tests.limits import seconds, until
+from tests.train.processes import alive, named, outside_cluster, trainer
+from tests.train.runs import newest, small
 from train.__main__ import main
 from train.dqn.rollout.ray.supervisor import descendants
-from train.run.checkpoint import checkpoint
 from train.run.signals import EXIT_REQUEUE
 
 pytestmark = pytest.mark.ray
@@ -35,13 +33,9 @@ def error_of(text: str) -> str:
     return line
 
 
-def state_of(runs: Path) -> dict[str, Any]:
-    return checkpoint.load(checkpoint.listed(runs / "tressette" / "small" / "checkpoints")[0])
-
-
 def assert_nothing_is_forgotten(runs: Path) -> None:
     """All that was learned is there, and every other episode that was given out will be played again."""
-    state = state_of(runs)
+    state = newest(runs)
     counters = state["counters"]
     assert counters["episodes"] > 0 and counters["env_steps"] == 40 * counters["episodes"]
     assert state["learner"]["updates"] > 0 and state["replay"]["inserted"] == counters["env_steps"]
@@ -66,11 +60,11 @@ def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str, capsys: pytest.Captu
         assert re.match(r"error: rollout=ray: the cluster is gone \(.+\); the same command resumes", error_of(text))
         assert not alive([supervisor, *everybody])
     assert_nothing_is_forgotten(tmp_path)
-    episodes = state_of(tmp_path)["counters"]["episodes"]
+    episodes = newest(tmp_path)["counters"]["episodes"]
     # Where Ray is gone for good, too; that a run with Ray goes on with Ray is in `test_cluster.py`.
     assert main(small(tmp_path, f"episodes={episodes + 64}")) == 0
     assert f"{episodes:,} episodes" in capsys.readouterr().err
-    assert state_of(tmp_path)["counters"]["episodes"] == episodes + 64
+    assert newest(tmp_path)["counters"]["episodes"] == episodes + 64
 
 
 @pytest.mark.slow

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import ray
 from ray.util.metrics import Counter, Gauge
 
-from train.dqn.rollout.ray.messages import Arrays, WeightArrays
-from train.dqn.rollout.ray.pool import HEALTH
+from train.dqn.rollout.ray.messages import HEALTH, Arrays, WeightArrays
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
-ACTORS = "train.dqn.rollout.ray.actors"
 WAIT_SECONDS = 1.0
 _LOG = "ray.log"  # in the run's folder: what Ray itself says
 
@@ -40,13 +39,8 @@ class RayBackend:
     Once the cluster is gone, `ready` gives out what has come, and then raises BackendLostError.
     """
 
-    def __init__(
-        self, settings: TrainSettings, actors: str = ACTORS, orders: object = None, elsewhere: bool = False
-    ) -> None:
-        """`actors` names the module that has them; it gets the settings, or `orders` in their place, pickled.
-
-        `elsewhere`: all CPUs of this node are taken; workers go to other nodes, as long as those have CPUs for them.
-        """
+    def __init__(self, settings: TrainSettings, elsewhere: bool = False) -> None:
+        """`elsewhere`: all CPUs of this node are taken; workers go to other nodes, as long as those have CPUs."""
         self._rollout = settings.rollout
         self._lock = threading.Condition()  # of all that the process's thread writes
         self._description = ""
@@ -59,8 +53,7 @@ class RayBackend:
         self._published = 0.0
         self._enrolled: set[int] = set()  # members of the league
         self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
-        pickled = pickle.dumps(orders or settings)
-        order = Order(settings.rollout, settings.learner.threads, actors, pickled, elsewhere=elsewhere)
+        order = Order(settings.rollout, settings.learner.threads, pickle.dumps(settings), elsewhere=elsewhere)
         says = settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear, BackendLostError)
 
@@ -189,7 +182,7 @@ def nodes_of_cluster(settings: TrainSettings) -> list[str]:
             answer.extend(message)
         heard.set()
 
-    order = Order(settings.rollout, settings.learner.threads, ACTORS, b"", describe_nodes=True)
+    order = Order(settings.rollout, settings.learner.threads, b"", describe_nodes=True)
     process = RayProcess(order, Path(os.devnull), settings.rollout.heartbeat_seconds, hear, BackendLostError)
     try:
         heard.wait()

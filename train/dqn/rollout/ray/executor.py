@@ -44,7 +44,7 @@ class RayExecutor(Executor):
         self._numbers = itertools.count()
         self._calls: dict[int, Future[Any]] = {}
         rollout = RolloutSettings()
-        order = Order(rollout, 0, "", b"", tasks=True, asked=asked, instead=instead, again=again)
+        order = Order(rollout, 0, b"", tasks=True, asked=asked, instead=instead, again=again)
         self._process = RayProcess(order, says, rollout.heartbeat_seconds, self._hear, ClusterLostError)
         try:
             with self._changed:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from train.settings.dqn import RolloutSettings
 
 SLOTS = 8  # rollouts on their way from the driver to the learner; the others wait where the workers left them
+HEALTH = "health"  # the concurrency group that answers while an actor plays
 _ALIGNMENT = 64
 
 Arrays = list[NDArray[Any]]
@@ -35,7 +36,6 @@ class Order:
 
     rollout: RolloutSettings
     learner_threads: int
-    actors: str  # the module that has them
     settings: bytes
     describe_nodes: bool = False  # and nothing else
     elsewhere: bool = False  # no worker on this node while others have CPUs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -14,20 +13,20 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from command.settings.checks import SettingsError
+from train.dqn.rollout.ray import actors
 from train.dqn.rollout.ray.connect import alive_nodes, amounts, cpus_here, reserve
-from train.dqn.rollout.ray.messages import Order, WeightArrays
+from train.dqn.rollout.ray.messages import HEALTH, Order, WeightArrays
 from train.dqn.rollout.request import RolloutRequest
 
-HEALTH = "health"  # the concurrency group that answers while an actor plays
 START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
 DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run
 
 
 @dataclass(eq=False)
-class _Member:
+class _Actor:
     """An actor as this process knows it."""
 
-    actor: Any
+    handle: Any
     requests: dict[int, RolloutRequest] = field(default_factory=dict)  # by first episode
     heard: float = field(default_factory=time.monotonic)  # when it last got on with something, or had nothing to do
     asked: bool = False  # and has not answered yet
@@ -48,7 +47,6 @@ class WorkerPool:
     def __init__(self, order: Order, tell: Callable[..., None], put: Callable[[Callable[[], None]], None]) -> None:
         self._rollout, self._settings = order.rollout, order.settings
         self._tell, self._put = tell, put
-        actors = importlib.import_module(order.actors)
         self._reserved = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
         reserve(self._reserved, self._wanted())
         remote = ray.remote(concurrency_groups={HEALTH: 1})
@@ -64,10 +62,10 @@ class WorkerPool:
         self._workers = {self._start(self._worker_class): None for _ in range(self._wanted())}
         self._evaluator = self._start(self._evaluator_class)
 
-    def _start(self, actor_class: Any) -> _Member:
-        member = _Member(actor_class.remote(self._settings))
-        self._ask(member)
-        return member
+    def _start(self, actor_class: Any) -> _Actor:
+        actor = _Actor(actor_class.remote(self._settings))
+        self._ask(actor)
+        return actor
 
     def _then(self, reference: Any, event: Callable[[Future[Any]], None]) -> None:
         """Have `event` called with the answer, by the thread that takes events."""
@@ -119,10 +117,10 @@ class WorkerPool:
         worker = min(ready, key=lambda worker: len(worker.requests))
         worker.requests[request.first] = request
         member = [] if request.member is None else self._members[request.member]
-        reference = worker.actor.play.remote(request, *self._newest, member)
+        reference = worker.handle.play.remote(request, *self._newest, member)
         self._then(reference, partial(self._played, worker, request))
 
-    def _played(self, worker: _Member, request: RolloutRequest, answer: Future[Any]) -> None:
+    def _played(self, worker: _Actor, request: RolloutRequest, answer: Future[Any]) -> None:
         if worker.requests.get(request.first) is not request:
             return  # it was given up, and another plays the request
         played = self._result(worker, answer)
@@ -139,93 +137,93 @@ class WorkerPool:
         """Ask all actors for a heartbeat now and then, take in new nodes, and hand lost requests to others."""
         now = time.monotonic()
         if now - self._looked >= self.look_seconds:
-            members = [*self._workers, self._evaluator]
+            actors = [*self._workers, self._evaluator]
             if now - self._looked > self._rollout.heartbeat_seconds / 2:
-                for member in members:  # this process was held up itself, and did not ask
-                    member.heard = now
+                for actor in actors:  # this process was held up itself, and did not ask
+                    actor.heard = now
             self._looked = now
-            for member in members:
-                self._check(member, now)
+            for actor in actors:
+                self._check(actor, now)
             self._fit_to_cluster()
         while self._lost and any(worker.ready for worker in self._workers):
             self.submit(self._lost.pop(0).again())
 
-    def _result(self, member: _Member, answer: Future[Any]) -> Any:
+    def _result(self, actor: _Actor, answer: Future[Any]) -> Any:
         """What an actor has answered; None where it is lost, and another takes its place."""
         try:
             return answer.result()
         except RayTaskError:
             raise  # an error of ours, which would come again
         except RayError as error:  # the actor, its node, or what it left behind is gone
-            self._replace(member, reason_of(error))
+            self._replace(actor, reason_of(error))
             return None
 
-    def _ask(self, member: _Member) -> None:
-        member.asked = True
-        self._then(member.actor.beat.remote(*self._newest), partial(self._answered, member))
+    def _ask(self, actor: _Actor) -> None:
+        actor.asked = True
+        self._then(actor.handle.beat.remote(*self._newest), partial(self._answered, actor))
 
-    def _answered(self, member: _Member, answer: Future[Any]) -> None:
-        if member not in self._workers and member is not self._evaluator:
+    def _answered(self, actor: _Actor, answer: Future[Any]) -> None:
+        if actor not in self._workers and actor is not self._evaluator:
             return
-        rounds = self._result(member, answer)
+        rounds = self._result(actor, answer)
         if rounds is None:
             return
-        if rounds != member.rounds or not member.requests:
-            member.heard, member.rounds = time.monotonic(), rounds
-        member.asked = False
-        if not member.ready:
-            member.ready = True
-            if member is not self._evaluator:
+        if rounds != actor.rounds or not actor.requests:
+            actor.heard, actor.rounds = time.monotonic(), rounds
+        actor.asked = False
+        if not actor.ready:
+            actor.ready = True
+            if actor is not self._evaluator:
                 self._tell_workers()
 
     def _tell_workers(self) -> None:
         self._tell("workers", sum(worker.ready for worker in self._workers))
 
-    def _check(self, member: _Member, now: float) -> None:
-        """Replace the member if it has not got on for too long, else ask it again."""
-        silent, limit = now - member.heard, self._rollout.heartbeat_seconds
-        if member.ready and silent > limit:
-            self._replace(member, f"no progress for {limit:g} s (rollout.heartbeat_seconds)")
-        elif not member.ready and silent > START_SECONDS:
-            self._give_up_starting(member, silent)
-        elif not member.asked:
-            self._ask(member)
+    def _check(self, actor: _Actor, now: float) -> None:
+        """Replace the actor if it has not got on for too long, else ask it again."""
+        silent, limit = now - actor.heard, self._rollout.heartbeat_seconds
+        if actor.ready and silent > limit:
+            self._replace(actor, f"no progress for {limit:g} s (rollout.heartbeat_seconds)")
+        elif not actor.ready and silent > START_SECONDS:
+            self._give_up_starting(actor, silent)
+        elif not actor.asked:
+            self._ask(actor)
 
-    def _give_up_starting(self, member: _Member, seconds: float) -> None:
+    def _give_up_starting(self, actor: _Actor, seconds: float) -> None:
         """It hangs, or it waits for a node; without any other worker the run would wait for ever."""
-        if member is not self._evaluator and not any(worker.ready for worker in self._workers):
+        if actor is not self._evaluator and not any(worker.ready for worker in self._workers):
             has = ", ".join(f"{amount:g} {name}s" for name, amount in amounts().items())
             raise SettingsError("rollout=ray", f"no worker has started in {seconds:.0f} s; the cluster has {has}")
-        self._replace(member, f"not started in {seconds:.0f} s")
+        self._replace(actor, f"not started in {seconds:.0f} s")
 
     def _fit_to_cluster(self) -> None:
         """As many workers as there should be; those that wait for a node that went away are given up."""
         excess = len(self._workers) - self._wanted()
         for worker in [worker for worker in self._workers if not worker.ready][: max(0, excess)]:
             del self._workers[worker]
-            ray.kill(worker.actor)
+            ray.kill(worker.handle)
         self._workers |= {self._start(self._worker_class): None for _ in range(-excess)}
 
-    def _replace(self, member: _Member, reason: str) -> None:
-        """Give a member up: another takes its place, its requests go to others."""
-        ray.kill(member.actor)
-        self._count_death(member, reason)
-        if member is self._evaluator:
+    def _replace(self, actor: _Actor, reason: str) -> None:
+        """Give an actor up: another takes its place, its requests go to others."""
+        ray.kill(actor.handle)
+        self._count_death(actor, reason)
+        if actor is self._evaluator:
             self._evaluator = self._start(self._evaluator_class)
             for tag, weights in self._evaluations.items():
                 self._evaluate(tag, weights)
-        elif member in self._workers:
-            del self._workers[member]
-            self._lost += member.requests.values()
-            member.requests.clear()
+        elif actor in self._workers:
+            del self._workers[actor]
+            self._lost += actor.requests.values()
+            actor.requests.clear()
             self._tell_workers()
             self._fit_to_cluster()
 
-    def _count_death(self, member: _Member, reason: str) -> None:
-        self._fruitless += not member.useful
+    def _count_death(self, actor: _Actor, reason: str) -> None:
+        self._fruitless += not actor.useful
         if self._fruitless >= DEATHS_IN_A_ROW + len(self._workers):
             raise SettingsError("rollout=ray", f"actors die one after another ({reason})", "try rollout=local")
-        who = "evaluator" if member is self._evaluator else "worker"
+        who = "evaluator" if actor is self._evaluator else "worker"
         self._tell("warning", f"a Ray {who} is replaced: {reason}")
 
     # ------------------------------------------------------------------ evaluation
@@ -236,17 +234,17 @@ class WorkerPool:
         self._evaluate(tag, self._evaluations[tag])
 
     def _evaluate(self, tag: int, weights: Any) -> None:
-        reference = self._evaluator.actor.duels.remote(weights)
+        reference = self._evaluator.handle.duels.remote(weights)
         self._then(reference, partial(self._evaluated, self._evaluator, tag))
 
-    def _evaluated(self, member: _Member, tag: int, answer: Future[Any]) -> None:
-        if member is not self._evaluator or tag not in self._evaluations:
+    def _evaluated(self, actor: _Actor, tag: int, answer: Future[Any]) -> None:
+        if actor is not self._evaluator or tag not in self._evaluations:
             return
-        duels = self._result(member, answer)
+        duels = self._result(actor, answer)
         if duels is None:
             return
         del self._evaluations[tag]
-        self._fruitless, member.useful = 0, True
+        self._fruitless, actor.useful = 0, True
         self._tell("evaluated", tag, duels)
 
 

@@ -1,0 +1,29 @@
+"""The players of a game that need no file, and the kind and the options of one. Nothing here is compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cards.base.errors import InputError
+from cards.game import Game, PlayerKind
+from cards.player_specs import PlayerSpec, read_options
+
+RULE = PlayerKind(searches=False)  # `random` and the policies of a game
+
+
+def player_names(game: Game) -> list[str]:
+    """The players of a game that need no file: `random`, its policies and its kinds."""
+    return ["random", *game.policies, *(name for name, kind in game.kinds.items() if not kind.of_network)]
+
+
+def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[PlayerKind, Any]:
+    """The kind of a player that needs no file, and its options: None for `random` and policies, which have none.
+
+    Raises InputError, one line, for a player that the game does not have and options that it does not take; `others`
+    are then proposed beside the names.
+    """
+    if spec.argument is not None or spec.name not in player_names(game):
+        name = spec.name if spec.argument is None else str(spec)
+        raise InputError(name, f"{game.name} has no such player", f"it has {', '.join(player_names(game))}{others}")
+    kind = game.kinds.get(spec.name, RULE)
+    return kind, read_options(kind.options, spec)
