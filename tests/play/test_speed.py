@@ -51,5 +51,5 @@ def test_a_network_is_compiled_when_it_sits_down(
 
     game = load_game("tressette")
     network = Counted(QNetwork(game.bits, game.actions, [8], False))
-    monkeypatch.setattr("play.players.load_resolved", lambda *_: network)
+    monkeypatch.setattr("evaluate.players.load_resolved", lambda *_: network)
     assert seated_player(game, str(tmp_path)) is network and asked == [1]

@@ -62,7 +62,7 @@ def test_rollouts_against_a_slow_second_implementation(
     """Whole games with mixtures in the seats and exploration, decision by decision."""
     given = [*game, f"learner.n_step={n}", f"learner.watkins_cut={cut}", "learner.gamma=0.9"]
     chosen = settings(tmp_path, *given, "learner.precision=float32")
-    monkeypatch.setattr("train.dqn.rollout.worker.Recorder", Notes)
+    monkeypatch.setattr("train.dqn.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
     worker, request, rules = RolloutWorker(chosen, CPU), RolloutRequest(30, 30, 0.3), chosen.load_game()
     if rules.name == "spike":
