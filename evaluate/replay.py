@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 from cards.base.errors import InputError
 from cards.game import Game
+from command.main import command
 from command.settings.checks import SettingsError
 from command.settings.foreign import name_game
 from command.settings.game import load_configured_game
 from command.settings.line import example_text
 from command.terminal.progress import Progress
-from command.terminal.streams import to_nowhere
 
 if TYPE_CHECKING:
     from cards.hand import Replayed
 
 LONGEST_ERROR = 400
-_BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
 
 
 def replay_file(path: Path) -> Iterator[dict[str, Any]]:
@@ -81,7 +80,8 @@ def _game_named(name: str) -> Game:
         raise InputError("game", problem, error.hint) from None
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command
+def main(arguments: Sequence[str]) -> int:
     """Replay the file named on the command line and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m evaluate.replay",
@@ -97,15 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not game.startswith("game="):
             parser.error(f"one file, and perhaps game=NAME, not {game!r}")
         name_game(game.removeprefix("game="))
-    try:
-        return _print_results(path)
-    except BrokenPipeError:
-        # Whoever read the results has gone. Python would complain when it flushes the rest, so that goes nowhere.
-        to_nowhere(sys.stdout.fileno())
-        return _BROKEN_PIPE
-    except OSError as error:
-        print(f"replay: {path}: {error.strerror}; give a file of records, one JSON object a line", file=sys.stderr)
-        return 2
+    return _print_results(path)
 
 
 def _print_results(path: Path) -> int:
@@ -118,9 +110,8 @@ def _print_results(path: Path) -> int:
             failed |= "error" in result
             if progress is not None:
                 progress.advance()
-    sys.stdout.flush()
     return int(failed)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -96,7 +96,7 @@ def test_exit_codes_and_arguments_pass_through(tmp_path: Path) -> None:
     broken = busso("replay", str(records))
     assert broken.returncode == 1 and "there is no game 'chess'" in json.loads(broken.stdout)["error"]
     missing = busso("replay", str(tmp_path / "nothing"))
-    assert missing.returncode == 2 and missing.stderr.startswith("replay: ")
+    assert missing.returncode == 2 and missing.stderr.startswith("error: ")
     doctor = busso("doctor", "game=blackjack", "algo=q_learning")
     assert doctor.returncode == 2 and doctor.stderr.startswith("error: doctor: looks at runs of algo=dqn")
     records.write_text((ROOT / "tests" / "golden" / "records.jsonl").read_text().partition("\n")[0])

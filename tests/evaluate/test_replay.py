@@ -48,7 +48,7 @@ def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, name: str, capsys:
     assert main([str(tmp_path / name)]) == 2
     output = capsys.readouterr()
     assert output.out == ""
-    assert output.err.startswith(f"replay: {tmp_path / name}: ")
+    assert output.err.startswith(f"error: {tmp_path / name}: ")
     assert output.err.count("\n") == 1
 
 
