@@ -178,7 +178,7 @@ class RunFolder:
             raise SettingsError(
                 key,
                 f"the run in {self.path} was started with {old!r}, not {new!r}{more}",
-                f"start another with name=..., or go on with {former}",
+                f"start another with name=..., or resume it with {former}",
             )
 
     def _with_rules(self, before: dict[str, Any]) -> dict[str, Any]:
@@ -197,5 +197,14 @@ class RunFolder:
 
 def _override(key: str, value: object) -> str:
     """As it may be typed on a command line."""
-    text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    return f"'{key}={text}'" if any(letter in text for letter in " [{'") else f"{key}={text}"
+    text = _typed(value)
+    return f"'{key}={text}'" if any(letter in text for letter in " [{'(") else f"{key}={text}"
+
+
+def _typed(value: object) -> str:
+    """A value in the grammar of Hydra's overrides."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_typed(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_typed, value)) + "]"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

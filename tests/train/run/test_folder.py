@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import torch
 
 from command.lock import lock
 from command.lock.owner import read_owner
+from command.settings.checks import SettingsError
 from tests.errors import error_about, key_of
 from tests.test_lock import AWAY, put
 from tests.train.runs import TrainedRuns, settings, small
@@ -156,3 +159,13 @@ def test_a_look_at_a_run_waits_for_nothing(tmp_path: Path, restarted: Callable[[
     restarted(tmp_path, 60.0)
     with error_about(RunInUseError, settings(tmp_path).folder, "node9", ".lock.owner"):
         RunFolder(settings(tmp_path)).newest()
+
+
+def test_the_hint_of_a_changed_setting_can_be_typed(tmp_path: Path) -> None:
+    phases = "[{until: 100, mix: {random: 0.5, greedy: 0.5}}, {until: null, mix: {random: 1}}]"
+    before = settings(tmp_path, f"opponents.phases={phases}")
+    found = checkpoint.Found(tmp_path, {"settings": asdict(before)}, {})
+    with error_about(SettingsError, "opponents.phases") as error:
+        RunFolder(settings(tmp_path))._compare(found)
+    (typed,) = shlex.split(error.value.hint.partition("resume it with ")[2])
+    assert settings(tmp_path, typed) == before
