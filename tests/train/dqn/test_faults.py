@@ -1,6 +1,12 @@
-"""What can go wrong on a cluster: workers that are lost or slow, settings that turn out wrong, rollouts too old."""
+"""What can go wrong on a cluster: drivers killed at any moment, full disks, foreign checkpoints, rollouts too old."""
 
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
@@ -10,7 +16,9 @@ import torch
 
 from command.settings.checks import SettingsError
 from tests.errors import key_of
-from tests.train.runs import newest, settings, small
+from tests.limits import seconds
+from tests.train.runs import OWN_TO_A_RUN, equal, settings, small
+from tests.train.warm import train
 from train.__main__ import main
 from train.api import make_backend
 from train.dqn.learner.learner import Learner
@@ -19,10 +27,104 @@ from train.dqn.rollout.backend import BackendLostError, LocalBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.worker import RolloutWorker
 from train.dqn.trainer import DqnTrainer
+from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
 from train.run.runner import Runner
 
 CPU = torch.device("cpu")
+KILLS = 20
+# A checkpoint after every batch, and a buffer large enough that writing one takes a while.
+LONG = ("checkpoint.every_episodes=32", "replay.capacity=200000", "evaluation.every_episodes=400")
+
+
+def state_of(runs: Path) -> dict[str, Any]:
+    return checkpoint.load(checkpoint.listed(runs / "tressette" / "small" / "checkpoints")[0])
+
+
+@pytest.fixture(scope="module")
+def drivers() -> Iterator[multiprocessing.context.BaseContext]:
+    """Where drivers are forked from; see `tests.train.warm`."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.train.warm"])
+    os.environ["BUSSO_TEST_WARM"] = "1"
+    first = context.Process(target=time.sleep, args=(0,))
+    first.start()
+    first.join()
+    del os.environ["BUSSO_TEST_WARM"]
+    yield context
+    from multiprocessing import forkserver
+
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+
+
+def being_written(folder: Path, driver: int) -> bool:
+    return any(folder.rglob(f".*.{driver}.*.tmp"))
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(KILLS, marks=pytest.mark.slow)])
+def test_drivers_killed_at_any_moment_end_where_an_uninterrupted_one_does(
+    tmp_path: Path, drivers: Any, kills: int
+) -> None:
+    """Half of them while a checkpoint is being written."""
+    moments, folder = random.Random(4), tmp_path / "killed" / "tressette" / "small" / "checkpoints"
+    run = (f"episodes={100 * kills}", *LONG)
+    while_writing, saved = 0, set[Path]()
+    for kill in range(kills):
+        driver = drivers.Process(target=train, args=(small(tmp_path / "killed", *run),))
+        driver.start()
+        # By what it has done, not by the clock: the run must last for all kills, on a machine of any speed.
+        wanted, end = len(saved) + moments.randrange(3), time.monotonic() + seconds(30)
+        while len(saved := saved | set(checkpoint.listed(folder))) < wanted and time.monotonic() < end:
+            time.sleep(0.0005)
+        time.sleep(moments.uniform(0, 0.05))
+        while kill % 2 and driver.is_alive() and not being_written(folder, driver.pid) and time.monotonic() < end:
+            time.sleep(0.0005)
+        assert driver.is_alive(), "the run must be longer"
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.join()
+        while_writing += being_written(folder, driver.pid)
+    assert while_writing >= kills // 4
+    print(f"\n{kills} drivers killed, {while_writing} of them while a checkpoint was being written")
+    assert main(small(tmp_path / "killed", *run)) == 0
+    assert main(small(tmp_path / "whole", *run)) == 0
+    found = equal(state_of(tmp_path / "whole"), state_of(tmp_path / "killed"))
+    assert [path for path in found if path not in OWN_TO_A_RUN] == []
+    assert not any(folder.rglob(".*.tmp"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 24 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"a small disk cannot be mounted: {mounted.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_full_disk_keeps_the_last_checkpoint_and_says_so(
+    small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoints = small_disk / "tressette" / "small" / "checkpoints"
+    steady = ("learner.lr_end=1e-3", "exploration.fraction=0")  # what follows the budget, which is raised here
+    assert main(small(small_disk, "episodes=64", *steady)) == 0
+    (small_disk / "ballast").write_bytes(bytes(22 << 20))
+    assert main(small(small_disk, "episodes=640", "replay.capacity=4000", *steady)) == 2
+    error = capsys.readouterr().err
+    assert "could not be written" in error and "free some space" in error and "Traceback" not in error
+    assert checkpoint.load(checkpoints / "episode_000000000064.pt")["counters"]["episodes"] == 64
+    assert not any(checkpoints.rglob(".*.tmp"))
+    (small_disk / "ballast").unlink()
+    assert main(small(small_disk, "episodes=640", *steady)) == 0
+    assert main(small(tmp_path / "whole", "episodes=640", *steady)) == 0
+    found = equal(state_of(tmp_path / "whole"), state_of(small_disk))
+    assert [path for path in found if path not in OWN_TO_A_RUN] == []
 
 
 class Straggler(LocalBackend):
@@ -98,11 +200,11 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
         trainer = DqnTrainer(chosen, folder, CPU, rollouts)
         with nullcontext() if stopping else pytest.raises(BackendLostError):
             Runner(trainer, folder, lambda: stopping and rollouts.gone).run()
-    state = newest(tmp_path)
+    state = state_of(tmp_path)
     played = state["counters"]["episodes"] + sum(count for _, count, _ in state["open_requests"])
     assert played == state["counters"]["next_episode"] and 0 < state["counters"]["episodes"] < 640
     assert main(small(tmp_path, "episodes=640")) == 0
-    assert newest(tmp_path)["counters"]["episodes"] == 640
+    assert state_of(tmp_path)["counters"]["episodes"] == 640
 
 
 def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_ever(
@@ -119,7 +221,7 @@ def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_
     errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
     assert codes == [75, 1]
     assert [key_of(f"{line}\n") for line in errors] == ["rollout", "rollout"] and "this start got nowhere" in errors[1]
-    assert main(small(tmp_path, "episodes=64")) == 0 and newest(tmp_path)["counters"]["idle_starts"] == 0
+    assert main(small(tmp_path, "episodes=64")) == 0 and state_of(tmp_path)["counters"]["idle_starts"] == 0
 
 
 def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
