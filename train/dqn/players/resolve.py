@@ -44,11 +44,11 @@ class ResolvedPlayer:
 
     @cached_property
     def sha256(self) -> str:
-        """What tells it from another player of the same name: that of its file, as it was first; "" without one."""
+        """The digest of its file when it was first asked for; "" without a file."""
         return self.sha256_now()
 
     def sha256_now(self) -> str:
-        """That of its file as it is now."""
+        """The digest of its file as it is now."""
         return "" if self.file is None else hashlib.sha256(self.file.read_bytes()).hexdigest()
 
 
