@@ -72,8 +72,9 @@ def test_a_start_that_fails_may_be_tried_again_unless_a_setting_forbids_it(
     ):
         rollouts.describe(lambda: False)
     assert isinstance(error.value, UserError) and error.value.exit_code == ENDS[what]
-    (log,) = tmp_path.rglob("ray.log")
-    assert "the raylet had no room" in log.read_text()  # its own log is gone
+    if ENDS[what] == EXIT_REQUEUE:
+        (log,) = tmp_path.rglob("ray.log")
+        assert "the raylet had no room" in log.read_text()  # its own log is gone
 
 
 def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
