@@ -1,9 +1,9 @@
 """`python -m evaluate.compare RUN RUN ...`: compare runs: a table with intervals over seeds, curves, settings.
 
 Runs that differ in their seed alone are one row, compared with the row `baseline` seed by seed. With `deals=16384` the
-best networks play so many duplicate deals now, against `opponents=[random,greedy,baseline]`, where `baseline` is the
-run of the baseline with the same seed; else the table has the results of the runs. After `--multirun` stands a grid as
-`python -m train --multirun` has it, in place of runs:
+best networks play 16,384 duplicate deals now, against `opponents=[random,greedy,baseline]`. There `baseline` is the run
+of the baseline with the same seed. Without `deals` the table has the results of the runs. After `--multirun` stands a
+grid as `python -m train --multirun` has it, in place of runs:
 
     python -m evaluate.compare baseline=recipe --multirun row=recipe,double seed=1,2,3
 """
@@ -14,6 +14,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +117,7 @@ def _with_grid(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: SeedGroup) -> dict[Path, Scores]:
-    """What each run wins of each opponent, on the same deals; games go on where the same command was stopped."""
+    """What each run wins of each opponent, on the same deals. The same command resumes after a stop."""
     from command.settings.game import load_configured_game
     from evaluate.tournament.batches import TournamentWorker
     from evaluate.tournament.run import play_pairs
@@ -127,6 +128,7 @@ def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: See
     game = load_configured_game(options)
     players: dict[str, ResolvedPlayer] = {}
 
+    @cache  # each text is parsed once
     def name_of(text: str) -> str:
         player = resolve(game, text, "opponents")
         return players.setdefault(player.name, player).name

@@ -26,7 +26,7 @@ _FILES: dict[str, tuple[str, ...]] = {
 }
 _OTHER_FLAGS = dict.fromkeys(("train", "compare", "tune"), ("--multirun",))
 _PYTHONS = ("python", "python3")
-_NO_KEYS = ("defaults", "opponents.phases", "space", "common", "rows")  # lists and mappings, which nobody completes
+_NO_KEYS = ("defaults", "opponents.phases", "space", "common", "rows")  # lists and mappings: not completed
 
 
 def script_for(wanted: str) -> str:

@@ -33,3 +33,12 @@ def key_of(text: str) -> str:
 def given(overrides: Iterable[str]) -> dict[str, Override]:
     """The overrides by their keys; the last one of a key counts."""
     return {each.key: each for each in map(parsed, overrides)}
+
+
+def value_text(value: object) -> str:
+    """A value in the grammar of overrides."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{value_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(value_text, value)) + "]"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -9,6 +9,7 @@ from typing import Any
 
 from cards.game import Game
 from cards.matches.duplicate import decimals, meaning_of_won
+from command.settings.overrides import value_text
 from command.terminal.visible import one_line
 from evaluate.markdown import code, literal
 from train.dqn.players.champion_file import Champion
@@ -49,7 +50,7 @@ def facts(found: Champion, file: Path, game: Game) -> Iterator[str]:
     """A table of what the file is and how it came about."""
     about = found.about
     decisions = about.get("decisions") or []
-    options = ", ".join(f"{key}={_written(value)}" for key, value in asdict(game.options).items())
+    options = ", ".join(f"{key}={value_text(value)}" for key, value in asdict(game.options).items())
     networks = len(found.networks)
     shape = f"hidden layers {list(found.settings.network.hidden)}"
     rows = {
@@ -76,7 +77,3 @@ def limits(found: Champion, game: Game) -> Iterator[str]:
         yield "* Who knows that several networks take turns, game by game, may learn in a game which one plays."
     if found.about.get("limits"):
         yield f"* {literal(one_line(found.about['limits']))}"
-
-
-def _written(value: object) -> str:
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

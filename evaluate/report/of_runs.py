@@ -198,7 +198,7 @@ def _curves(kinds: Sequence[SeedGroup]) -> Iterator[Section]:
 
 
 def _panels(kinds: Sequence[SeedGroup], axis: Axis) -> Iterator[Panel]:
-    """Games won against those whom most have met; where nobody was, what was learned."""
+    """Games won against the opponents that most runs have met; without opponents, what was learned."""
     met = [name for kind in kinds for run in kind.runs for name in dict.fromkeys(run.opponents)]
     opponents = sorted(dict.fromkeys(met), key=lambda name: -met.count(name))[:_MOST_PANELS]
     shown = [(evaluation_scalar("win_rate", name), f"games won against {name}", "percent") for name in opponents]

@@ -62,7 +62,7 @@ class Alone:
 
 
 class Processes:
-    """So many processes of this machine, each with players of its own. See `Executor`."""
+    """`count` processes of this machine, each with players of its own. See `Executor`."""
 
     def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], count: int) -> None:
         self.workers, self._plays_with = count, pickle.dumps((settings, players))

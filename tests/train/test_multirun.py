@@ -95,8 +95,9 @@ def test_a_task_of_an_array(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.slow  # another process, which imports PyTorch
 def test_several_runs_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*SHORT, f"runs={tmp_path}", "seed=1,2,3", "jobs=2", "--multirun"]) == 0
-    assert len(list(tmp_path.glob("*/*/metrics.csv"))) == 3 and "of another process" not in capsys.readouterr().err
+    measured = "evaluation.opponents=[random]"
+    assert main([*SHORT, measured, f"runs={tmp_path}", "seed=1,2,3", "jobs=2", "--multirun"]) == 0
+    assert len(list(tmp_path.glob("*/*/results.json"))) == 3 and "of another process" not in capsys.readouterr().err
 
 
 def test_a_signal_ends_the_wait_for_the_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from command.lock.lock import InUseError, Lock, in_job
 from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml
 from command.settings.game import game_defaults
+from command.settings.overrides import value_text
 from train.run import results
 from train.run.checkpoint import checkpoint, ids, pruning
 from train.run.checkpoint.background_writer import BackgroundWriter
@@ -197,14 +198,5 @@ class RunFolder:
 
 def _override(key: str, value: object) -> str:
     """As it may be typed on a command line."""
-    text = _typed(value)
+    text = value_text(value)
     return f"'{key}={text}'" if any(letter in text for letter in " [{'(") else f"{key}={text}"
-
-
-def _typed(value: object) -> str:
-    """A value in the grammar of Hydra's overrides."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_typed(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_typed, value)) + "]"
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -77,7 +77,7 @@ class GameBoard(Board):
         return notes
 
     def _button(self, action: int) -> str:
-        """What an action is called, and what comes of it."""
+        """The name of an action, and its effect."""
         letter, price = self.LETTERS[action], costs(self.table.hand).get(action)
         if action == MATCH:
             first = self._say("match" if price else "check", letter=letter)

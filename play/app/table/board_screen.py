@@ -122,7 +122,7 @@ class BoardScreen(Screen[str]):
             self.refresh_table()
 
     def after(self, seconds: float, then: Callable[[], None]) -> Worker[None]:
-        """Do something so many seconds later, if this screen is still there."""
+        """Call a function after a delay in seconds, if this screen is still there."""
 
         async def work() -> None:
             # Not `set_timer`: on a busy machine a timer that is late by its whole interval is never heard of again.
