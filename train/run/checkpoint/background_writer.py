@@ -28,7 +28,7 @@ class BackgroundWriter:
         self._pending: list[Future[None]] = []
         self._first: Exception | None = None  # that a save ended with; later ones may follow from it
 
-    def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> None:
+    def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> Future[None]:
         """Write `state` as it is now in the background, then delete all but `keep` checkpoints beside it.
 
         Raises CheckpointError when an earlier one could not be written.
@@ -41,6 +41,7 @@ class BackgroundWriter:
         # After the columns: on a GPU, what is read of them waits for what was given before it.
         snapshot = Snapshot(rest)
         self._pending.append(self._thread.submit(self._save_and_prune, path, snapshot, held, keep))
+        return self._pending[-1]
 
     def wait(self) -> None:
         """Until everything is on disk. Raises CheckpointError when something could not be written."""
