@@ -230,7 +230,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over_with_one_warning(
     aside = damaged.with_name(damaged.name + ".damaged")
     assert aside.exists()
     aside.unlink()
-    pruning.delete_unneeded_segments(aside.parent)  # of that one, which had been kept as well
+    pruning.prune(aside.parent)  # of that one, which had been kept as well
     assert_same_end(kind, uninterrupted(kind), tmp_path)
 
 

@@ -105,7 +105,7 @@ class RunFolder:
         self.require_own()
         for folder in (self.path, self.checkpoints):
             delete_left_over(folder)  # of a start that was killed while it wrote
-        pruning.delete_unneeded_segments(self.checkpoints)
+        pruning.prune(self.checkpoints)
         found = checkpoint.load_newest(self.checkpoints)
         # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
         if found is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from train.run.checkpoint.checkpoint import CheckpointError, write
 from train.run.checkpoint.columns import Columns, Place, without_columns
-from train.run.checkpoint.pruning import delete_unneeded_segments, prune
+from train.run.checkpoint.pruning import prune
 from train.run.checkpoint.snapshot import Snapshot
 
 
@@ -63,7 +63,7 @@ class BackgroundWriter:
                 write(path, rest.on_host(), held, self._allowed)
         except CheckpointError:
             self._allowed()
-            delete_unneeded_segments(path.parent)  # else what was written in vain takes the room the next one needs
+            prune(path.parent)  # else what was written in vain takes the room the next one needs
             raise
         finally:  # whatever went wrong, no thread waits for ever
             for each in held.values():
