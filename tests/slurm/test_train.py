@@ -26,6 +26,7 @@ SMALL = (
     "evaluation.min_seconds=0",
     "evaluation.opponents=[random]",
     "checkpoint.min_seconds=0",
+    "checkpoint.max_seconds=0",
     "evaluation.every_episodes=100000000",
     "evaluation.deals=8",
     "evaluation.final_deals=8",

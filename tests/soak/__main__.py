@@ -51,6 +51,7 @@ SETTINGS = (
     "evaluation.opponents=[random,greedy]",
     "checkpoint.every_episodes=1",
     "checkpoint.min_seconds=10",
+    "checkpoint.max_seconds=10",
     "name=soak",
 )
 

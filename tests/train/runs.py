@@ -42,6 +42,7 @@ SMALL = (
     "evaluation.opponents=[random]",
     "checkpoint.every_episodes=64",
     "checkpoint.min_seconds=0",
+    "checkpoint.max_seconds=0",
     "replay.capacity=4000",
 )
 

@@ -7,9 +7,10 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,14 @@ from tests.train.runs import OWN_TO_A_RUN, SMALL, TrainedRuns, equal
 from train.__main__ import main
 from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint import checkpoint, pruning
+from train.run.every import Every
 from train.run.folder import RunFolder
 from train.run.results import read_results
 from train.tabular.batch_q_trainer import BatchQTrainer
 from train.tabular.trainer import TabularTrainer
 
-TABLE = ("episodes=30000", "log_every_episodes=10000", "checkpoint.every_episodes=8000", "checkpoint.min_seconds=0")
+ALWAYS = ("checkpoint.min_seconds=0", "checkpoint.max_seconds=0")
+TABLE = ("episodes=30000", "log_every_episodes=10000", "checkpoint.every_episodes=8000", *ALWAYS)
 BATCHES = ("iterations=5", "games=20", "passes=2", "save_every=2", "evaluation.final_deals=8")
 
 
@@ -157,6 +160,39 @@ def test_a_stop_request_ends_with_a_checkpoint_and_its_code(
     )
 
 
+def test_checkpoints_of_a_slow_disk_are_further_apart(
+    tmp_path: Path, uninterrupted: Callable[[Kind], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the test's clock a rollout takes 60 s and a checkpoint 5 s, 2% of 250 s. USR1 comes after the third."""
+    kind, now, step, save = KINDS["dqn"], [0.0], DqnTrainer.step, RunFolder.save_checkpoint
+    saved = list[int]()
+
+    def steps(trainer: DqnTrainer) -> None:
+        before = trainer.counters.episodes
+        step(trainer)
+        now[0] += 60 / 32 * (trainer.counters.episodes - before)
+        if trainer.counters.episodes >= 96 and saved == [32]:
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    def slowly(folder: RunFolder, done: int, *rest: Any) -> Future[None]:
+        saved.append(done)
+        ended = save(folder, done, *rest)
+        wait([ended])
+        now[0] += 5
+        return ended
+
+    monkeypatch.setattr("train.dqn.trainer.Every", partial(Every, clock=lambda: now[0]))
+    monkeypatch.setattr(DqnTrainer, "step", steps)
+    monkeypatch.setattr(RunFolder, "save_checkpoint", slowly)
+    slow = ("checkpoint.every_episodes=32", "checkpoint.min_seconds=60", "checkpoint.max_seconds=600")
+    assert [kind.train(tmp_path, *slow) for _ in range(2)] == [75, 0]
+    assert saved == [32, 96, 128, 256, 256]
+    line = "checkpoints are now at least 250 s apart: one took 5.0 s"
+    assert (kind.folder(tmp_path) / "train.log").read_text().count(line) == 2, "once in each start"
+    found = equal(newest(kind, uninterrupted(kind)), newest(kind, tmp_path))
+    assert [path for path in found if not path.startswith((*OWN_TO_A_RUN, ".settings.checkpoint", ".passed"))] == []
+
+
 @EveryKind
 def test_a_job_whose_starts_get_nowhere_is_not_started_for_ever(
     tmp_path: Path, kind: Kind, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -194,7 +230,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over_with_one_warning(
     aside = damaged.with_name(damaged.name + ".damaged")
     assert aside.exists()
     aside.unlink()
-    pruning.delete_unneeded_segments(aside.parent)  # of that one, which had been kept as well
+    pruning.prune(aside.parent)  # of that one, which had been kept as well
     assert_same_end(kind, uninterrupted(kind), tmp_path)
 
 
@@ -232,11 +268,11 @@ def test_curves_have_no_point_twice_and_none_is_lost_when_a_run_is_cut_off(
     """The power fails some time after the first checkpoint, when there are rows that it does not know."""
     saved, save = [], RunFolder.save_checkpoint
 
-    def once(folder: RunFolder, done: int, *rest: Any) -> None:
+    def once(folder: RunFolder, done: int, *rest: Any) -> Future[None]:
         if saved:
             raise RuntimeError("power failure")
         saved.append(done)
-        save(folder, done, *rest)
+        return save(folder, done, *rest)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(RuntimeError, match="power failure"):
         patch.setattr(RunFolder, "save_checkpoint", once)

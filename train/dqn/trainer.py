@@ -68,7 +68,7 @@ class DqnTrainer:
             "league": Every(settings.league.every_episodes, 0.0),
             "log": Every(settings.log_every_episodes, settings.log_min_seconds, dense=ROWS),
             "evaluation": Every(evaluation.every_episodes, evaluation.min_seconds),
-            "checkpoint": Every(saving.every_episodes, saving.min_seconds),
+            "checkpoint": Every(saving.every_episodes, saving.min_seconds, most=saving.max_seconds),
         }
         self._rates = Rates()
         self._began = self._standing()

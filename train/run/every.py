@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 ROWS = 2_000  # `dense` of log rows
 HISTOGRAMS = 128  # `dense` of histograms, which take a hundred times as much
+SHARE = 0.02  # of the time, at most, for what has `most`
 
 
 class Every:
@@ -15,14 +16,23 @@ class Every:
 
     If it falls due before `seconds` are over, it waits until they are. So a fast run does it every so many seconds, a
     slow one every so many episodes. `clock` gives seconds. With `dense` it is thinned, see `passes`.
+
+    With `most` above `seconds`, the distance depends on the cost. What took s seconds, until `ended`, is due again
+    s / SHARE seconds after it began, within `seconds` and `most`. Until it has ended, the distance is `most`.
     """
 
     def __init__(
-        self, every: int, seconds: float, clock: Callable[[], float] = time.monotonic, dense: int | None = None
+        self,
+        every: int,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        dense: int | None = None,
+        most: float = 0.0,
     ) -> None:
         self.passed = 0  # multiples of `every` at the last time; saved with a checkpoint
-        self._every, self._seconds, self._clock, self._dense = every, seconds, clock, dense
-        self._last = -math.inf
+        self._every, self._clock, self._dense = every, clock, dense
+        self._least, self._most = seconds, max(seconds, most)
+        self.last, self.distance = -math.inf, seconds  # when it was last due; seconds from then to the next time
 
     def skip(self, episodes: int) -> None:
         """Count all that was due after so many episodes as done."""
@@ -32,11 +42,17 @@ class Every:
         """Whether it is due after so many episodes; if so, it counts as done."""
         reached = episodes // self._every
         self.passed = min(self.passed, reached)  # it was counted in a smaller `every` before the run was resumed
-        due = passes(self.passed, reached, self._dense) and self._clock() - self._last >= self._seconds
+        due = passes(self.passed, reached, self._dense) and self._clock() - self.last >= self.distance
         if due:
             self.passed = reached
-            self._last = self._clock()
+            self.last, self.distance = self._clock(), self._most
         return due
+
+    def ended(self, begun: float) -> float:
+        """What began at `begun` (`last` of then) is done. Sets `distance`; returns the seconds that it took."""
+        took = self._clock() - begun
+        self.distance = min(max(self._least, took / SHARE), self._most)
+        return took
 
 
 def passes(before: int, reached: int, dense: int | None) -> bool:

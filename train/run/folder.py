@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ class RunFolder:
         self.require_own()
         for folder in (self.path, self.checkpoints):
             delete_left_over(folder)  # of a start that was killed while it wrote
-        pruning.delete_unneeded_segments(self.checkpoints)
+        pruning.prune(self.checkpoints)
         found = checkpoint.load_newest(self.checkpoints)
         # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
         if found is None:
@@ -126,12 +127,12 @@ class RunFolder:
         self.run_id = ids.id_of(found.state)
         return found.path
 
-    def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> None:
+    def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> Future[None]:
         """Write the checkpoint after so many episodes or iterations in the background, and keep the newest `keep`.
 
         Raises CheckpointError when an earlier one could not be written.
         """
-        self.writer.save(self.checkpoint_at(done), ids.with_id(state, self.run_id), keep)
+        return self.writer.save(self.checkpoint_at(done), ids.with_id(state, self.run_id), keep)
 
     def checkpoint_at(self, done: int) -> Path:
         """Where the checkpoint after so many episodes or iterations lies."""

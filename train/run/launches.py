@@ -38,11 +38,7 @@ def add_launch(folder: Path, learner: str, run: str | None = None) -> None:
     except OSError as error:
         log.warning("%s: cannot be read (%s); this start is not added", folder / FILE, error.strerror or error)
         return
-    start: dict[str, Any] = {
-        "time": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "learner": learner,
-        **this_program(),
-    }
+    start = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "learner": learner, **this_program()}
     start |= {"machine": this_hardware()} | ({"run": run} if run else {})
     found = [*(each for each in before if each.get("run") == run), start][-_KEPT:]
     write_atomic(folder / FILE, json.dumps(found, indent=2) + "\n")

@@ -97,19 +97,17 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
     try:
         results = read_json(path.read_text())
         about = results.pop(_ABOUT, None)
-        whole = about is None or _is_whole(about)
+        if about is not None:
+            _check(about)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, AttributeError, TypeError, KeyError) as error:
-        whole, about, results, problem = False, None, {}, f"damaged ({error})"
-    else:
-        problem = "damaged (it does not say how far its run was)"
-    if not whole:
-        raise SettingsError(path, problem, "the command that trained the run makes it anew")
+        raise SettingsError(path, f"damaged ({error})", "the command that trained the run makes it anew") from None
     return about, results
 
 
-def _is_whole(about: Mapping[str, Any]) -> bool:
-    """Whether it says how far its run was, in words that may be part of a file's name."""
+def _check(about: Mapping[str, Any]) -> None:
+    """Raise ValueError unless it says how far its run was, in words that may be part of a file's name."""
     words = (about["id"] or "", about["checkpoint"])
-    return all(_WORD.fullmatch(word) for word in words) and type(about["env_steps"]) is int
+    if not all(_WORD.fullmatch(word) for word in words) or type(about["env_steps"]) is not int:
+        raise ValueError("it does not say how far its run was")

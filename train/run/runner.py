@@ -12,7 +12,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,6 +37,7 @@ log = logging.getLogger("train")
 
 _SHOW_SECONDS = 0.25
 _RATES_SECONDS = 20.0  # of the rates that are shown
+_NOTABLE_SECONDS = 30.0  # of a change of the distance between two checkpoints
 
 # Looks at the curves of an evaluation, made when this share of the budget was spent: whether to give the run up.
 Judge = Callable[[float, Mapping[str, float]], bool]
@@ -111,6 +114,7 @@ class Runner:
         self._folder = folder
         self._rates = Rates(_RATES_SECONDS)
         self._shown = 0.0
+        self._distance = trainer.every["checkpoint"].distance  # that the log names
         self.resumed_from = folder.resume(trainer.load_state_dict)
 
     def run(self) -> bool:
@@ -148,10 +152,10 @@ class Runner:
         if self._judge is not None and not self.given_up and share < 1:
             self.given_up = self._judge(share, scalars)
 
-    def save_checkpoint(self) -> None:
+    def save_checkpoint(self) -> Future[None]:
         """Write one in the background. Raises CheckpointError when an earlier one could not be written."""
         trainer = self._trainer
-        self._folder.save_checkpoint(trainer.progress.done, trainer.state_dict(), trainer.keep)
+        return self._folder.save_checkpoint(trainer.progress.done, trainer.state_dict(), trainer.keep)
 
     def _greet(self) -> None:
         settings = self._trainer.settings
@@ -189,11 +193,19 @@ class Runner:
                 self._folder.require_own()
                 self.metrics.write(trainer.progress.env_steps, trainer.log_row())
             if self._due("checkpoint"):
-                self.save_checkpoint()
+                self.save_checkpoint().add_done_callback(partial(self._saved, trainer.every["checkpoint"].last))
         self._show()
 
     def _due(self, what: str) -> bool:
         return self._trainer.every[what].take(self._trainer.progress.done)
+
+    def _saved(self, begun: float, _: Future[None]) -> None:
+        """In the thread that wrote it, also when it failed."""
+        every = self._trainer.every["checkpoint"]
+        seconds = every.ended(begun)
+        if abs(every.distance - self._distance) > max(_NOTABLE_SECONDS, self._distance / 2):
+            self._distance = every.distance
+            log.info("checkpoints are now at least %.0f s apart: one took %.1f s", self._distance, seconds)
 
     def _show(self) -> None:
         now = time.perf_counter()

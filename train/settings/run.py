@@ -56,10 +56,15 @@ class RunSettings(NamesGame):
 
 @dataclass
 class CheckpointSettings:
-    """A checkpoint every so many episodes, `min_seconds` apart; the last `keep` stay, besides `best`."""
+    """A checkpoint every so many episodes; the last `keep` stay, besides `best`.
+
+    They are at least `min_seconds` apart. Where they take more than 2% of the time, they are further apart, up to
+    `max_seconds`.
+    """
 
     every_episodes: int = bounded(100_000, 1, MAX_COUNT)
     min_seconds: float = bounded(60.0, 0.0, MAX_SECONDS)
+    max_seconds: float = bounded(600.0, 0.0, MAX_SECONDS)
     keep: int = bounded(3, 1, MAX_COUNT)
 
     def __post_init__(self) -> None:

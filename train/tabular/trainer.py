@@ -114,9 +114,10 @@ class TabularTrainer:
             self.model.mdp.discount, settings.epsilon, settings.step_size or 0.0, settings.step_power, self.exact.policy
         )
         self.keep = settings.checkpoint.keep
+        saving = settings.checkpoint
         self.every = {
             "log": Every(settings.log_every_episodes, 0.0, dense=ROWS),
-            "checkpoint": Every(settings.checkpoint.every_episodes, settings.checkpoint.min_seconds),
+            "checkpoint": Every(saving.every_episodes, saving.min_seconds, most=saving.max_seconds),
         }
 
     @property

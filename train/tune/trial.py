@@ -67,9 +67,7 @@ def clear(folder: Path) -> None:
     checkpoints = folder / "checkpoints"
     if (checkpoints / checkpoint.BEST).exists():
         with suppress(InUseError), Lock(folder / LOCK):
-            for path in checkpoint.listed(checkpoints):
-                path.unlink(missing_ok=True)
-            pruning.delete_unneeded_segments(checkpoints)
+            pruning.prune(checkpoints, keep=0)
 
 
 def direction(settings: AnyRunSettings) -> str:

@@ -102,6 +102,28 @@ def test_due_at_every_multiple_but_never_sooner_than_the_seconds() -> None:
     assert not every.take(200_099) and every.take(200_100)
 
 
+@pytest.mark.parametrize(("took", "distance"), [(5.0, 250.0), (0.5, 60.0), (13.0, 600.0)])
+def test_what_takes_long_is_kept_to_two_percent_of_the_time(took: float, distance: float) -> None:
+    clock = Clock()
+    every = Every(1, 60.0, clock, most=600.0)
+    assert every.take(1)
+    begun, clock.now = clock.now, clock.now + took
+    assert every.ended(begun) == pytest.approx(took)
+    clock.now = begun + distance - 0.1
+    assert not every.take(2)
+    clock.now += 0.2
+    assert every.take(2)
+
+
+def test_what_does_not_end_is_due_again_all_the_same() -> None:
+    clock = Clock()
+    stuck, rare = Every(1, 60.0, clock, most=600.0), Every(1, 900.0, clock, most=600.0)
+    assert stuck.take(1) and rare.take(1)
+    for later, due in ((599.9, (False, False)), (0.1, (True, False)), (300.0, (False, True))):
+        clock.now += later
+        assert (stuck.take(2), rare.take(2)) == due
+
+
 def test_what_was_due_before_a_run_was_resumed_counts_as_done() -> None:
     every = Every(5, 0.0)
     every.skip(7)

@@ -65,7 +65,7 @@ def faults_of_a_run(tmp_path: Path, keep: int = 1) -> Iterator[str]:
 
 def fault(folder: Path, run: Run, marks: int) -> str:
     """Say what is wrong with the files that the next start finds; empty if nothing is."""
-    pruning.delete_unneeded_segments(folder)
+    pruning.prune(folder)
     try:
         found = checkpoint.load_newest(folder)
         rows_found = found and contents(found.state["replay"])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +199,7 @@ def test_an_error_of_the_gpu_that_a_save_meets_first(
     """Columns of the buffer are read from the GPU by the thread that writes them."""
     save = RunFolder.save_checkpoint
 
-    def read(folder: RunFolder, done: int, *rest: Any) -> None:
+    def read(folder: RunFolder, done: int, *rest: Any) -> Future[None]:
         if done <= 64:
             return save(folder, done, *rest)
         try:

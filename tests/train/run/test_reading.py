@@ -259,7 +259,7 @@ def test_nothing_is_deleted_beside_a_checkpoint_of_a_newer_busso(tmp_path: Path,
     newer(NEWER[what](tmp_path))
     before = everything(tmp_path)
     pruning.prune(tmp_path, 1)
-    pruning.delete_unneeded_segments(tmp_path)
+    pruning.prune(tmp_path)
     assert everything(tmp_path) == before
 
 

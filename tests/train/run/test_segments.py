@@ -351,5 +351,5 @@ def test_segments_of_a_checkpoint_that_was_set_aside_are_kept(tmp_path: Path) ->
     checkpoint.set_aside(aside)
     run.add(CAPACITY)
     run.save()
-    pruning.delete_unneeded_segments(tmp_path)
+    pruning.prune(tmp_path)
     assert needed <= set(run.files())

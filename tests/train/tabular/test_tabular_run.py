@@ -28,6 +28,7 @@ def arguments(runs: Path, *more: str) -> list[str]:
         "log_every_episodes=10000",
         "checkpoint.every_episodes=8000",
         "checkpoint.min_seconds=0",
+        "checkpoint.max_seconds=0",
         "min_visits=100",
     ]
     return [*small, f"runs={runs}", "name=small", *more]

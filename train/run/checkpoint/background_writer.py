@@ -9,7 +9,7 @@ from typing import Any
 
 from train.run.checkpoint.checkpoint import CheckpointError, write
 from train.run.checkpoint.columns import Columns, Place, without_columns
-from train.run.checkpoint.pruning import delete_unneeded_segments, prune
+from train.run.checkpoint.pruning import prune
 from train.run.checkpoint.snapshot import Snapshot
 
 
@@ -28,7 +28,7 @@ class BackgroundWriter:
         self._pending: list[Future[None]] = []
         self._first: Exception | None = None  # that a save ended with; later ones may follow from it
 
-    def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> None:
+    def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> Future[None]:
         """Write `state` as it is now in the background, then delete all but `keep` checkpoints beside it.
 
         Raises CheckpointError when an earlier one could not be written.
@@ -41,6 +41,7 @@ class BackgroundWriter:
         # After the columns: on a GPU, what is read of them waits for what was given before it.
         snapshot = Snapshot(rest)
         self._pending.append(self._thread.submit(self._save_and_prune, path, snapshot, held, keep))
+        return self._pending[-1]
 
     def wait(self) -> None:
         """Until everything is on disk. Raises CheckpointError when something could not be written."""
@@ -62,7 +63,7 @@ class BackgroundWriter:
                 write(path, rest.on_host(), held, self._allowed)
         except CheckpointError:
             self._allowed()
-            delete_unneeded_segments(path.parent)  # else what was written in vain takes the room the next one needs
+            prune(path.parent)  # else what was written in vain takes the room the next one needs
             raise
         finally:  # whatever went wrong, no thread waits for ever
             for each in held.values():
