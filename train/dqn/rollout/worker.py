@@ -81,7 +81,7 @@ class RolloutWorker:
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         self.network = network or inference_network(self._game, settings, device)
         self._names = seated_players(settings)
-        self._player = _player_of(self.network, stays)
+        self._player = self._player_of(self.network, stays)
         self._stop = stop
         self._member = copy.deepcopy(self.network) if LEAGUE in self._names else None
         self._member_number: int | None = None
@@ -95,9 +95,15 @@ class RolloutWorker:
             self.network.load_state_dict(weights)
             self.version = version
 
+    def _player_of(self, network: QNetwork, stays: bool) -> NetworkPlayer | DevicePlayer:
+        if not stays:
+            return NetworkPlayer(network)
+        rows, graphs = self._settings.rollout.games_on(gpu=True), self._settings.learner.cuda_graphs
+        return DevicePlayer(network, rows=rows, graphs=graphs)
+
     def _other(self, name: str, stays: bool) -> Player:
         if name == LEAGUE and self._member is not None:
-            return _player_of(self._member, stays)
+            return self._player_of(self._member, stays)
         key = "opponents.phases.mix" if self._settings.opponents.only is None else "opponents.only"
         return stoppable(self._game, name, player_of(self._game, name, self._device, key), self._stop)
 
@@ -114,6 +120,8 @@ class RolloutWorker:
         self._player.epsilon = request.epsilon
         own, learned = seats == 0, learned_seats(settings, seats, request.first)
         recorder = self._recorder()
+        # Alone, a player on a device observes by itself, straight to where it uploads from.
+        observed = len(self._players) > 1 or not isinstance(recorder, DeviceRecorder)
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
             if self._stop():
@@ -130,7 +138,7 @@ class RolloutWorker:
                 some = decisions if rows.size == games.size else decisions.of(rows)
                 recorder.watch(some, actions[rows], earned, None if greedy is None else greedy[rows])
 
-        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
+        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
         occupied = self._game.occupied(states)
         met = None
@@ -142,7 +150,3 @@ class RolloutWorker:
         if isinstance(self._player, DevicePlayer):
             return DeviceRecorder(self._game, self._player)
         return TransitionRecorder(self._game)
-
-
-def _player_of(network: QNetwork, stays: bool) -> NetworkPlayer | DevicePlayer:
-    return DevicePlayer(network) if stays else NetworkPlayer(network)
