@@ -24,7 +24,7 @@ from train.dqn.rollout.worker import build_replay
 from train.dqn.trainer import UPDATES_AT_ONCE
 from train.run.device import choose_device
 from train.run.metrics import resources
-from train.settings.dqn import TrainSettings
+from train.settings.dqn import CPU_GAMES, TrainSettings
 
 Make = Callable[[TrainSettings, torch.device], RolloutBackend]
 
@@ -112,11 +112,12 @@ def _played(
     if rollout.kind == "ray":
         rollout, device = replace(rollout, kind="local"), choose_device("cuda" if rollout.gpus_per_worker else "cpu")
     with closing(make(replace(settings, rollout=rollout), device)) as rollouts:
-        starts = count(0, rollouts.games())
+        games = min(rollouts.games(), CPU_GAMES) if device.type == "cpu" else rollouts.games()
+        starts = count(0, games)
 
         def some() -> list[Rollout]:
             while rollouts.free_slots() > 0:
-                rollouts.submit(RolloutRequest(next(starts), rollouts.games(), settings.exploration.end))
+                rollouts.submit(RolloutRequest(next(starts), games, settings.exploration.end))
             return rollouts.ready(wait=True)
 
         while not (first := some()):  # compiles

@@ -73,6 +73,6 @@ def together(settings: TrainSettings, device: torch.device, make: Make, seconds:
         while learner.updates < 2 * UPDATES_AT_ONCE:  # until all is compiled and captured
             step()
         started, before = now(device), requests.counters.env_steps
-        while time.perf_counter() < started + seconds:
+        while requests.counters.env_steps == before or time.perf_counter() < started + seconds:
             step()
         return (requests.counters.env_steps - before) / (now(device) - started)

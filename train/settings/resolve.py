@@ -103,9 +103,9 @@ def with_rollout(settings: TrainSettings, rollout: RolloutSettings, machine: Mac
 
     Raises SettingsError where such rollouts cannot play what the settings say.
     """
-    on_gpu = machine.learns_on_gpu(settings.device)
     most, threads = rollout.games_on(gpu=False), rollout.actor_threads
     if rollout.kind == "threads":
+        on_gpu = machine.learns_on_gpu(settings.device)
         threads = rollout.actor_threads_on(on_gpu, machine.cpus - settings.learner.threads)
         most = _games(settings, rollout, rollout.games_on(on_gpu), threads)
     elif rollout.kind == "device":
