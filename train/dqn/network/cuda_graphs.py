@@ -59,6 +59,11 @@ class GraphedSteps:
         self._warm = 0  # steps since there was no graph
         self._failed = False
 
+    @property
+    def failed(self) -> bool:
+        """Whether a capture failed, so that every step is run by itself."""
+        return self._failed
+
     def forget(self) -> None:
         """The step's tensors are others than before."""
         self._graphs.clear()
