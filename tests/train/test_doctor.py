@@ -10,9 +10,11 @@ from tests.test_lock import mounted
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.doctor import report as doctor
+from train.dqn.self_check import Check
 from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
 from train.run.metrics import resources
+from train.settings.dqn import TrainSettings
 
 
 def test_a_run_that_would_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,6 +109,34 @@ def test_the_mount_says_how_far_locks_reach(
     monkeypatch.setattr(lock_trial, "_MOUNTS", mounts)
     (found,) = doctor._locks(settings(here))
     assert says in found.says and found.verdict == verdict
+
+
+PASSED = Check("values", "", 0.1)
+FAULTY = Check("updates", "16 updates in CUDA graphs give another network", 0.1, "learner.cuda_graphs=false")
+
+
+@pytest.mark.parametrize(
+    ("checks", "says", "verdict"),
+    [
+        ([PASSED], ["on 4,096 decisions the GPU computes what the CPU does: values"], "ok"),
+        ([PASSED, FAULTY], ["does: values", f"{FAULTY.fault}; a run would use learner.cuda_graphs=false"], "error"),
+        (RuntimeError("CUDA error: other values\nsecond line"), ["CUDA error: other values"], "error"),
+    ],
+)
+def test_a_gpu_that_computes_something_else_is_an_error(
+    checks: list[Check] | Exception, says: list[str], verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(settings: TrainSettings, device: torch.device) -> tuple[TrainSettings, list[Check]]:
+        if isinstance(checks, Exception):
+            raise checks
+        return settings, checks
+
+    monkeypatch.setattr(doctor, "self_check", check)
+    found = list(doctor._self_check(settings(tmp_path)))
+    assert len(found) == len(says) and all(text in each.says for each, text in zip(found, says, strict=True))
+    assert found[-1].verdict == verdict and "\n" not in found[-1].says
+    monkeypatch.setattr("train.doctor.measure.measure", lambda *rest: None)
+    assert main(["doctor", *small(tmp_path)]) == (0 if verdict == "ok" else 2)
 
 
 def test_exit_code_and_what_it_does_not_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

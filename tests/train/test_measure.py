@@ -120,6 +120,8 @@ def test_kinds_that_bring_more_are_named(tmp_path: Path, monkeypatch: pytest.Mon
         return rates[settings.rollout.kind]
 
     monkeypatch.setattr(together, "together", rate)
+    monkeypatch.setattr(together, "self_check", lambda settings, device: (faulty or settings, []))
+    faulty: TrainSettings | None = None
     assert list(together.compare_kinds(chosen(tmp_path, "ray", "device=cpu"), make_backend)) == [] == measured
     monkeypatch.setattr(together, "choose_device", lambda setting: torch.device("cuda"))
     first = "rollout=ray: 0.2 million decisions/s, played and learned from"
@@ -132,6 +134,8 @@ def test_kinds_that_bring_more_are_named(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(together.compare_kinds(ray, make_backend))[1] == "rollout=device: 4.5 times as fast here"
     mixed = chosen(tmp_path, "ray", "device=cuda", "opponents.phases=[{until: null, mix: {league: 0.5, network: 0.5}}]")
     assert list(together.compare_kinds(mixed, make_backend)) == [first, threads]
+    faulty = mixed
+    assert list(together.compare_kinds(ray, make_backend)) == [first]
 
 
 def test_a_gpu_is_waited_for_before_the_clock_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

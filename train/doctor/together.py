@@ -17,6 +17,7 @@ from train.dqn.learner.learner import Learner
 from train.dqn.network.build import build_network
 from train.dqn.requests import Requests
 from train.dqn.rollout.worker import build_replay
+from train.dqn.self_check import self_check
 from train.dqn.trainer import UPDATES_AT_ONCE
 from train.run.budget import Budget
 from train.run.device import choose_device
@@ -42,8 +43,10 @@ def compare_kinds(settings: TrainSettings, make: Make, seconds: float = _SECONDS
         own = together(settings, device, make, seconds)
         yield f"rollout={used}: {in_words(own)} decisions/s, played and learned from"
         for kind in sorted({"ray", "threads", "device"} - {used}):
-            with suppress(UserError):  # it cannot play this game, or not here
-                gain = together(_with_kind(settings, kind), device, make, seconds) / own
+            with suppress(UserError):  # it cannot play this game, or not on this machine
+                other = _with_kind(settings, kind)
+                faulty = self_check(other, device)[0] != other
+                gain = 0.0 if faulty else together(other, device, make, seconds) / own
                 if gain >= _LEAST_GAIN:
                     yield f"rollout={kind}: {gain:.1f} times as fast here"
 
