@@ -84,7 +84,6 @@ def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize(
     ("kind", "names"), [("threads", ["games", "replay", "learner"]), ("ray", ["workers", "CPUs", "replay", "learner"])]
 )
