@@ -160,3 +160,16 @@ def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "99999999")
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "9999")
     assert resources.memory() == all_memory and resources.cpus() == everything
+
+
+@pytest.mark.gpu
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_node_with_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All of it, with Ray workers: the self-check, the stages, and what the other kinds bring, if anything."""
+    given = small(tmp_path, "device=cuda", "rollout=threads", "rollout.actor_threads=1")
+    assert main(["doctor", *given]) == 0
+    says = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "the GPU computes what the CPU does: values, updates, rollout=threads" in says
+    assert "rollout=threads: " in says and "decisions/s, played and learned from" in says
+    assert not any(tmp_path.iterdir())
