@@ -38,6 +38,18 @@ class Decisions:
         """What these seats see, packed: `[decisions, words]`."""
         return self._game.observe(self.states, self.games, self.seats)
 
+    @property
+    def words(self) -> int:
+        """Words of 64 bits that each of these seats sees."""
+        return self._game.words
+
+    def observe(self, out: NDArray[np.uint64]) -> None:
+        """Write what these seats see, packed, to `out`: `[decisions, words]`."""
+        if "observation" in self.__dict__:
+            out[:] = self.observation
+        else:
+            self._game.loops.observe(self.states, self.games, self.seats, out)
+
     def of(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "Decisions":
         """Some of these decisions, by index or mask. If these are observed, those are too."""
         some = Decisions(self._game, self.states, self.games[rows], self.legal[rows])

@@ -6,7 +6,8 @@ https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -16,6 +17,10 @@ log = logging.getLogger("train")
 
 SIZES = (16, 1)  # updates in a graph, falling; the last takes what is left of the others
 WARM_UP = 3  # updates before a capture, as PyTorch asks for: libraries allocate what they need
+
+# Of the process. A capture begins with a wait for the device, which CUDA refuses while another thread captures. Warming
+# up waits too: the streams of more than 32 recorders are not apart.
+_one_at_a_time = threading.Lock()
 
 
 class Graph(Protocol):
@@ -49,8 +54,10 @@ class GraphedSteps:
         depends_on: Callable[[], object],
         keep: Callable[[], Callable[[], None]],
         recorder: GraphRecorder,
+        what: str = "updates",
+        sizes: Sequence[int] = SIZES,
     ) -> None:
-        self._step = step
+        self._step, self._what, self._sizes = step, what, sizes
         self._depends_on = depends_on
         self._keep = keep
         self._recorder = recorder
@@ -83,7 +90,7 @@ class GraphedSteps:
                 return self._run_each(count)
         if not count:
             return None
-        for size in SIZES:
+        for size in self._sizes:
             for _ in range(count // size):
                 self._graphs[size].replay()
             count %= size
@@ -104,13 +111,14 @@ class GraphedSteps:
     def _capture(self) -> bool:
         undo = self._keep()
         try:
-            self._graphs = {size: self._recorder.capture(self._step, size) for size in SIZES}
+            self._graphs = {size: self._recorder.capture(self._step, size) for size in self._sizes}
         except RuntimeError as error:
             self._failed = True
             undo()
             log.warning(
-                "updates could not be captured in a CUDA graph (%s); each is run by itself; learner.cuda_graphs=false "
+                "%s could not be captured in a CUDA graph (%s); each is run by itself; learner.cuda_graphs=false "
                 "does so from the start",
+                self._what,
                 why_broken(error),
             )
             self._graphs = {}
@@ -143,9 +151,9 @@ def capturing(graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream, errors: st
 
 
 class CudaRecorder:
-    """Captures on a stream of its own, with the numbers that `generator` draws."""
+    """Captures on a stream of its own, with the numbers that `generator` draws, if it has one."""
 
-    def __init__(self, device: torch.device, generator: Callable[[], torch.Generator]) -> None:
+    def __init__(self, device: torch.device, generator: Callable[[], torch.Generator] | None = None) -> None:
         self._device = device
         self._generator = generator
         self._stream = stream_apart(device)
@@ -154,7 +162,7 @@ class CudaRecorder:
         """On the stream that captures, before and after which the device does the other stream's work."""
         current = torch.cuda.current_stream(self._device)
         self._stream.wait_stream(current)
-        with torch.cuda.stream(self._stream):
+        with _one_at_a_time, torch.cuda.stream(self._stream):
             for _ in range(times):
                 step()
         current.wait_stream(self._stream)
@@ -163,9 +171,10 @@ class CudaRecorder:
         """See `GraphRecorder`. Other threads may use the device meanwhile. Memory is the graph's own."""
         graph = torch.cuda.CUDAGraph()
         # Later versions of PyTorch find the generators by themselves, and are to drop this.
-        if register := getattr(graph, "register_generator_state", None):
+        register = getattr(graph, "register_generator_state", None)
+        if register and self._generator:
             register(self._generator())
-        with capturing(graph, self._stream, "thread_local"):
+        with _one_at_a_time, capturing(graph, self._stream, "thread_local"):
             for _ in range(times):
                 step()
         return graph

@@ -10,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cards.compiled.batch import random_legal
+from cards.compiled.batch import next_bits, random_legal
 from cards.compiled.bits import lowest, unpack
 from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, mix, uniform
+from cards.compiled.splitmix import mix, uniform
 from cards.game import Games
 from cards.play import Actions, Decisions
 from train.dqn.network.matmul import linear
@@ -90,6 +90,16 @@ def fill_forced_moves(masks: NDArray[np.uint64], actions: Actions) -> NDArray[np
     return rows[:count]
 
 
+@njit
+def drawn_action(mask: np.uint64, generators: NDArray[np.uint64], game: int, epsilon: float) -> int:
+    """With probability `epsilon` any legal action, else -1; draws from the generator of the game unless that is 0."""
+    if epsilon > 0:
+        bits = next_bits(generators, game)
+        if uniform(bits) < epsilon:
+            return random_legal(mask, mix(bits))
+    return -1
+
+
 @njit(nogil=True)
 def choose(
     values: NDArray[np.float32],
@@ -118,14 +128,12 @@ def choose(
             if values[k, action] > values[k, best]:
                 best = action
         actions[row] = best
-        if epsilon > 0:
-            generators[games[row]] += GAMMA
-            bits = mix(generators[games[row]])
-            if uniform(bits) < epsilon:
-                actions[row] = random_legal(mask, mix(bits))
-                if values[k, actions[row]] < values[k, best]:
-                    explored[count] = row
-                    count += 1
+        drawn = drawn_action(mask, generators, games[row], epsilon)
+        if drawn >= 0:
+            actions[row] = drawn
+            if values[k, drawn] < values[k, best]:
+                explored[count] = row
+                count += 1
     return explored[:count]
 
 

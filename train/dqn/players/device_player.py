@@ -2,124 +2,130 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cards.compiled.jit import njit
 from cards.play import Actions, Decisions
-from train.dqn.network.q_network import QNetwork
-from train.dqn.players.epsilon_greedy import choose, exploration_threshold
+from train.dqn.network.cuda_graphs import CudaRecorder, GraphedSteps
+from train.dqn.network.q_network import QNetwork, drawn_action
+from train.dqn.players.epsilon_greedy import choose_drawn
 
 _ACTION, _EXPLORED = 0x3F, 0x80  # of the byte that comes back: at most 64 actions, and one bit
 
 
-class OnDevice(NamedTuple):
-    """What was uploaded of some decisions, one row for each; packed words are int64."""
+class _Room:
+    """Memory for what goes up and comes down in a round, here and on the device, which stays where it is.
 
-    observation: Tensor  # [rows, words]
-    legal: Tensor  # [rows]
-    games: Tensor  # [rows]
+    A row for each decision: what it sees, int64 `[rows, words]`, its legal mask, int64, and the action that exploration
+    takes, or -1, int8. All of it lies in one tensor, to be one copy. Of a row that was never written nothing is legal.
+    """
 
+    def __init__(self, rows: int, words: int, device: torch.device) -> None:
+        self.rows = rows
+        self._words = words
+        size, pinned = rows * (words + 1) + -(-rows // 8), device.type == "cuda"
+        self.here = torch.zeros(size, dtype=torch.int64, pin_memory=pinned)
+        self.there = torch.zeros(size, dtype=torch.int64, device=device)
+        self.parts_there: tuple[Tensor, ...] = self._parts(self.there, torch.int8)
+        self.chosen = torch.zeros(rows, dtype=torch.uint8, pin_memory=pinned)
 
-class Uploader:
-    """Brings decisions to a device in one asynchronous copy, on the stream of the thread that asks for it."""
+    def parts_here(self) -> tuple[NDArray[Any], ...]:
+        """Observations, masks and drawn actions, to be written to."""
+        return self._parts(self.here.numpy(), np.int8)
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._on_gpu = device.type == "cuda"
-        self._host = torch.empty(0, dtype=torch.int64)
-        self._copied = _event() if self._on_gpu else None
-
-    def upload(self, decisions: Decisions) -> OnDevice:
-        """The decisions there, in memory of their own. What is asked of the device next on this stream sees them."""
-        rows, words = decisions.observation.shape
-        host = self._staging(rows * (words + 2))
-        flat = host.numpy()
-        flat[: rows * words] = decisions.observation.reshape(-1).view(np.int64)
-        flat[rows * words : -rows or None] = decisions.legal.view(np.int64)
-        flat[rows * (words + 1) :] = decisions.games
-        there = host.to(self._device, non_blocking=True, copy=True)
-        if self._copied is not None:
-            self._copied.record()
-        legal, games = there[rows * words :].view(2, rows)
-        return OnDevice(there[: rows * words].view(rows, words), legal, games)
-
-    def _staging(self, size: int) -> Tensor:
-        """Memory that a GPU can read by itself, once it has read what was put there before."""
-        if self._copied is not None:
-            self._copied.synchronize()
-        if len(self._host) < size:
-            self._host = torch.empty(size, dtype=torch.int64, pin_memory=self._on_gpu)
-        return self._host[:size]
-
-
-def _event() -> torch.cuda.Event:
-    """One that is waited for without a CPU: it steps the games of other blocks meanwhile."""
-    return torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+    def _parts(self, memory: Any, int8: Any) -> Any:
+        seen = self.rows * self._words
+        drawn = memory[seen + self.rows :].view(int8)[: self.rows]
+        return memory[:seen].reshape(self.rows, self._words), memory[seen : seen + self.rows], drawn
 
 
 class DevicePlayer:
     """As `NetworkPlayer`: the legal action of the greatest value, or with probability `epsilon` a random legal one.
 
-    Values, exploration, masks and argmax are computed on the network's device; forced moves are looked at as well,
-    since a few more rows cost it less than leaving them out. `uploaded` are the decisions it was asked last, there.
+    Values, masks and argmax are computed on the network's device; forced moves are looked at as well, since a few more
+    rows cost it less than leaving them out. What the decisions see is written straight to memory that a GPU reads by
+    itself. There a round always has as many rows as the batch has games, but not below `rows`, so that with `graphs`
+    it is one CUDA graph, copies included. `seen` are the decisions it was asked last, and their observations on the
+    device, until it is asked again.
     """
 
-    def __init__(self, network: QNetwork, epsilon: float = 0.0) -> None:
+    captures: ClassVar[bool] = True  # where one player's capture fails, the others of the process do not try
+
+    def __init__(self, network: QNetwork, epsilon: float = 0.0, rows: int = 0, graphs: bool = True) -> None:
         self._network = network
         self.device = network.head.weight.device
-        self._uploader = Uploader(self.device)
-        self._downloader = _Downloader(self.device)
-        self._generators = torch.zeros(0, dtype=torch.int64)
+        on_gpu = self.device.type == "cuda"
+        self._least_rows = self._rows = rows if on_gpu else 0
+        self._room: _Room | None = None
+        # One that is waited for without a CPU: it steps the games of other blocks meanwhile.
+        self._done = torch.cuda.Event(blocking=True) if on_gpu else None  # type: ignore[no-untyped-call]
+        self._graphs: GraphedSteps | None = None
+        if on_gpu and graphs:  # a round reads nothing that an earlier one wrote, so there is nothing to undo
+            recorder = CudaRecorder(self.device)
+            self._graphs = GraphedSteps(self._round, lambda: self._room, lambda: lambda: None, recorder, "rounds", (1,))
+        self._generators = np.zeros(0, np.uint64)
         self.epsilon = epsilon
         self.greedy = np.ones(0, np.bool_)
-        self.uploaded: tuple[Decisions, OnDevice] | None = None
+        self.seen: tuple[Decisions, Tensor] | None = None
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         """Start a batch of games; exploration follows from `seeds`."""
-        self._generators = torch.from_numpy(seeds.view(np.int64)).to(self.device, copy=True)
+        self._generators = seeds.copy()
         self.greedy = np.ones(seeds.size, np.bool_)
-        self.uploaded = None
+        self._rows = max(self._least_rows, seeds.size)
+        self.seen = None
 
     def act(self, decisions: Decisions) -> Actions:
         """One action per game; one forward pass over all of them."""
-        there = self._uploader.upload(decisions)
-        self.uploaded = decisions, there
-        byte = self._downloader.download(self._choose(there))
-        self.greedy[decisions.games] = byte < _EXPLORED
+        if self._room is None or self._room.rows != self._rows:
+            self._room = _Room(self._rows, decisions.words, self.device)
+        room, games = self._room, decisions.games
+        observation, legal, drawn = (part[: games.size] for part in room.parts_here())
+        decisions.observe(observation.view(np.uint64))
+        legal[:] = decisions.legal.view(np.int64)
+        _draw(decisions.legal, games, self._generators, self.epsilon, drawn)
+        self._run()
+        self.seen = decisions, room.parts_there[0][: games.size]
+        byte = room.chosen.numpy()[: games.size]
+        self.greedy[games] = byte < _EXPLORED
         return byte & np.uint8(_ACTION)
 
-    @torch.inference_mode()
-    def _choose(self, there: OnDevice) -> Tensor:
-        """The byte of each row, uint8 on the device."""
-        threshold = exploration_threshold(self.epsilon)
-        generators = self._generators[there.games]
-        choice = choose(self._network(there.observation), there.legal, generators, threshold)
-        if threshold:
-            self._generators[there.games] = choice.generators
-        return (choice.action | choice.explored * _EXPLORED).byte()
+    @torch.no_grad()  # not inference mode: the first capture makes what later ones of other threads write to
+    def _run(self) -> None:
+        """Have the device do a round, and wait for it."""
+        if self._graphs is not None and DevicePlayer.captures:
+            self._graphs.run(1)
+            DevicePlayer.captures = not self._graphs.failed
+        else:
+            self._round()
+        if self._done is not None:
+            self._done.record()
+            self._done.synchronize()
+
+    def _round(self) -> None:
+        room = self._room
+        assert room is not None
+        room.there.copy_(room.here, non_blocking=True)
+        observation, legal, drawn = room.parts_there
+        action, explored = choose_drawn(self._network(observation), legal, drawn)
+        room.chosen.copy_((action | explored * _EXPLORED).byte(), non_blocking=True)
 
 
-class _Downloader:
-    """Brings bytes back, while other threads of this process go on."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._host = torch.empty(0, dtype=torch.uint8)
-        self._copied = _event() if device.type == "cuda" else None
-
-    def download(self, values: Tensor) -> NDArray[np.uint8]:
-        """Waits for them; they may be overwritten by the next call."""
-        if self._copied is None:
-            on_cpu: NDArray[np.uint8] = values.numpy()
-            return on_cpu
-        if len(self._host) < len(values):
-            self._host = torch.empty(len(values), dtype=torch.uint8, pin_memory=True)
-        host = self._host[: len(values)]
-        host.copy_(values, non_blocking=True)
-        self._copied.record()
-        self._copied.synchronize()
-        array: NDArray[np.uint8] = host.numpy()
-        return array
+@njit(nogil=True)
+def _draw(
+    masks: NDArray[np.uint64],
+    games: NDArray[np.int64],
+    generators: NDArray[np.uint64],
+    epsilon: float,
+    out: NDArray[np.int8],
+) -> None:
+    """Write the action that exploration takes, or -1, for each decision; one with a single action draws nothing."""
+    for row in range(masks.size):
+        mask = masks[row]
+        has_choice = mask & (mask - np.uint64(1)) != np.uint64(0)
+        out[row] = drawn_action(mask, generators, games[row], epsilon) if has_choice else -1

@@ -70,26 +70,33 @@ def best_legal(values: Tensor, legal: Tensor) -> Tensor:
     return finite.masked_fill(~legal, -math.inf).argmax(1)
 
 
-def choose(values: Tensor, masks: Tensor, generators: Tensor, threshold: int | Tensor) -> ChosenActions:
+def choose(values: Tensor, masks: Tensor, generators: Tensor, threshold: Tensor) -> ChosenActions:
     """The legal action of the greatest value, or with probability epsilon any legal one, for each row of values.
 
     `values` are `[rows, actions]`, `masks` bit masks of what is legal and `generators` the state of each row's draws,
-    both int64 `[rows]`; `threshold` is that of epsilon, also as a tensor. A row with one legal action draws nothing,
-    and nothing legal (a game that is over) is action 0. Nothing is read back from the device, and with a tensor for
-    `threshold` the operations do not depend on any value, so they may be captured in a CUDA graph.
+    both int64 `[rows]`; `threshold` is that of epsilon. A row with one legal action draws nothing, and nothing legal (a
+    game that is over) is action 0. The operations do not depend on any value, so a CUDA graph may capture them.
     """
     legal = legal_tensor(masks, values.shape[1])
     best = best_legal(values, legal)
-    if isinstance(threshold, int) and threshold == 0:
-        return ChosenActions(best, torch.zeros_like(best, dtype=torch.bool), generators)
     advanced = generators + GAMMA
     bits = mix(advanced)
     exploring = shifted(bits, 64 - _UNIFORM_BITS) < threshold
     drawn = nth_legal(legal, below(mix(bits), legal.sum(1)))
     action = torch.where(exploring, drawn, best)  # the same where only one is legal
-    explored = _of(values, action) < _of(values, best)
     has_choice = (masks & (masks - 1)) != 0
-    return ChosenActions(action, explored, torch.where(has_choice, advanced, generators))
+    return ChosenActions(action, _is_worse(values, action, best), torch.where(has_choice, advanced, generators))
+
+
+def choose_drawn(values: Tensor, masks: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
+    """As `choose`, with the random action that exploration takes in each row, int8, or -1: `action` and `explored`."""
+    best = best_legal(values, legal_tensor(masks, values.shape[1]))
+    action = torch.where(drawn < 0, best, drawn)
+    return action, _is_worse(values, action, best)
+
+
+def _is_worse(values: Tensor, action: Tensor, best: Tensor) -> Tensor:
+    return _of(values, action) < _of(values, best)
 
 
 def _of(values: Tensor, action: Tensor) -> Tensor:

@@ -98,7 +98,10 @@ class RolloutWorker:
             self.version = version
 
     def _player_of(self, network: QNetwork) -> NetworkPlayer | DevicePlayer:
-        return DevicePlayer(network) if self._stays or self._device.type == "cuda" else NetworkPlayer(network)
+        if not self._stays and self._device.type == "cpu":
+            return NetworkPlayer(network)
+        rows, graphs = self._settings.rollout.games_on(gpu=True), self._settings.learner.cuda_graphs
+        return DevicePlayer(network, rows=rows, graphs=graphs)
 
     def _other(self, name: str) -> Player:
         if name == LEAGUE and self._member is not None:
@@ -119,6 +122,8 @@ class RolloutWorker:
         self._player.epsilon = request.epsilon
         own, learned = seats == 0, learned_seats(settings, seats, request.first)
         recorder = self._recorder()
+        # Alone, a player on a device observes by itself, straight to where it uploads from.
+        observed = len(self._players) > 1 or not isinstance(recorder, DeviceRecorder)
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
             if self._stop():
@@ -135,7 +140,7 @@ class RolloutWorker:
                 some = decisions if rows.size == games.size else decisions.of(rows)
                 recorder.watch(some, actions[rows], earned, None if greedy is None else greedy[rows])
 
-        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
+        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
         occupied = self._game.occupied(states)
         met = None
