@@ -198,8 +198,9 @@ def page() -> Iterator[str]:
     )
     yield from recipes()
     for path in sorted((CONF / "rollout").glob("*.yaml")):
-        yield from ("", f"### `rollout={path.stem}`", "", heading(path), "")
-        yield from settings_table(keys_of(path, "rollout."), TrainSettings)
+        yield from ("", f"### `rollout={path.stem}`", "", heading(path))
+        if keys := keys_of(path, "rollout."):
+            yield from ("", *settings_table(keys, TrainSettings))
     yield from ("", "## Games", "")
     for path in sorted((CONF / "game").glob("*.yaml")):
         yield from (f"### `game={path.stem}`", "")

@@ -1,5 +1,6 @@
 #!/bin/bash
-# What a training job would get, without training: GPUs and driver, CPUs, memory, disk, Ray's nodes, the rate of each stage.
+# What a training job would get, without training: GPUs and driver, CPUs, memory, disk, Ray's nodes, the rate of each stage;
+# on a GPU also whether it computes what the CPU does, and which kind of rollout is the fastest.
 #
 #   sbatch slurm/doctor.sh game=spike learner.lr=1e-4      # settings as for train_dqn.sh
 #   sbatch -N 4 -p long slurm/doctor.sh name=wide          # options of sbatch too

@@ -4,7 +4,7 @@
 #   sbatch slurm/train_dqn.sh                                        # Tressette, conf/train.yaml
 #   sbatch slurm/train_dqn.sh game=spike learner.lr=1e-4 seed=3      # what follows the script are settings of the run
 #   sbatch -N 4 -p long --gres=gpu:a100:1 slurm/train_dqn.sh         # what precedes it takes the place of the lines below
-#   sbatch --gres=none slurm/train_dqn.sh                            # no GPU: the learner uses CPUs
+#   sbatch --gres=none slurm/train_dqn.sh                            # no GPU: the learner uses CPUs too
 #
 # It trains for the time it asks for: the four hours of --time below, less five minutes for --signal and two to begin and to
 # end. Another budget: --time before the script, or minutes=60 or episodes=1000000 after it.
@@ -13,9 +13,10 @@
 # or another job takes its place: five minutes before, it writes a checkpoint and goes back into the queue.
 #
 # What you may want to change: the lines below, and slurm/site.env (modules, scratch folder; see site.env.example).
-# Every CPU but the learner's plays games: more CPUs, more games; on one node with a GPU by threads of the trainer, else by
-# Ray's workers (rollout=auto). The GPU of the first node is the learner's; those of other nodes are used with
-# rollout.gpus_per_worker=0.1 and the like. Change a GPU with --gres, not with --gpus: they add up.
+# Every CPU but the learner's plays games, by Ray's workers: more CPUs, more games. The GPU of the first node is the
+# learner's. Workers get a share of a GPU for their values with rollout.gpus_per_worker=0.1 and the like, also of other
+# nodes; doctor.sh measures what rollout=threads and rollout=device would bring. Change a GPU with --gres, not with
+# --gpus: they add up.
 #
 #SBATCH --job-name=train_dqn
 #SBATCH --nodes=1

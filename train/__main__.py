@@ -14,7 +14,7 @@ from command.main import command
 from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml
 from command.settings.line import parse
-from train.api import train
+from train.api import make_backend, train
 from train.run.device import this_machine
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import Chosen, resolve
@@ -58,6 +58,7 @@ def examine(arguments: Sequence[str]) -> int:
     from command.terminal.progress import Progress
     from train.doctor import measure as stages
     from train.doctor import report as doctor
+    from train.doctor.together import compare_kinds
     from train.dqn.players.load import check_players
     from train.dqn.warm_start import with_shape_of_start
 
@@ -70,9 +71,10 @@ def examine(arguments: Sequence[str]) -> int:
     with Progress("measuring", None):
         findings = doctor.examine(settings)
         starts = doctor.would_start(findings)
-        measured = stages.measure(settings) if starts else None
-    for table in doctor.screen(findings, measured):
-        result_console().print(table)
+        measured = stages.measure(settings, make_backend) if starts else None
+        kinds = list(compare_kinds(settings, make_backend)) if starts else []
+    for part in (*doctor.screen(findings, measured), *kinds):
+        result_console().print(part)
     return 0 if starts else 2
 
 

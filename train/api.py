@@ -60,6 +60,7 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         import torch
 
         from train.doctor.job_memory import check_job_memory
+        from train.dqn.self_check import log_checks, self_check
         from train.dqn.trainer import DqnTrainer
         from train.run.gpu_failures import device_of_run
         from train.run.metrics import resources
@@ -68,6 +69,8 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         device = device_of_run(settings.device, folder.path)
         if device.type == "cuda":
             look_at_gpus(settings, device)
+            settings, checks = self_check(settings, device)
+            log_checks(checks)
         else:
             check_job_memory(settings, resources.memory())
         with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read

@@ -1,10 +1,11 @@
-"""Games on the GPU itself. Without one there is nothing to measure, and that is said."""
+"""Figures of a GPU. Without one there is nothing to measure, and that is said."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,18 +13,29 @@ import torch
 from cards.compiled.splitmix import derive, stream
 from cards.gpu import DeviceGames, NoDeviceError, on_device, on_host, require_device
 from command.settings.compose import compose
+from tests.bench.threads import learned_per_second, played_per_second
 from tests.bench.timing import report
-from train.dqn.rollout.device.backend import DeviceWorker
+from train.doctor.measure import seconds_of
+from train.dqn.learner.learner import Learner
+from train.dqn.network.build import build_network
+from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.rollout.request import RolloutRequest
+from train.dqn.rollout.worker import RolloutWorker
+from train.dqn.trainer import UPDATES_AT_ONCE
+from train.run.metrics import resources
 from train.settings.dqn import TrainSettings
 from tressette import GAME
 
 GAMES, ROUNDS, REPEATS = 1 << 20, 40, 5
+GPU = torch.device("cuda")
+SMALL = ("network.symmetric=false", "network.hidden=[256,256]")
+BATCHES = {512: 5000, 16_384: 25e6 / 16_384}  # and the updates/s to reach on an H100
+FILLED, SECONDS = 200_000, 3.0
 
 
 def device_random_play() -> None:
     """Uniformly random legal play of Tressette, a million games at a time: deal, masks, choices, check, moves."""
-    if not _there_is_a_device("device_random_play"):
+    if not _there_is_a_device("device_random_play", games=True):
         return
     games, seeds = DeviceGames(GAME, GAMES), stream(1, "bench", 0, GAMES)
     on_gpu, generators = on_device(seeds), on_device(derive(seeds, 0))
@@ -44,22 +56,50 @@ def device_random_play() -> None:
     report("device_random_play", ROUNDS * GAMES / best / 1e6, "million moves/s", target=1000, gpu=_gpu())
 
 
-def device_rollout() -> None:
-    """Self-play of Tressette with a network of 2 x 256, from the deal to transitions, exploring as a run does."""
-    if not _there_is_a_device("device_rollout"):
+def ray_on_gpu() -> None:
+    """Decisions/s of a 2 x 256 network: played by Ray workers on this node, and learned from on a GPU besides."""
+    _on_gpu("ray", None)
+
+
+def threads_on_gpu() -> None:
+    """The same by threads, whose values the GPU computes; learned from with experiment=gpu."""
+    _on_gpu("threads", 10, "experiment=gpu")
+
+
+def device_on_gpu() -> None:
+    """The same with the games on the GPU."""
+    _on_gpu("device", 100, "experiment=gpu")
+
+
+def _on_gpu(kind: str, target: float | None, *recipe: str) -> None:
+    if not _there_is_a_device(f"{kind}_on_gpu", kind == "device"):
         return
-    plain = ["network.symmetric=false", "network.hidden=[256,256]"]
-    settings = compose(TrainSettings, "train", ["rollout=device", *plain])
-    worker = DeviceWorker(settings, torch.device("cuda"))
-    games = settings.rollout.games_on_device()
-    rows = len(worker.play(RolloutRequest(0, games, 0.05)).transitions.action)
-    best = _best_seconds(lambda: worker.play(RolloutRequest(games, games, 0.05)))
-    report("device_rollout", rows / best / 1e6, "million decisions/s", target=100, games=games, gpu=_gpu())
+    small, more = [f"rollout={kind}", *SMALL], {"rollout": kind, "gpu": _gpu(), "cpus": resources.cpus()}
+    report("gpu_rollout", played_per_second(GPU, *small) / 1e6, "million decisions/s", target=target, **more)
+    report("gpu_run", learned_per_second(GPU, *small, *recipe) / 1e6, "million decisions/s", **more)
 
 
-def _there_is_a_device(figure: str) -> bool:
+def gpu_updates() -> None:
+    """Updates/s of the same network on a GPU, with the batches of a run and of experiment=gpu."""
+    if not _there_is_a_device("gpu_updates"):
+        return
+    for batch, target in BATCHES.items():
+        settings = compose(TrainSettings, "train", [f"learner.batch_size={batch}", *SMALL])
+        game = settings.load_game()
+        buffer = ReplayBuffer(FILLED, game.words, GPU, seed=1)
+        buffer.add(RolloutWorker(settings, torch.device("cpu")).play(RolloutRequest(0, FILLED // 40, 0.5)).transitions)
+        learner = Learner(build_network(game, settings), buffer, settings.learner, GPU, game.actions)
+        rate = UPDATES_AT_ONCE / seconds_of(partial(learner.update_many, UPDATES_AT_ONCE), GPU, SECONDS)
+        report("gpu_updates", rate, "updates/s", target=target, batch=batch, gpu=_gpu())
+
+
+def _there_is_a_device(figure: str, games: bool = False) -> bool:
+    """`games`: whether it has to play games, which is Numba's part."""
     try:
-        require_device()
+        if games:
+            require_device()
+        elif not torch.cuda.is_available():
+            raise NoDeviceError("PyTorch sees none")
     except NoDeviceError as error:
         print(f"{figure}: no CUDA device: not measured ({error})", file=sys.stderr)
         return False
@@ -83,4 +123,4 @@ def _best_seconds(play: Callable[[], object]) -> float:
     return best
 
 
-FIGURES = (device_random_play, device_rollout)
+FIGURES = (device_random_play, gpu_updates, ray_on_gpu, threads_on_gpu, device_on_gpu)

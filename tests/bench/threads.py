@@ -1,8 +1,7 @@
-"""Games on threads of the learner's process: whole runs against playing in turn with learning, and rates on a GPU."""
+"""Decisions a second of backends and of whole runs; those of threads against playing in turn with learning."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from contextlib import closing
@@ -21,7 +20,7 @@ from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
 
 ROUNDS, SECONDS = 3, 5.0
-CPU, GPU = torch.device("cpu"), torch.device("cuda")
+CPU = torch.device("cpu")
 
 
 def run_on_threads_over_local() -> None:
@@ -30,34 +29,22 @@ def run_on_threads_over_local() -> None:
     rates: dict[str, list[float]] = {"local": [], "threads": []}
     for _ in range(ROUNDS):
         for kind, found in rates.items():
-            found.append(_learned_per_second(CPU, f"rollout={kind}"))
+            found.append(learned_per_second(CPU, f"rollout={kind}"))
     local, threads = (max(found) for found in rates.values())
     cpus = {"cpus": resources.cpus(), "local": round(local), "threads": round(threads)}
     report("run_on_threads_over_local", threads / local, "ratio", target=1.0, **cpus)
 
 
-def threads_on_gpu() -> None:
-    """Decisions/s of a 2 x 256 network on a GPU: played alone, and played and learned from with experiment=gpu."""
-    if not torch.cuda.is_available():
-        print("threads_on_gpu: needs a GPU", file=sys.stderr)
-        return
-    more = {"device": torch.cuda.get_device_name(GPU), "cpus": resources.cpus()}
-    small = ["rollout=threads", "network.symmetric=false", "network.hidden=[256,256]"]
-    played = max(_played_per_second(GPU, *small) for _ in range(ROUNDS))
-    report("gpu_rollout", played / 1e6, "million decisions/s", target=10, **more)
-    learned = max(_learned_per_second(GPU, *small, "experiment=gpu") for _ in range(ROUNDS))
-    report("gpu_run", learned / 1e6, "million decisions/s", target=5, **more)
+def played_per_second(device: torch.device, *overrides: str) -> float:
+    """With all that play kept busy, from the first rollout on."""
+    with tempfile.TemporaryDirectory() as runs:
+        settings = compose(TrainSettings, "train", [*overrides, f"runs={runs}"])
+        with closing(make_backend(settings, device)) as rollouts:
+            rollouts.publish(0, inference_network(settings.load_game(), settings, device).float().state_dict())
+            return decisions_per_second(rollouts, rollouts.games(), SECONDS)
 
 
-def _played_per_second(device: torch.device, *overrides: str) -> float:
-    """With every block kept busy, from the first rollout on."""
-    settings = compose(TrainSettings, "train", list(overrides))
-    with closing(make_backend(settings, device)) as rollouts:
-        rollouts.publish(0, inference_network(settings.load_game(), settings, device).float().state_dict())
-        return decisions_per_second(rollouts, rollouts.games(), SECONDS)
-
-
-def _learned_per_second(device: torch.device, *overrides: str) -> float:
+def learned_per_second(device: torch.device, *overrides: str) -> float:
     """Of a run of Tressette with its recipe, after the first updates."""
     with tempfile.TemporaryDirectory() as runs:
         more = ["evaluation.every_episodes=1000000000", "checkpoint.every_episodes=1000000000", "minutes=10"]
@@ -76,4 +63,4 @@ def _learned_per_second(device: torch.device, *overrides: str) -> float:
     return (after - before) / (ended - began)
 
 
-FIGURES = (run_on_threads_over_local, threads_on_gpu)
+FIGURES = (run_on_threads_over_local,)

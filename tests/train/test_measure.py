@@ -2,6 +2,7 @@
 
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,7 +10,9 @@ from rich.console import Console
 
 from command.settings.compose import compose
 from tests.train.runs import SMALL
-from train.doctor import measure
+from train.api import make_backend
+from train.doctor import measure, together
+from train.dqn.learner.learner import Learner
 from train.dqn.replay.buffer import ReplayBuffer
 from train.settings.dqn import TrainSettings
 
@@ -54,7 +57,7 @@ def chosen(tmp_path: Path, kind: str, *overrides: str) -> TrainSettings:
     ],
 )
 def test_every_kind_has_one_limit(kind: str, more: tuple[str, ...], names: list[str], tmp_path: Path) -> None:
-    found = measure.measure(chosen(tmp_path, kind, "device=cpu", *more), seconds=0.02)
+    found = measure.measure(chosen(tmp_path, kind, "device=cpu", *more), make_backend, seconds=0.02)
     assert [stage.name for stage in found.stages] == names and found.in_turn == (kind == "local")
     assert 0 < found.decisions < 1e8 and all(0 < found.busy(stage) <= 1.001 for stage in found.stages)
     text = shown(found)
@@ -76,14 +79,62 @@ def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: 
     build = measure.build_replay
     monkeypatch.setattr(measure, "build_replay", lambda *args: buffers.append(build(*args)) or buffers[-1])
     prioritised = ("replay.prioritised=true", "replay.beta=0.7")
-    measure.measure(chosen(tmp_path, "threads", "device=cpu", *prioritised), seconds=0.02)
+    measure.measure(chosen(tmp_path, "threads", "device=cpu", *prioritised), make_backend, seconds=0.02)
     assert buffers[0]._priorities is not None and buffers[0].beta == 0.7
 
 
 @pytest.mark.gpu
-def test_a_gpu_computes_values_and_learns_in_turn(tmp_path: Path) -> None:
-    found = measure.measure(chosen(tmp_path, "threads", "device=cuda"), seconds=0.2)
-    assert [stage.name for stage in found.stages] == ["games", "device"]
+@pytest.mark.parametrize(
+    ("kind", "names"), [("threads", ["games", "replay", "learner"]), ("ray", ["workers", "CPUs", "replay", "learner"])]
+)
+def test_values_of_a_gpu(kind: str, names: list[str], tmp_path: Path) -> None:
+    more = ["rollout.gpus_per_worker=0.5", "rollout.workers=2"] if kind == "ray" else []
+    found = measure.measure(chosen(tmp_path, kind, "device=cuda", *more), make_backend, seconds=0.2)
+    assert [stage.name for stage in found.stages] == names and found.decisions > 0
+
+
+@pytest.mark.parametrize("kind", ["threads", "local"])
+def test_a_whole_run_is_measured(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decisions that are played are learned from: 1,280 of a rollout pay for ten updates of 64, one for two."""
+    learners: list[Learner] = []
+
+    def learner(*rest: Any) -> Learner:
+        learners.append(Learner(*rest))
+        return learners[-1]
+
+    monkeypatch.setattr(together, "Learner", learner)
+    rate = together.together(chosen(tmp_path, kind, "device=cpu"), torch.device("cpu"), make_backend, seconds=0.3)
+    (made,) = learners
+    assert made.updates >= 32 and 0 < rate * 0.3 <= 1.3 * made.replay.inserted
+    assert made.updates * 128 == pytest.approx(made.replay.inserted, rel=0.3)
+
+
+def test_kinds_that_bring_more_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that cannot play here, or bring less than a tenth, are not; without a GPU nothing is measured."""
+    rates = {"ray": 200_000.0, "threads": 460_000.0, "device": 219_000.0}
+    measured: list[TrainSettings] = []
+
+    def rate(settings: TrainSettings, *rest: object) -> float:
+        measured.append(settings)
+        return rates[settings.rollout.kind]
+
+    monkeypatch.setattr(together, "together", rate)
+    monkeypatch.setattr(together, "self_check", lambda settings, device: (faulty or settings, []))
+    faulty: TrainSettings | None = None
+    assert list(together.compare_kinds(chosen(tmp_path, "ray", "device=cpu"), make_backend)) == [] == measured
+    monkeypatch.setattr(together, "choose_device", lambda setting: torch.device("cuda"))
+    first = "rollout=ray: 0.2 million decisions/s, played and learned from"
+    threads = "rollout=threads: 2.3 times as fast here"
+    ray = chosen(tmp_path, "ray", "rollout.workers=2", "device=cuda")
+    assert list(together.compare_kinds(ray, make_backend)) == [first, threads]
+    assert [each.rollout.kind for each in measured] == ["ray", "device", "threads"]
+    assert measured[2].rollout.actor_threads and all(each.runs != str(tmp_path) for each in measured)
+    rates["device"] = 900_000.0
+    assert list(together.compare_kinds(ray, make_backend))[1] == "rollout=device: 4.5 times as fast here"
+    mixed = chosen(tmp_path, "ray", "device=cuda", "opponents.phases=[{until: null, mix: {league: 0.5, network: 0.5}}]")
+    assert list(together.compare_kinds(mixed, make_backend)) == [first, threads]
+    faulty = mixed
+    assert list(together.compare_kinds(ray, make_backend)) == [first]
 
 
 def test_a_gpu_is_waited_for_before_the_clock_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

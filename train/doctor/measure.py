@@ -5,30 +5,34 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from rich.table import Table
 
-from cards.compiled.splitmix import stream
 from cards.game import Game
-from cards.play import play
-from cards.players import RandomPlayer
 from train.dqn.learner.learner import Learner
-from train.dqn.network.build import build_network, inference_network
-from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.replay.transitions import TransitionRecorder, Transitions
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.rollout.worker import RolloutWorker, build_replay
+from train.dqn.network.build import build_network
+from train.dqn.replay.buffer import ReplayBuffer, TransitionTensors
+from train.dqn.replay.transitions import Transitions
+from train.dqn.rollout.backend import RolloutBackend
+from train.dqn.rollout.request import Rollout, RolloutRequest
+from train.dqn.rollout.worker import build_replay
 from train.dqn.trainer import UPDATES_AT_ONCE
 from train.run.device import choose_device
 from train.run.metrics import resources
-from train.settings.dqn import TrainSettings
+from train.settings.dqn import CPU_GAMES, TrainSettings
 
-_SECONDS = 1.5  # of measuring, for each stage
-_ROWS = 16_384  # of a large forward pass
+Make = Callable[[TrainSettings, torch.device], RolloutBackend]
+
+SECONDS = 1.5  # of measuring, for each stage and kind of rollout
+_IN_TURN = {
+    "local": ("in the learner's process", "rollout=ray, which plays on the other CPUs"),
+    "device": ("on the learner's GPU", "a smaller network.hidden"),
+}
 _FEWER_UPDATES = "a larger learner.batch_size, or a smaller learner.samples_per_insert"
 
 
@@ -56,7 +60,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """The stages of a run. In turn: they share one thread or device, so that each waits for the others."""
+    """The stages of a run. In turn: they share one thread, so that each waits for the others."""
 
     stages: list[Stage]
     in_turn: bool
@@ -84,39 +88,49 @@ class Measured:
         return f"limited by the {limit.name}: {says}: {limit.change}"
 
 
-def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
-    """Measure each stage by itself for so many seconds, in this process."""
+def measure(settings: TrainSettings, make: Make, seconds: float = SECONDS) -> Measured:
+    """Measure each stage by itself for so many seconds, in this process; `make` opens rollouts."""
     kind, device, game = settings.rollout.kind, choose_device(settings.device), settings.load_game()
-    on_gpu = device.type == "cuda" and kind in ("threads", "device")
     torch.set_num_threads(settings.rollout.torch_threads)
-    transitions, playing = _rollout(settings, device, seconds)
-    decisions = len(transitions.action)
+    transitions, playing = _played(settings, device, make, seconds)
     buffer = build_replay(game, settings, device)
-    inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / decisions
+    inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / len(transitions.action)
     torch.set_num_threads(settings.learner.threads)
     learner, learning = _learner(settings, game, buffer, device, seconds)
     replay = Stage("replay", 1 / inserting, "writing to the buffer", "nothing: it does nothing else")
-    if on_gpu:
-        games, forward = _apart(settings, game, device, transitions, seconds)
-        ahead = Stage("forward", 1 / forward, f"passes over {_ROWS:,} rows", "a smaller network.hidden")
-        if kind == "device":
-            return Measured([ahead, replay, learner], True)
-        both = 1 / (forward + inserting + learning)
-        return Measured([games, Stage("device", both, f"{ahead.how}, and {learner.how}", _FEWER_UPDATES)], False)
-    if kind == "local":
-        there = "rollout=ray, which plays on the other CPUs"
-        return Measured([Stage("rollout", 1 / playing, "in the learner's process", there), replay, learner], True)
-    return Measured([*_players(settings, playing, inserting + learning), replay, learner], False)
+    if kind in ("local", "device"):
+        return Measured([Stage("rollout", 1 / playing, *_IN_TURN[kind]), replay, learner], True)
+    on_gpu = device.type == "cuda"
+    return Measured([*_players(settings, playing, inserting + learning, on_gpu), replay, learner], False)
 
 
-def _rollout(settings: TrainSettings, device: torch.device, seconds: float) -> tuple[Transitions, float]:
-    """What a worker plays, and its seconds for a decision."""
-    on_cpu = settings.rollout.kind == "ray" and settings.rollout.gpus_per_worker == 0
-    worker = RolloutWorker(settings, torch.device("cpu") if on_cpu else device)
-    request = RolloutRequest(0, settings.rollout.games_on(device.type == "cuda"), settings.exploration.end)
-    transitions = worker.play(request).transitions
-    assert isinstance(transitions, Transitions)  # a worker by itself makes arrays
-    return transitions, seconds_of(lambda: worker.play(request), device, seconds) / len(transitions.action)
+def _played(
+    settings: TrainSettings, device: torch.device, make: Make, seconds: float
+) -> tuple[Transitions | TransitionTensors, float]:
+    """What the run's own rollouts bring, of Ray one worker in this process; and a CPU's seconds for a decision."""
+    rollout = replace(settings.rollout, nodes=1, workers=None, dashboard=False)
+    if rollout.kind == "ray":
+        rollout, device = replace(rollout, kind="local"), choose_device("cuda" if rollout.gpus_per_worker else "cpu")
+    with closing(make(replace(settings, rollout=rollout), device)) as rollouts:
+        games = min(rollouts.games(), CPU_GAMES) if device.type == "cpu" else rollouts.games()
+        starts = count(0, games)
+
+        def some() -> list[Rollout]:
+            while rollouts.free_slots() > 0:
+                rollouts.submit(RolloutRequest(next(starts), games, settings.exploration.end))
+            return rollouts.ready(wait=True)
+
+        while not (first := some()):  # compiles
+            pass
+        started, decisions = now(device), 0
+        while not decisions or time.perf_counter() < started + seconds:
+            decisions += sum(len(each.transitions.action) for each in some())
+        return first[0].transitions, _threads(settings) * (now(device) - started) / decisions
+
+
+def _threads(settings: TrainSettings) -> int:
+    """How many CPUs play in the learner's process."""
+    return min(settings.rollout.actor_threads or 1, resources.cpus())
 
 
 def _learner(
@@ -130,57 +144,35 @@ def _learner(
     return Stage("learner", pays / update, how, _FEWER_UPDATES), update / pays
 
 
-def _players(settings: TrainSettings, playing: float, learning: float) -> Iterator[Stage]:
-    """Ray workers, or threads of the learner's process, that compute values on CPUs; and the CPUs of this node."""
+def _players(settings: TrainSettings, playing: float, learning: float, on_gpu: bool = False) -> Iterator[Stage]:
+    """Ray workers, or threads of the learner's process; and the CPUs of this node, unless threads wait for a GPU."""
     cpus, rollout = resources.cpus(), settings.rollout
     if rollout.kind == "ray":
-        count = rollout.workers or workers_here(settings) * rollout.nodes
-        here = -(-count // rollout.nodes) / count
-        yield Stage("workers", count / playing, f"{count} of {1 / playing:,.0f} each", "more rollout.workers")
+        players = rollout.workers or workers_here(settings) * rollout.nodes
+        here = -(-players // rollout.nodes) / players
+        yield Stage("workers", players / playing, f"{players} of {1 / playing:,.0f} each", "more rollout.workers")
     else:
-        count, here = min(rollout.actor_threads or 1, cpus), 1.0  # more take turns on the same CPUs
-        yield Stage(
-            "games", count / playing, f"{count} threads of {1 / playing:,.0f} each", "more rollout.actor_threads"
-        )
-    together = cpus / (playing * here + learning)
-    yield Stage("CPUs", together, f"{cpus} of this node, for playing and learning", "more CPUs, or fewer updates")
-
-
-def _apart(
-    settings: TrainSettings, game: Game, device: torch.device, transitions: Transitions, seconds: float
-) -> tuple[Stage, float]:
-    """Threads that play without a network, as beside a GPU; and its seconds for a row of a large forward pass."""
-    seeds = stream(settings.seed, "doctor", 0, settings.rollout.games_on(gpu=True))
-    seats = np.zeros((seeds.size, game.seats), np.uint8)
-
-    def once() -> Transitions:
-        recorder = TransitionRecorder(game)
-        _, totals = play(game, seeds, [RandomPlayer()], seats, watch=recorder.watch, observed=True)
-        return recorder.transitions(totals, settings.learner.gamma, settings.learner.n_step)
-
-    threads = min(settings.rollout.actor_threads or 1, resources.cpus())
-    rate = threads * len(once().action) / seconds_of(once, torch.device("cpu"), seconds)
-    network = inference_network(game, settings, device)
-    words = torch.from_numpy(np.resize(transitions.observation, (_ROWS, game.words)).view(np.int64)).to(device)
-    with torch.inference_mode():
-        forward = seconds_of(lambda: network(words), device, seconds) / _ROWS
-    return Stage(
-        "games", rate, f"{threads} threads, without the network", "more rollout.actor_threads and CPUs"
-    ), forward
+        players, here = _threads(settings), 1.0  # more take turns on the same CPUs
+        how = f"{players} threads of {1 / playing:,.0f} each"
+        yield Stage("games", players / playing, how, "more rollout.actor_threads")
+        if on_gpu:
+            return
+    both = cpus / (playing * here + learning)
+    yield Stage("CPUs", both, f"{cpus} of this node, for playing and learning", "more CPUs, or fewer updates")
 
 
 def seconds_of(function: Callable[[], object], device: torch.device, seconds: float) -> float:
     """Mean seconds of a call, after a first one, with what it leaves the device to do."""
     function()
-    started = _now(device)
+    started = now(device)
     calls, end = 0, started + seconds
     while time.perf_counter() < end:
         function()
         calls += 1
-    return (_now(device) - started) / calls
+    return (now(device) - started) / calls
 
 
-def _now(device: torch.device) -> float:
+def now(device: torch.device) -> float:
     """The clock once the device has done all that it was given: CUDA's calls return before their work is done."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

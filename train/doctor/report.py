@@ -22,6 +22,7 @@ from command.settings.checks import SettingsError
 from train.doctor import measure as stages
 from train.doctor.gpu_memory import buffer_bytes, check_gpu_memory
 from train.doctor.job_memory import CHECKPOINT_SHARE, check_job_memory
+from train.dqn.self_check import DECISIONS, self_check
 from train.run.device import choose_device, driver_version, problem_with
 from train.run.folder import RunFolder
 from train.run.gpu_failures import missing_gpu
@@ -49,6 +50,8 @@ def examine(settings: TrainSettings) -> list[Finding]:
     findings += _locks(settings)
     if _speaks_to_ray(settings):
         findings += _ray(settings)
+    if would_start(findings):
+        findings += _self_check(settings)
     return findings
 
 
@@ -172,6 +175,20 @@ def _ray(settings: TrainSettings) -> list[Finding]:
     where = os.environ.get("RAY_ADDRESS", "a cluster of its own")
     up = Finding("Ray", f"{where}, started in {time.perf_counter() - started:.1f} s")
     return [up, *(Finding("Ray node", node) for node in nodes)]
+
+
+def _self_check(settings: TrainSettings) -> Iterator[Finding]:
+    """Nothing without a GPU. What a run would switch off and go on without is an error here."""
+    try:
+        checks = self_check(settings, choose_device(settings.device))[1]
+    except RuntimeError as error:
+        yield Finding("self-check", str(error).strip().partition("\n")[0], "error")
+        return
+    if passed := ", ".join(each.part for each in checks if not each.fault):
+        yield Finding("self-check", f"on {DECISIONS:,} decisions the GPU computes what the CPU does: {passed}")
+    for each in checks:
+        if each.fault:
+            yield Finding(each.part, f"{each.fault}; a run would use {each.switched}", "error")
 
 
 def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterator[Table | str]:

@@ -32,7 +32,7 @@ from train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
 MAX_WAIT = 1e6  # seconds for which a process waits for another
 DEFAULT_MINUTES = 9.0  # of a run without a budget
-ROLLOUT_KINDS = ("local", "ray", "threads", "device", "auto")
+ROLLOUT_KINDS = ("local", "ray", "threads", "device")
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
 MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, at 0.7 ms each
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,7 +44,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Settings in which nothing is left to the machine, a line on each thing that was, and what was `given`."""
+    """Settings in which nothing is left to the machine, notes on them for the log, and what was `given`."""
 
     settings: AnyRunSettings
     notes: tuple[str, ...] = ()
@@ -67,8 +66,7 @@ def resolve(overrides: Sequence[str], machine: Machine) -> Chosen:
     if not isinstance(settings, TrainSettings):
         return Chosen(settings, given=tuple(overrides))
     settings = _measured_against_opponent(settings, named, experiment)
-    rollout, notes = _rollout(settings, machine)
-    return Chosen(replace(settings, rollout=rollout), notes, tuple(overrides))
+    return Chosen(with_rollout(settings, settings.rollout, machine), given=tuple(overrides))
 
 
 def _measured_against_opponent(
@@ -102,51 +100,31 @@ def settings_of_run(folder: Path) -> dict[str, Any]:
     return upgraded(stored) if isinstance(stored, dict) else {}
 
 
-def _rollout(settings: TrainSettings, machine: Machine) -> tuple[RolloutSettings, tuple[str, ...]]:
-    """Rollouts of a kind that is not `auto`, with the number of games and threads, and why."""
-    rollout, on_gpu = settings.rollout, machine.learns_on_gpu(settings.device)
-    notes: tuple[str, ...] = ()
-    if rollout.kind == "auto":
-        kind, why = _kind(rollout, on_gpu)
-        rollout, notes = replace(rollout, kind=kind), (f"rollout=auto: {kind}, since {why}",)
+def with_rollout(settings: TrainSettings, rollout: RolloutSettings, machine: Machine) -> TrainSettings:
+    """The settings with these rollouts: as many games and threads as fit this machine, where they are not named.
+
+    Raises SettingsError where such rollouts cannot play what the settings say.
+    """
+    most, threads = rollout.games_on(gpu=False), rollout.actor_threads
     if rollout.kind == "threads":
+        on_gpu = machine.learns_on_gpu(settings.device)
         threads = rollout.actor_threads_on(on_gpu, machine.cpus - settings.learner.threads)
-        return replace(rollout, actor_threads=threads, games=_games(settings, rollout.games_on(on_gpu), threads)), notes
-    if rollout.kind == "device":
-        return replace(rollout, games=_games(settings, rollout.games_on_device(), 0)), notes
-    return replace(rollout, games=rollout.games_on(gpu=False)), notes
+        most = _games(settings, rollout, rollout.games_on(on_gpu), threads)
+    elif rollout.kind == "device":
+        most = _games(settings, rollout, rollout.games_on_device(), 0)
+    return replace(settings, rollout=replace(rollout, actor_threads=threads, games=most))
 
 
-def _games(settings: TrainSettings, most: int, threads: int) -> int:
+def _games(settings: TrainSettings, rollout: RolloutSettings, most: int, threads: int) -> int:
     """Games of one rollout, where they are not named: at most what the device likes.
 
     But so few that the buffer holds what is out at a time, and that of a run of so many episodes not much is played
     before the first update.
     """
-    if settings.rollout.games:
-        return settings.rollout.games
+    if rollout.games:
+        return rollout.games
     out = threads + 2
     games = min(most, settings.replay.capacity // (MOST_DECISIONS * out))
     if settings.episodes:
         games = min(games, settings.episodes // (_WAVES * out))
     return max(min(most, CPU_GAMES), games)
-
-
-def _kind(rollout: RolloutSettings, on_gpu: bool) -> tuple[str, str]:
-    """Which kind `auto` is, and why."""
-    of_ray = [f"rollout.{name}" for name in ("workers", "gpus_per_worker") if getattr(rollout, name)]
-    of_ray += ["rollout.torch_threads"] if rollout.torch_threads > 1 else []
-    of_ray += ["rollout.dashboard"] if rollout.dashboard else []
-    if of_ray and rollout.actor_threads:
-        raise SettingsError(
-            of_ray[0],
-            "is of Ray, rollout.actor_threads of threads",
-            "leave one out, or say rollout=ray or rollout=threads",
-        )
-    if of_ray or rollout.actor_threads:
-        return ("ray", f"{of_ray[0]} is given") if of_ray else ("threads", "rollout.actor_threads is given")
-    if os.environ.get("RAY_ADDRESS"):
-        return "ray", "RAY_ADDRESS names a cluster"
-    if rollout.nodes > 1:
-        return "ray", "the run is on several nodes"
-    return ("threads", "the learner has a GPU, on one node") if on_gpu else ("ray", "the learner has no GPU")

@@ -10,7 +10,8 @@ from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
-from tests.train.runs import TrainedRuns, settings
+from tests.train.runs import TrainedRuns, folder, settings, small
+from train.__main__ import main
 from train.dqn.warm_start import weights_to_begin_with, with_shape_of_start
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import Chosen
@@ -38,6 +39,14 @@ def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:
         if ended["learner"][part] is not None:
             for name, tensor in weights.items():
                 assert torch.allclose(ended["learner"][part][name], tensor, atol=1e-7), (part, name)
+
+
+def test_what_was_chosen_is_printed_and_logged(first: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = small(tmp_path, f"network.init_from={first}", *SHAPES, "episodes=64", "evaluation.every_episodes=1000")
+    assert main([*given, "--cfg"]) == 0
+    note, *_ = capsys.readouterr().out.splitlines()
+    assert note.startswith("# ") and str(first) in note
+    assert main(given) == 0 and (folder(tmp_path) / "train.log").read_text().count(note[2:]) == 1
 
 
 def test_resumed_equals_uninterrupted(first: Path, tmp_path: Path) -> None:

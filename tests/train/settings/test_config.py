@@ -123,8 +123,9 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     }
     assert {group: settings[group] for group in plain} == {group: asdict(each) for group, each in plain.items()}
     assert compose(TrainSettings, "train", ["rollout=local"]).rollout == RolloutSettings()
-    assert compose(TrainSettings, "train", ["rollout=ray"]).rollout == RolloutSettings(kind="ray")
-    for kind in ("threads", "device", "auto"):
+    for given in ([], ["rollout=ray"], ["rollout=auto"]):
+        assert compose(TrainSettings, "train", given).rollout == RolloutSettings(kind="ray")
+    for kind in ("threads", "device"):
         assert compose(TrainSettings, "train", [f"rollout={kind}"]).rollout == RolloutSettings(kind=kind, games=None)
 
 

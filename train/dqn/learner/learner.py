@@ -77,6 +77,11 @@ class Learner:
     def lr(self, value: float) -> None:
         self._optimizer.lr = value
 
+    @property
+    def capture_failed(self) -> bool:
+        """Whether CUDA graphs were wanted, and could not be captured."""
+        return self._graphs is not None and self._graphs.failed
+
     def update_many(self, count: int) -> None:
         """`count` times `update`, on a GPU by CUDA graphs."""
         if self._graphs is None:

@@ -63,8 +63,9 @@ def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> R
 class RolloutWorker:
     """Plays requests with the newest weights it was given.
 
-    With `stays` its transitions are tensors that stay on the device. Once `stop` says so, games end with StoppedError.
-    It plays with the `network` that it is given, or one of its own.
+    On a GPU, and with `stays`, a `DevicePlayer` computes the values; with `stays` the transitions are tensors that stay
+    on the device, else NumPy arrays. Once `stop` says so, games end with StoppedError. It plays with the `network` that
+    it is given, or one of its own.
     """
 
     def __init__(
@@ -81,11 +82,12 @@ class RolloutWorker:
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         self.network = network or inference_network(self._game, settings, device)
         self._names = seated_players(settings)
-        self._player = self._player_of(self.network, stays)
+        self._stays = stays
+        self._player = self._player_of(self.network)
         self._stop = stop
         self._member = copy.deepcopy(self.network) if LEAGUE in self._names else None
         self._member_number: int | None = None
-        self._players: list[Player] = [self._player, *(self._other(name, stays) for name in self._names[1:])]
+        self._players: list[Player] = [self._player, *map(self._other, self._names[1:])]
         self.version = -1  # of the weights
         self.rounds = 0  # of moves, in all batches so far: whether a worker gets on
 
@@ -95,15 +97,15 @@ class RolloutWorker:
             self.network.load_state_dict(weights)
             self.version = version
 
-    def _player_of(self, network: QNetwork, stays: bool) -> NetworkPlayer | DevicePlayer:
-        if not stays:
+    def _player_of(self, network: QNetwork) -> NetworkPlayer | DevicePlayer:
+        if not self._stays and self._device.type == "cpu":
             return NetworkPlayer(network)
         rows, graphs = self._settings.rollout.games_on(gpu=True), self._settings.learner.cuda_graphs
         return DevicePlayer(network, rows=rows, graphs=graphs)
 
-    def _other(self, name: str, stays: bool) -> Player:
+    def _other(self, name: str) -> Player:
         if name == LEAGUE and self._member is not None:
-            return self._player_of(self._member, stays)
+            return self._player_of(self._member)
         key = "opponents.phases.mix" if self._settings.opponents.only is None else "opponents.only"
         return stoppable(self._game, name, player_of(self._game, name, self._device, key), self._stop)
 
@@ -147,6 +149,6 @@ class RolloutWorker:
         return Rollout(request, transitions, self.version, episode_return(totals, own, occupied), met)
 
     def _recorder(self) -> TransitionRecorder | DeviceRecorder:
-        if isinstance(self._player, DevicePlayer):
+        if self._stays and isinstance(self._player, DevicePlayer):
             return DeviceRecorder(self._game, self._player)
         return TransitionRecorder(self._game)

@@ -63,11 +63,12 @@ class WorkerActor:
         import torch
 
         from train.dqn.rollout.worker import RolloutWorker
+        from train.run.device import choose_device
 
         settings: TrainSettings = pickle.loads(pickled_settings)
         rollout = settings.rollout
         torch.set_num_threads(rollout.torch_threads)
-        self._worker = RolloutWorker(settings, torch.device("cuda" if rollout.gpus_per_worker > 0 else "cpu"))
+        self._worker = RolloutWorker(settings, choose_device("cuda" if rollout.gpus_per_worker else "cpu"))
         self._worker.play(RolloutRequest(0, 1, 0.0))  # compiles the game, so that a heartbeat need not allow for it
         self._gauges = Gauges(f"{settings.game_name}/{settings.name}") if rollout.dashboard else None
         self._loaded = -1

@@ -1,0 +1,267 @@
+"""A check of the GPU at the start of a run: updates in CUDA graphs against single ones, decisions against the CPU's.
+
+What differs or raises is switched off: CUDA graphs, or the kind of rollout. The run itself is not touched: the check
+has networks, buffers and rollouts of its own, all small, and frees them.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cards.play import Actions, Decisions, play
+from train.dqn.learner.learner import Learner
+from train.dqn.network.build import build_network, inference_network
+from train.dqn.network.cuda_graphs import WARM_UP
+from train.dqn.network.precision import learner_format, player_format
+from train.dqn.network.q_network import legal_tensor
+from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.replay.transitions import TransitionRecorder, Transitions
+from train.dqn.rollout.backend import LocalBackend, RolloutBackend
+from train.dqn.rollout.request import Rollout, RolloutRequest
+from train.dqn.rollout.threads import ThreadsBackend
+from train.dqn.rollout.worker import RolloutWorker, seeds_and_seats
+from train.settings.dqn import CPU_GAMES, GPU_GAMES, NETWORK, EvaluationSettings, RolloutSettings, TrainSettings
+from train.settings.learning import OpponentSettings, PhaseSettings
+
+log = logging.getLogger("train")
+
+DECISIONS = 4096  # at least
+UPDATES = 16
+_GAMES, _BLOCKS = 128, 2
+_CPU = torch.device("cpu")
+# How far values of a network may be from those of float32 on a CPU, for each layer, as a share of the greatest.
+_ROUNDING = {torch.float32: 0.002, torch.float16: 0.004, torch.bfloat16: 0.015}  # measured: 0.002 in bfloat16, on a CPU
+_STRAYED = 0.05  # of what updates move: sums in another order do not come near it
+_NEXT_KIND = {"device": "threads", "threads": "ray", "local": "ray"}
+
+
+class Check(NamedTuple):
+    """One part of the check; `fault` is empty where it passed."""
+
+    part: str
+    fault: str
+    seconds: float
+    switched: str = ""  # what is used instead
+
+
+class WrongValuesError(RuntimeError):
+    """The GPU computes other values than the CPU, and nothing is left to switch off.
+
+    The text begins as CUDA's own errors do: `train.run.gpu_failures` ends the start as after one of these.
+    """
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(f"CUDA error: self-check: {fault}")
+
+
+def self_check(settings: TrainSettings, device: torch.device) -> tuple[TrainSettings, list[Check]]:
+    """The settings with what failed switched off, and all checks that were made; none on a CPU.
+
+    Raises WrongValuesError, and the error of a GPU that no longer answers.
+    """
+    if device.type != "cuda":
+        return settings, []
+    checks, it = [], _SelfCheck(settings, device)
+    values = it.tried("values", it.values)
+    if values.fault:
+        raise WrongValuesError(values.fault)
+    checks.append(values)
+    if settings.learner.cuda_graphs:
+        updates = it.tried("updates", it.updates)
+        if updates.fault:
+            updates = updates._replace(switched="learner.cuda_graphs=false")
+            settings = replace(settings, learner=replace(settings.learner, cuda_graphs=False))
+        checks.append(updates)
+    while settings.rollout.kind != "ray" or settings.rollout.gpus_per_worker > 0:
+        rollout = settings.rollout
+        found = it.tried(f"rollout={rollout.kind}", partial(it.rollouts, rollout))
+        if not found.fault:
+            checks.append(found)
+            break
+        settings = replace(settings, rollout=_instead(rollout))
+        checks.append(found._replace(switched=f"rollout={settings.rollout.kind} on the CPUs"))
+    torch.cuda.empty_cache()
+    return settings, checks
+
+
+def log_checks(checks: Sequence[Check]) -> None:
+    """One line on what passed, with its seconds, and a warning for all that was switched off."""
+    if not checks:
+        return
+    passed = ", ".join(f"{each.part} ({each.seconds:.1f} s)" for each in checks if not each.fault)
+    log.info("self-check of the GPU in %.1f s; passed: %s", sum(each.seconds for each in checks), passed)
+    for each in checks:
+        if each.fault:
+            log.warning("self-check of the GPU: %s: %s; instead: %s", each.part, each.fault, each.switched)
+
+
+def _instead(rollout: RolloutSettings) -> RolloutSettings:
+    """The kind of rollout that asks less of the GPU, with fewer games at a time; last the one that asks nothing."""
+    kind = _NEXT_KIND.get(rollout.kind, "ray")
+    games = min(rollout.games or GPU_GAMES, CPU_GAMES if kind == "ray" else GPU_GAMES)
+    return replace(rollout, kind=kind, games=games, actor_threads=None, gpus_per_worker=0.0)
+
+
+class _SelfCheck:
+    """The parts. Each returns its fault in one line, empty if there is none, or raises."""
+
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        alone = OpponentSettings(phases=[PhaseSettings(None, {NETWORK: 1.0})])
+        few = RolloutSettings(games=_GAMES)
+        self._settings = replace(settings, opponents=alone, rollout=few, evaluation=EvaluationSettings(deals=2))
+        self._device = device
+        self._game = settings.load_game()
+        self._network = build_network(self._game, settings)
+        worker = RolloutWorker(self._settings, _CPU)
+        self._played = list(_until_enough(lambda first: [worker.play(RolloutRequest(first, _GAMES, 0.5))]))
+
+    def tried(self, part: str, check: Callable[[], str]) -> Check:
+        """Make a check. Raises what it raised where the GPU no longer answers: then nothing can be switched off."""
+        began = time.perf_counter()
+        try:
+            fault = check()
+            torch.cuda.synchronize(self._device)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            torch.ones(1, device=self._device).add(1).cpu()  # raises after an illegal access, whatever is asked
+            fault = f"{type(error).__name__}: {error}".partition("\n")[0]
+        return Check(part, fault, time.perf_counter() - began)
+
+    def values(self) -> str:
+        """The values of the learner's network, and of the one that plays, in their formats."""
+        words = torch.from_numpy(np.concatenate([each.transitions.observation for each in self._played]).view(np.int64))
+        expected = self._network(words)
+        learning = copy.deepcopy(self._network).to(self._device)
+        learning.format = learner_format(self._settings.learner.precision, self._device)
+        playing = inference_network(self._game, self._settings, self._device)
+        for name, network in (("the learner", learning), ("a player", playing)):
+            found = network(words.to(self._device)).cpu()
+            off = float((found - expected).abs().max() / expected.abs().max())
+            if not off <= _ROUNDING[network.format]:
+                how = f"{off:.1%} of the greatest, rounding is less than {_ROUNDING[network.format]:.1%}"
+                return f"the values of {name} are not those of the CPU ({how})"
+        return ""
+
+    def updates(self) -> str:
+        """Captured, then replayed with another learning rate, beta and size of the buffer; and the same one by one."""
+        single, captured = (self._learner(graphs) for graphs in (False, True))
+        start = _numbers(single)
+        for each in (single, captured):
+            each.update_many(WARM_UP)
+            each.update_many(1)  # the first of a graph
+            each.lr, each.replay.beta = each.lr / 2, 1.0
+            for rollout in self._played[1:] or self._played:
+                each.replay.add(rollout.transitions)
+            each.update_many(UPDATES)
+        if captured.capture_failed:
+            return "a capture failed"
+        found = _numbers(captured)
+        for name, expected in _numbers(single).items():
+            moved = expected - start.get(name, 0.0)
+            if not (found[name] - expected).norm() <= _STRAYED * moved.norm():
+                return f"{UPDATES} updates in CUDA graphs give another {name} than single ones"
+        return ""
+
+    def rollouts(self, rollout: RolloutSettings) -> str:
+        """Greedy games by a backend of this kind, repeated by the rules on the CPU, which values each choice too."""
+        with closing(self._backend(rollout)) as rollouts:
+            rollouts.publish(0, {name: each.to(self._device) for name, each in self._network.state_dict().items()})
+            return next(filter(None, map(self._fault_in, _until_enough(lambda first: _asked(rollouts, first)))), "")
+
+    def _learner(self, graphs: bool) -> Learner:
+        """One with a buffer that has the first of the games; equal ones each time."""
+        replay, settings = self._settings.replay, replace(self._settings.learner, cuda_graphs=graphs)
+        rows = sum(len(each.transitions.action) for each in [*self._played, self._played[0]])
+        buffer = ReplayBuffer(rows, self._game.words, self._device, self._settings.seed, replay.exponent, replay.beta)
+        buffer.add(self._played[0].transitions)
+        return Learner(copy.deepcopy(self._network), buffer, settings, self._device, self._game.actions)
+
+    def _backend(self, rollout: RolloutSettings) -> RolloutBackend:
+        """A small one. A Ray worker on a GPU decides as a thread does, so one thread stands for it."""
+        kind = "threads" if rollout.kind == "ray" else rollout.kind
+        threads = min(_BLOCKS, rollout.actor_threads or _BLOCKS) if rollout.kind == "threads" else 1
+        few = RolloutSettings(kind, _GAMES, threads, torch_threads=rollout.torch_threads)
+        settings = replace(self._settings, rollout=few)
+        if kind == "device":
+            from train.dqn.rollout.device.backend import DeviceBackend  # Numba's part for GPUs
+
+            return DeviceBackend(settings, self._device)
+        return (LocalBackend if kind == "local" else ThreadsBackend)(settings, self._device)
+
+    def _fault_in(self, rollout: Rollout) -> str:
+        found = Transitions(*map(_on_host, rollout.transitions))
+        settings, game = self._settings, self._game
+        seeds, seats = seeds_and_seats(settings, game, [NETWORK], rollout.request)
+        recorder, reward = TransitionRecorder(game), game.rewards[settings.reward_name(game)]
+        _, totals = play(game, seeds, [_Repeating(found.action)], seats, reward, recorder.watch, observed=True)
+        expected = recorder.transitions(totals, settings.learner.gamma, settings.learner.n_step)
+        for name, column in expected._asdict().items():
+            there = getattr(found, name).view(column.dtype)
+            if there.shape != column.shape or not np.allclose(there, column, rtol=1e-5, atol=1e-6):
+                return f"column {name} of the transitions is not that of the CPU"
+        return self._fault_of_choices(found)
+
+    def _fault_of_choices(self, found: Transitions) -> str:
+        values = self._network(torch.from_numpy(found.observation.view(np.int64)))
+        legal = legal_tensor(torch.from_numpy(found.legal.view(np.int64)), self._game.actions)
+        best = values.masked_fill(~legal, -torch.inf).amax(1)
+        chosen = values.gather(1, torch.from_numpy(found.action).long().unsqueeze(1)).squeeze(1)
+        rounding = 2 * _ROUNDING[player_format(self._device)] * values.abs().max()
+        wrong = int((best - chosen > rounding).sum())
+        return f"{wrong:,} of {len(best):,} decisions are not those of the CPU" if wrong else ""
+
+
+class _Repeating:
+    """A player that repeats actions, all of a batch of games in the order of its rounds."""
+
+    def __init__(self, actions: Actions) -> None:
+        self._left = actions
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None: ...
+
+    def act(self, decisions: Decisions) -> Actions:
+        now, self._left = np.split(self._left, [decisions.games.size])
+        return now
+
+
+def _until_enough(played: Callable[[int], Sequence[Rollout]]) -> Iterator[Rollout]:
+    """Rollouts of `played`, which is given the next episode, until they have DECISIONS."""
+    first = decisions = 0
+    while decisions < DECISIONS:
+        for rollout in played(first):
+            decisions += len(rollout.transitions.action)
+            yield rollout
+        first += _GAMES
+
+
+def _asked(rollouts: RolloutBackend, first: int) -> list[Rollout]:
+    if rollouts.free_slots() > 0:
+        rollouts.submit(RolloutRequest(first, _GAMES, 0.0))
+    return rollouts.ready(wait=rollouts.free_slots() == 0)
+
+
+def _on_host(column: Tensor | NDArray[Any]) -> NDArray[Any]:
+    return column.cpu().numpy() if isinstance(column, Tensor) else column
+
+
+def _numbers(learner: Learner) -> dict[str, Tensor]:
+    """What updates change, each in one tensor of the CPU."""
+    state = learner.state_dict()
+    adam = state["optimizer"]["state"].values()
+    numbers = {"network": state["online"].values(), "target network": state["target"].values()}
+    numbers |= {f"{name} of Adam": [each[name] for each in adam] for name in ("exp_avg", "exp_avg_sq")}
+    numbers |= {name: [torch.tensor([mean])] for name, mean in learner.metrics().items()}
+    return {name: torch.cat([each.cpu().double().flatten() for each in parts]) for name, parts in numbers.items()}

@@ -1,0 +1,1 @@
+"""`python -m train.gpu_check`: what there is to know of busso on a GPU, in one report."""
