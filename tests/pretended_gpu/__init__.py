@@ -22,7 +22,7 @@ from __future__ import annotations
 import queue
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import _lru_cache_wrapper
 from types import SimpleNamespace
@@ -32,6 +32,7 @@ from unittest import mock
 import torch
 from torch import Tensor
 
+import train.dqn.trainer  # noqa: F401  with all that has a cache
 from tests.pretended_gpu import graphs, streams, threads
 from tests.pretended_gpu.memory import memory_of
 from tests.pretended_gpu.operations import Mode, download
@@ -91,6 +92,16 @@ def _as_numpy(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     return _numpy(self, *args, **kwargs)
 
 
+def _made(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """torch.tensor and torch.as_tensor: on the host, and then moved."""
+
+    def make(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+        made = function(*args, **kwargs)
+        return made if device is None else made.to(device)
+
+    return make
+
+
 def _tolist(self: Tensor) -> Any:
     return _host_tolist(self.cpu())
 
@@ -141,7 +152,10 @@ def _patches() -> Iterator[Any]:
     for name, value in _CUDA.items():
         yield mock.patch.object(torch.cuda, name, value)
     yield mock.patch.object(torch._C, "_host_emptyCache", lambda: None, create=True)
+    yield mock.patch.object(torch.cuda.graph, "default_capture_stream", None)
     yield mock.patch.object(torch.version, "cuda", "13.0")
+    for name in ("tensor", "as_tensor"):
+        yield mock.patch.object(torch, name, _made(getattr(torch, name)))
     yield mock.patch.object(torch, "Generator", _DeviceGenerator)
     yield mock.patch.multiple(torch.inference_mode, __enter__=_inference, __exit__=_end_inference)
     moves = {"to": _to, "cuda": lambda self, *_, **__: _to(self, DEVICE), "cpu": lambda self, *_, **__: _to(self, CPU)}

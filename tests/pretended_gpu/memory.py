@@ -111,7 +111,7 @@ def accessed(tensor: Tensor, stream: Stream, operation: str, writes: bool) -> No
 
 def extent(tensor: Tensor) -> int:
     """Bytes from its first number to its last."""
-    if not tensor.numel():
-        return 0
+    if tensor.is_contiguous():
+        return tensor.nbytes
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
     return (last + 1) * tensor.element_size()

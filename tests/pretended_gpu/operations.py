@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from torch.utils._pytree import tree_leaves, tree_map
 
 from tests.pretended_gpu.graphs import Work
 from tests.pretended_gpu.memory import allocated, extent, is_pinned, memory_of
@@ -53,7 +52,7 @@ class Mode(TorchDispatchMode):
 def dispatch(operator: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Do an operator on the host or on the device."""
     name = operator.overloadpacket.__name__
-    tensors = _tensors((args, kwargs))
+    tensors = _tensors((args, list(kwargs.values())))
     operands = [each for each in tensors if isinstance(each, DeviceTensor)]
     wanted = kwargs.get("device")
     if not operands and (wanted is None or torch.device(wanted).type == "cpu"):
@@ -100,7 +99,7 @@ def _on_device(
     if stream.capture is not None:
         stream.capture.expects(name, name in _RANDOM, kwargs.get("generator"), written)
     plain = {key: CPU if key == "device" else value for key, value in kwargs.items() if key != "pin_memory"}
-    call = partial(operator, *tree_map(_inner, args), **tree_map(_inner, plain))
+    call = partial(operator, *_mapped(_inner, args), **{key: _mapped(_inner, value) for key, value in plain.items()})
     result = call()
 
     storages = {each.inner.untyped_storage()._cdata for each in operands.values()}
@@ -115,7 +114,7 @@ def _on_device(
             stream,
         )
     wrappers = operands | {id(each): DeviceTensor(each) for each in _tensors(result) if id(each) not in operands}
-    return tree_map(lambda leaf: wrappers.get(id(leaf), leaf), result)
+    return _mapped(lambda leaf: wrappers.get(id(leaf), leaf), result)
 
 
 def _again(call: Callable[[], Any], result: Any, fresh: set[int]) -> None:
@@ -211,29 +210,37 @@ def _check_devices(name: str, tensors: Iterable[Tensor]) -> None:
 
 
 def _reads_back(name: str, args: Any) -> bool:
-    masks = name in _INDEXING and any(
-        isinstance(each, Tensor) and each.dtype == torch.bool for each in tree_leaves(args[1])
-    )
+    masks = name in _INDEXING and any(each.dtype == torch.bool for each in _tensors(args[1]))
     return masks or name in _READ_BACK
 
 
-def _written(operator: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
+def _written(operator: Any, args: Any, kwargs: dict[str, Any]) -> list[Tensor]:
     """The arguments that an operator writes, by its schema."""
-    arguments = operator._schema.arguments
-    given = [
-        *zip(arguments, args, strict=False),
-        *((each, kwargs[each.name]) for each in arguments if each.name in kwargs),
+    return [
+        leaf for at, name in _writes(operator) for leaf in _tensors(args[at] if at < len(args) else kwargs.get(name))
     ]
-    writes = [value for each, value in given if each.alias_info is not None and each.alias_info.is_write]
-    return tree_leaves(writes)
 
 
+@cache
+def _writes(operator: Any) -> list[tuple[int, str]]:
+    arguments = enumerate(operator._schema.arguments)
+    return [(k, each.name) for k, each in arguments if each.alias_info is not None and each.alias_info.is_write]
+
+
+@cache
 def _is_view(operator: Any) -> bool:
     return any(each.alias_info is not None and not each.alias_info.is_write for each in operator._schema.returns)
 
 
 def _tensors(tree: Any) -> list[Tensor]:
-    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
+    if isinstance(tree, Tensor):
+        return [tree]
+    return [leaf for part in tree for leaf in _tensors(part)] if isinstance(tree, list | tuple) else []
+
+
+def _mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    """The leaves of lists and tuples through a function."""
+    return type(tree)([_mapped(function, each) for each in tree]) if type(tree) in (list, tuple) else function(tree)
 
 
 def _inner(leaf: Any) -> Any:
