@@ -44,11 +44,12 @@ class ProcessPlayer:
     def __init__(self, game: Game, name: str, process: ProcessCommand) -> None:
         self.forgiving, self.faults = False, Counter[str]()
         self._game, self._name, self._process = game, name, process
-        self._presentation, self._random = presentation_of(game), RandomPlayer()
+        self._known, self._random = presentation_of(game).known, RandomPlayer()
         self._names = [game.action_text(action) for action in range(game.actions)]
         self._asked, self._hands, self._in_a_row, self._logged = 0, 0, 0, 0
         self._lost = np.zeros(0, np.bool_)
-        self._program: Program | None = self._started()
+        self._program: Program | None = None
+        self._program = self._started()
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         self._hands += self._lost.size  # of before, so that each hand has a number of its own
@@ -110,8 +111,7 @@ class ProcessPlayer:
                 "seat": seat,
                 "legal": legal,
                 "names": [self._names[action] for action in legal],
-                "text": self._presentation.situation(self._game, state, seat),
-                "known": self._presentation.known(state, seat),
+                "known": self._known(state, seat),
                 "observation": np.flatnonzero(seen[row]).tolist(),
             }
             lines.append(_line(about))

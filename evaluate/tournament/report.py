@@ -138,7 +138,7 @@ def lost_lines(results: Results) -> list[str]:
     """A line for each program that lost games by faults: how many, and why."""
     lines = []
     for name, spent in results.spent.items():
-        whys = {"illegal answers": spent.illegal, "no answer in time": spent.silent, "the program ended": spent.ended}
+        whys = {"illegal": spent.illegal, "not answered in time": spent.silent, "ended with the program": spent.ended}
         if count := sum(whys.values()):
             told = ", ".join(f"{number:,} {why}" for why, number in whys.items() if number)
             lines.append(f"{name} lost {count:,} of {spent.games:,} hands by faults: {told}")
