@@ -87,8 +87,9 @@ class Game:
     `rewards` are rewards, `(before, action, after, totals)`, which add what each seat earns by an action to
     `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`;
     `kinds` are players with options, such as search, by name.
-    `total` is the sum of the returns over the seats when the game conserves it. `model(options, reward)` is the exact
-    process of a game of one seat whose states can be enumerated.
+    `total` is the sum of the returns over the seats when the game conserves it. `worst` is the least return that a seat
+    can have: what a program gets for a game that it loses by a fault; None: its first fault is an error.
+    `model(options, reward)` is the exact process of a game of one seat whose states can be enumerated.
     `numbering(options)` are its decisions as numbered states, for a game whose policies fit a table. `varying(options)`
     are the fields of this record that follow from the options, such as `seats`. `match` is how hands add up to a match,
     for a game that is played to a score. `symmetry` says which parts of it are alike, if there are such. `additions`
@@ -122,6 +123,7 @@ class Game:
     match: MatchRules | None = None
     symmetry: Symmetry | None = None
     additions: tuple[str, ...] = ()
+    worst: float | None = None
 
     @cached_property
     def blank(self) -> np.void:

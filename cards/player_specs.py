@@ -18,6 +18,8 @@ from cards.base.errors import InputError
 CHAMPION = "champion"  # the player that is the network which travels with a game
 CHAMPION_FILE = "network.safetensors"
 _SPEC = re.compile(r"(?P<name>[A-Za-z]\w*)(?:\((?P<argument>.*)\))?(?::(?P<options>[^()]*))?")
+PROCESS = "process"  # the player that is a program of its own
+_PROCESS = re.compile(rf"{PROCESS}:(?P<command>.+?)(?P<options>(?::\w+=[^:()\s]+)*)", re.DOTALL)
 MOST_SAMPLES = 1_000_000  # of a decision
 _SEPARATOR = re.compile("[:,]")
 _WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
@@ -39,8 +41,11 @@ class PlayerSpec:
     def parse(text: str) -> PlayerSpec:
         """The parts of what names a player.
 
-        Options are divided by `:` or by commas. Raises InputError unless options are `key=value`, each key once.
+        Options are divided by `:` or by commas. Raises InputError unless options are `key=value`, each key once. What
+        follows `process:` is the command of `process(COMMAND)`, but for options at its end.
         """
+        if process := _PROCESS.fullmatch(text):
+            text = f"{PROCESS}({process['command']}){process['options']}"
         match = _SPEC.fullmatch(text)
         if match is None:
             path = os.path.normpath(text) if text else ""

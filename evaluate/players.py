@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.game import Game
+from cards.player_kinds import ProcessCommand
 from cards.players import make_player
 from command.settings.checks import SettingsError
+from evaluate.process_player.player import ProcessPlayer
 from train.dqn.players.resolve import ResolvedPlayer, resolve
 
 if TYPE_CHECKING:
@@ -38,8 +40,11 @@ def load_resolved(
 ) -> Player:
     """A new player; `device`, where a network plays, is asked for by those made of a file alone.
 
-    Raises SettingsError naming `key` for a file of another game, CheckpointError for one that is damaged.
+    Raises SettingsError naming `key` for a file of another game, CheckpointError for one that is damaged, and
+    ProcessPlayerError for a program that does not start.
     """
+    if isinstance(player.options, ProcessCommand):
+        return ProcessPlayer(game, player.name, player.options)
     if player.path is None:
         return make_player(game, player.name, player.kind, player.options)
     from train.dqn.players.load import load_player as load

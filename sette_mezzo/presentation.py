@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 
 from cards.hand import Hand
 from cards.presentation import Presentation, Row
-from sette_mezzo.cards import points_text
+from sette_mezzo.cards import RANK_TEXT, points_text
 
 
 def _rows(hand: Hand, seat: int) -> Iterator[Row]:
@@ -17,4 +20,8 @@ def _rows(hand: Hand, seat: int) -> Iterator[Row]:
     yield Row("limit", (f"the opponent stops at {points_text(int(state['limit']))}",))
 
 
-PRESENTATION = Presentation(rows=_rows, offered={"limit": (3.0, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0)})
+def _known(state: np.void, seat: int) -> dict[str, Any]:
+    return {"points": int(state["score"]) / 2, "opponent": RANK_TEXT[int(state["opponent_rank"])]}
+
+
+PRESENTATION = Presentation(rows=_rows, known=_known, offered={"limit": (3.0, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0)})

@@ -25,6 +25,7 @@ def _varying(options: Options) -> Mapping[str, Any]:
         "seats": options.seats,
         "teams": tuple((seat,) for seat in range(options.seats)),
         # What lies in the second pot after the last hand belongs to nobody.
+        "worst": -float(options.credits),
         "total": None if options.sabacc_pot else 0.0,
     }
 
@@ -40,6 +41,7 @@ GAME = Game(
     bits=BITS,
     unit="credits",
     total=0.0,
+    worst=-float(Options.credits),
     rewards=REWARDS,
     policies=POLICIES,
     kinds={

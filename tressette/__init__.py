@@ -30,6 +30,7 @@ GAME = Game(
     bits=BITS,
     unit="points",
     total=2.0 * POINTS,
+    worst=0.0,
     rewards=REWARDS,
     policies=POLICIES,
     kinds={

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from cards.game import Game, States
 from cards.hand import Hand
 from cards.presentation import Judging, Presentation, Row
-from tressette.cards import RANKS, SUIT_NAMES, SUITS, card_text
+from tressette.cards import RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text
 from tressette.rules import BUSSO, POINTS, SEATS, SILENT, STRISCIO, TRICKS
 from tressette.search import cheating, endgame
 
@@ -23,11 +24,10 @@ def _rows(hand: Hand, seat: int) -> Iterator[Row]:
     both = " to ".join(_points(int(state["thirds"][team])) for team in (us, 1 - us))
     yield Row("trick", (f"{min(plays // SEATS + 1, TRICKS)} of {TRICKS}, own team {both} points",))
     yield Row("hand", _cards(int(state["hands"][seat])), cards=True)
-    order = [int(card) for card in state["order"][:plays]]
-    owner = {card: other for card in order for other in range(SEATS) if int(state["played"][other]) >> card & 1}
+    played = _played(state)
 
     def shown(first: int, last: int) -> tuple[str, ...]:
-        return tuple(f"{_who(owner[card], seat)} {card_text(card)}" for card in order[first:last])
+        return tuple(f"{_who(other, seat)} {card_text(card)}" for other, card in played[first:last])
 
     begun = plays - plays % SEATS
     yield Row("table", shown(begun, plays) or ("nothing" if hand.over else "you lead",))
@@ -38,15 +38,44 @@ def _rows(hand: Hand, seat: int) -> Iterator[Row]:
         yield Row("known", known)
 
 
+def _played(state: np.void) -> list[tuple[int, int]]:
+    """The seats and the cards that they played, in order."""
+    order = [int(card) for card in state["order"][: int(state["plays"])]]
+    return [(other, card) for card in order for other in range(SEATS) if int(state["played"][other]) >> card & 1]
+
+
+def _voids(state: np.void) -> list[tuple[int, int]]:
+    """The seats that are known to have none of a suit, with it."""
+    pairs = ((seat, suit) for seat in range(SEATS) for suit in range(SUITS))
+    return [(seat, suit) for seat, suit in pairs if int(state["voids"]) >> SUITS * seat + suit & 1]
+
+
+def _signals(state: np.void) -> list[tuple[int, int, str]]:
+    """The seats that said something in a suit, with it and their newest word."""
+    said = ((seat, suit, int(state["signals"][seat][suit])) for seat in range(SEATS) for suit in range(SUITS))
+    return [(seat, suit, _SAID.get(signal, "volo")) for seat, suit, signal in said if signal != SILENT]
+
+
 def _known(state: np.void, seat: int) -> Iterator[str]:
     """What everybody knows of the hands of others: suits that they have none of, and what they said."""
-    others = [(other, suit) for other in range(SEATS) if other != seat for suit in range(SUITS)]
-    for other, suit in others:
-        if int(state["voids"]) >> SUITS * other + suit & 1:
+    for other, suit in _voids(state):
+        if other != seat:
             yield f"{_who(other, seat)} has no {SUIT_NAMES[suit]}"
-    for other, suit in others:
-        if (signal := int(state["signals"][other][suit])) != SILENT:
-            yield f"{_who(other, seat)} said {_SAID.get(signal, 'volo')} in {SUIT_NAMES[suit]}"
+    for other, suit, word in _signals(state):
+        if other != seat:
+            yield f"{_who(other, seat)} said {word} in {SUIT_NAMES[suit]}"
+
+
+def _known_to_program(state: np.void, seat: int) -> dict[str, Any]:
+    played = [(other, card_text(card)) for other, card in _played(state)]
+    return {
+        "hand": _cards(int(state["hands"][seat])),
+        "played": played,
+        "table": played[len(played) - len(played) % SEATS :],
+        "voids": [(other, SUIT_TEXT[suit]) for other, suit in _voids(state)],
+        "signals": [(other, SUIT_TEXT[suit], word) for other, suit, word in _signals(state)],
+        "thirds": state["thirds"].tolist(),
+    }
 
 
 def _who(other: int, seat: int) -> str:
@@ -77,6 +106,7 @@ def _trick(states: States) -> NDArray[np.int64]:
 PRESENTATION = Presentation(
     rows=_rows,
     situation=_situation,
+    known=_known_to_program,
     played="a hand",
     phases=tuple(f"trick {k + 1}" for k in range(TRICKS)),
     phase=_trick,

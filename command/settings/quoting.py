@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from cards.base.errors import InputError
-from cards.player_specs import PlayerSpec
+from cards.player_specs import PROCESS, PlayerSpec
 from command.settings.checks import SettingsError
 
 # What Hydra calls with parentheses; a player cannot have such a name.
@@ -15,7 +15,8 @@ _NAME = r"[A-Za-z]\w*"
 _OPTION = re.compile(r"\w[\w.]*=[^/:=()]*")
 _PLAIN = re.compile(r"""[^'"\[\]{}$]+""")  # nothing in it has a meaning for Hydra, or is quoted already
 # `name:key=value`, `name(path)`, or both, perhaps after `result:`; of a list also a path, which may have `=` in it.
-_PLAYER = re.compile(rf"(?:{_NAME}:)?{_NAME}(?:\([^()]*\))?(?::\w+=[^:]*)+|{_NAME}\([^()]*\)")
+# A program may have anything in its command.
+_PLAYER = re.compile(rf"(?:{_NAME}:)?{_NAME}(?:\([^()]*\))?(?::\w+=[^:]*)+|{_NAME}\([^()]*\)|{PROCESS}[:(].+")
 
 # A player with options in a mapping, as in `{network: 0.5, monte_carlo:samples=20: 0.5}`.
 _PLAYER_AS_KEY = re.compile(rf"(?<=[{{,\s]){_NAME}(?::\w+=[^:,{{}}\s\\]+)+(?=\s*:)")

@@ -96,6 +96,7 @@ BAD = {  # what is said, and the way out
     "counter:cards=1": ("toy", "it has random, lowest, counting"),
     "counting(x):cards=1": ("toy", "it has random, lowest, counting"),
     "runs/toy/x": ("toy", "it has random"),
+    "process(python bot.py)": ("tournaments", ""),
     "": ("toy", "it has random"),
 }
 
@@ -119,6 +120,9 @@ def test_a_kind_of_another_game() -> None:
         ("m:samples=100,ms=5", PlayerSpec("m", None, {"samples": "100", "ms": "5"}), None),
         ("search(runs/t/a=b,c:d):samples=5", PlayerSpec("search", "runs/t/a=b,c:d", {"samples": "5"}), None),
         ("search(runs/t (2))", PlayerSpec("search", "runs/t (2)"), None),
+        ("process(a (b) --c=d:e):seconds=2", PlayerSpec("process", "a (b) --c=d:e", {"seconds": "2"}), None),
+        ("process:a (b) --c=d:e:f", PlayerSpec("process", "a (b) --c=d:e:f"), None),
+        ("process:a b.py:seconds=2", PlayerSpec("process", "a b.py", {"seconds": "2"}), None),
         ("champion", PlayerSpec("champion"), "champion"),
         ("./runs/", PlayerSpec("", "./runs"), "./runs"),
         ("runs//t/a.pt", PlayerSpec("", "runs/t/a.pt"), "runs/t/a.pt"),
