@@ -30,6 +30,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command("train.__main__"),
     "doctor": Command("train.__main__", ("doctor",), "train.doctor.report"),
+    "gpu-check": Command("train.gpu_check.__main__"),
     "tournament": Command("evaluate.tournament.__main__"),
     "play": Command("play.__main__"),
     "record": Command("evaluate.record"),

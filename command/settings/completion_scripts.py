@@ -20,6 +20,7 @@ FLAGS = ("--help", "--cfg", "--resolve", "--info", "--config-dir", *_WITH_VALUES
 _FILES: dict[str, tuple[str, ...]] = {
     "train": ("train", "multirun"),
     "doctor": ("train",),
+    "gpu-check": ("gpu_check",),
     "compare": ("compare", "multirun", "train"),
     "tune": ("tune", "train"),
     "exploit": ("exploit", "train"),

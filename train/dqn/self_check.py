@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cards.play import Actions, Decisions, play
+from command.errors import UserError
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import build_network, inference_network
 from train.dqn.network.cuda_graphs import WARM_UP
@@ -137,7 +138,8 @@ class _SelfCheck:
             raise
         except Exception as error:
             torch.ones(1, device=self._device).add(1).cpu()  # raises after an illegal access, whatever is asked
-            fault = f"{type(error).__name__}: {error}".partition("\n")[0]
+            kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+            fault = f"{kind}{error}".partition("\n")[0]
         return Check(part, fault, time.perf_counter() - began)
 
     def values(self) -> str:

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from command.child import child_command
@@ -23,7 +24,7 @@ FIGURES = {
 KINDS = ("ray", "threads", "device")  # of rollouts, for doctor
 TESTS = ("tests", "-m", "gpu")
 SANITIZED = ("tests/train/dqn/test_cuda_graphs.py", "-m", "gpu", "-k", "captured")
-MACHINE = ("-c", "import json, train.run.launches as a; print(json.dumps(a.this_program() | a.this_hardware()))")
+SETTINGS: tuple[str, ...] = ()  # of doctor and the run: the defaults
 # Errors that an API returns, as a capture that fails on purpose does, are none of a kernel.
 _SANITIZER = ("compute-sanitizer", "--target-processes=all", "--report-api-errors=no", "--error-exitcode=9")
 _PYTEST = ("-q", "-p", "no:cacheprovider")
@@ -43,8 +44,15 @@ class Part:
         """What it needs and is not there; empty if all is."""
         if self.clone and not (ROOT / "tests" / "bench").is_dir():
             return "needs the tests: run it in a clone of the repository"
+        if self.clone and find_spec("pytest") is None:
+            return "needs pytest: .venv/bin/pip install --constraint constraints.txt --editable '.[dev,gpu]'"
         program = self.command[0]
         return "" if shutil.which(program) else f"{program} is not there: it comes with the CUDA toolkit"
+
+
+def machine() -> list[str]:
+    """The command that says what this machine is: one that speaks CUDA may keep others off the GPU while it runs."""
+    return child_command("train.run.launches", [])
 
 
 def all_parts(folder: Path, minutes: float) -> list[Part]:
@@ -54,9 +62,9 @@ def all_parts(folder: Path, minutes: float) -> list[Part]:
     for name, seconds in FIGURES.items():
         parts.append(Part(name, child_command("tests.bench", [name]), seconds, r'^\{"figure"', clone=True))
     for kind in KINDS:
-        command = child_command("train", ["doctor", f"rollout={kind}", runs, f"name={RUN}_{kind}"])
+        command = child_command("train", ["doctor", *SETTINGS, f"rollout={kind}", runs, f"name={RUN}_{kind}"])
         parts.append(Part(f"doctor_{kind}", command, 90, r"limited by|times as fast"))
-    run = child_command("train", [runs, f"name={RUN}", f"minutes={minutes}"])
+    run = child_command("train", [*SETTINGS, runs, f"name={RUN}", f"minutes={minutes}"])
     parts.append(Part("run", run, 60 * minutes + 240, r"^games: |self-check"))
     sanitizer = [*_SANITIZER, sys.executable, "-m", "pytest", *SANITIZED, *_PYTEST]
     return [*parts, Part("sanitizer", sanitizer, 300, r"ERROR SUMMARY", clone=True)]

@@ -73,6 +73,8 @@ def _run(folder: Path) -> Iterator[str]:
         except SettingsError as error:
             yield str(error)
             return
+        log = (path.parent / "train.log").read_text(errors="replace").splitlines()
+        yield from (f"* {line.partition(' ')[2]}" for line in log if "self-check" in line)
         for name in (SPEED, UPDATE_SPEED):
             yield f"* {name}: {np.median(curves[name][1]):,.0f}, median of the rows" if name in curves else ""
         yield "\n| curve | decisions | minutes | value |\n|---|---|---|---|"

@@ -16,7 +16,7 @@ from typing import Any
 from cards.base.files import make_folder, write_atomic
 from command.settings.checks import SettingsError
 from command.settings.foreign import read_json
-from train.gpu_check.parts import MACHINE, ROOT, Part
+from train.gpu_check.parts import ROOT, Part, machine
 from train.gpu_check.report import FAILED, LEFT_OUT, PASSED, markdown
 
 FILE, PAGE = "gpu_check.json", "gpu_check.md"
@@ -47,15 +47,14 @@ def check(folder: Path, parts: Sequence[Part]) -> int:
 
 def _resumed(folder: Path) -> dict[str, Any]:
     """What was found before, in parts by name, and the machine."""
-    command = [sys.executable, *MACHINE]  # a process that speaks CUDA would keep others off a GPU in exclusive mode
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=_environment()).stdout
-    machine, path = json.loads(output.splitlines()[-1]), folder / FILE
-    before = read_json(path.read_text()) if path.exists() else {"machine": machine, "parts": {}}
+    output = subprocess.run(machine(), check=True, stdout=subprocess.PIPE, text=True, env=_environment()).stdout
+    here, path = json.loads(output.splitlines()[-1]), folder / FILE
+    before = read_json(path.read_text()) if path.exists() else {"machine": here, "parts": {}}
     for key in _SAME:
-        if (was := before["machine"][key]) != machine[key]:
-            problem = f"{folder} has the check of {key}={was}, here it is {machine[key]}"
+        if (was := before["machine"][key]) != here[key]:
+            problem = f"{folder} has the check of {key}={was}, here it is {here[key]}"
             raise SettingsError("folder", problem, "choose another with folder=...")
-    return {"machine": machine, "parts": before["parts"]}
+    return {"machine": here, "parts": before["parts"]}
 
 
 def _done(part: Part, folder: Path) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""What each start of a run ran on and with which program: starts.json of its folder, for reports."""
+"""What each start of a run ran on and with which program: starts.json of its folder, for reports.
+
+As a program it prints what a start here would be on: for those that must not speak CUDA themselves.
+"""
 
 from __future__ import annotations
 
@@ -102,3 +105,7 @@ def _cpu() -> str:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())
+
+
+if __name__ == "__main__":
+    print(json.dumps(this_program() | this_hardware()))
