@@ -1,8 +1,8 @@
 """The player whose values are computed elsewhere than its games, on CPU tensors; on a GPU where there is one."""
 
-import pickle
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ from tests.train.runs import settings
 from train.dqn.players.device_player import DevicePlayer
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.rollout.device_recorder import Uploader
-from train.dqn.rollout.ray import actors
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.worker import RolloutWorker
 from train.settings.dqn import TrainSettings
@@ -33,9 +32,9 @@ def chosen(tmp_path: Path, game: str, *overrides: str) -> TrainSettings:
     return settings(tmp_path, f"game={game}", *GAMES[game], *three, *overrides)
 
 
-def exact(worker: RolloutWorker) -> RolloutWorker:
+def exact(worker: RolloutWorker, seed: int = 3) -> RolloutWorker:
     """The same small whole numbers for weights: sums are exact in any order and batch, with many ties."""
-    generator = torch.Generator().manual_seed(3)
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in worker.network.parameters():
             parameter.copy_(torch.randint(-1, 2, parameter.shape, generator=generator))
@@ -80,49 +79,55 @@ def test_an_upload_has_memory_of_its_own(tmp_path: Path) -> None:
         assert np.array_equal(there.numpy().view(np.uint64), decisions.observation)
 
 
-@pytest.mark.gpu
-def test_on_a_gpu_the_same_games_are_played(tmp_path: Path) -> None:
-    rules = chosen(tmp_path, "tressette", "rollout=threads", "rollout.actor_threads=3", "rollout.games=64")
+def play_by_threads(rules: TrainSettings) -> None:
+    """Blocks on a GPU, twice, each time with other weights, and whole and smaller ones; all are those of the CPU."""
     from train.dqn.rollout.threads import ThreadsBackend
 
     with emulated_chip("float32_pytorch"):
-        here = exact(RolloutWorker(rules, CPU))
-        weights = {name: tensor.cuda() for name, tensor in here.network.state_dict().items()}
-        rollouts = ThreadsBackend(rules, torch.device("cuda"))
-        buffer = ReplayBuffer(100_000, rules.load_game().words, torch.device("cuda"), seed=1)
+        here, cuda = RolloutWorker(rules, CPU), torch.device("cuda", 0)
+        rollouts, rows = ThreadsBackend(rules, cuda), 0
+        buffer = ReplayBuffer(100_000, rules.load_game().words, cuda, seed=1)
         try:
-            rollouts.publish(3, weights)
-            for first in range(0, 384, 64):
-                rollouts.submit(RolloutRequest(first, 64, 0.3))
-            done = []
-            while len(done) < 6:
-                done += rollouts.ready(wait=True)
+            for version in (3, 4):
+                weights = exact(here, version).network.state_dict()
+                rollouts.publish(version, {name: tensor.to(cuda) for name, tensor in weights.items()})
+                requests = [RolloutRequest(24 * k, games, 0.3) for k, games in enumerate((24, 24, 7, 30))]
+                for request in [*requests, RolloutRequest(200, 24, 0.0)]:
+                    rollouts.submit(request)
+                done = []
+                while len(done) < 5:
+                    done += rollouts.ready(wait=True)
+                for rollout in done:
+                    expected = here.play(rollout.request).transitions
+                    assert rollout.weights_version == version
+                    for column, found in zip(expected, rollout.transitions, strict=True):
+                        assert found.is_cuda and np.array_equal(found.cpu().numpy().view(column.dtype), column)
+                    buffer.add(rollout.transitions)
+                    rows += len(expected.action)
         finally:
             rollouts.close()
-        for rollout in done:
-            expected = here.play(rollout.request).transitions
-            assert rollout.weights_version == 3
-            for column, found in zip(expected, rollout.transitions, strict=True):
-                assert found.is_cuda and np.array_equal(found.cpu().numpy().view(column.dtype), column)
-            buffer.add(rollout.transitions)
-    assert buffer.size == 384 * 40
+    assert buffer.size == rows
 
 
 @pytest.mark.gpu
-def test_a_ray_worker_with_a_share_of_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its player is that of threads, of the league too; what comes back are the arrays of a worker on a CPU."""
-    mix = "opponents.phases=[{until: null, mix: {network: 0.5, league: 0.5}}]"
-    rules = chosen(tmp_path, "tressette", "rollout=ray", "rollout.gpus_per_worker=0.1", mix)
-    monkeypatch.setattr(actors.ray, "get", lambda reference: reference)
-    with emulated_chip("float32_pytorch"):
-        here, actor = exact(RolloutWorker(rules, CPU)), actors.WorkerActor(pickle.dumps(rules))
-        assert all(isinstance(player, DevicePlayer) for player in actor._worker._players)
-        weights = here.network.state_dict()
-        arrays, past = ({name: sign * each.numpy() for name, each in weights.items()} for sign in (1, -1))
-        member = {name: -each for name, each in weights.items()}
-        for first, number in ((0, None), (64, 1)):
-            request = RolloutRequest(first, 64, 0.3, member=number)
-            rollout, columns = actor.play(request, 3, [arrays], [past] if number else [])
-            assert rollout.weights_version == 3 and rollout.transitions is None
-            for expected, found in zip(here.play(request, member).transitions, columns, strict=True):
-                assert isinstance(found, np.ndarray) and np.array_equal(found, expected)
+@pytest.mark.parametrize(
+    ("game", "mix"), [("tressette", "network: 1"), ("tressette", "network: 0.6, greedy: 0.4"), ("spike", "network: 1")]
+)
+def test_on_a_gpu_the_same_games_are_played(tmp_path: Path, game: str, mix: str) -> None:
+    """A game of Spike ends before others: rounds have fewer rows than the graph."""
+    played = ["rollout=threads", "rollout.actor_threads=3", "rollout.games=24"]
+    play_by_threads(chosen(tmp_path, game, *played, f"opponents.phases=[{{until: null, mix: {{{mix}}}}}]"))
+    assert DevicePlayer.captures
+
+
+@pytest.mark.gpu
+def test_where_a_round_cannot_be_captured_all_are_played_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(torch.cuda, "graph", broken)
+    monkeypatch.setattr(DevicePlayer, "captures", True)
+    play_by_threads(chosen(tmp_path, "tressette", "rollout=threads", "rollout.actor_threads=3", "rollout.games=24"))
+    assert caplog.text.count("rounds could not be captured in a CUDA graph") == 1
