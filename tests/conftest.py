@@ -128,6 +128,30 @@ def _state() -> dict[str, object]:
     return state
 
 
+@pytest.fixture(autouse=True)
+def _gpu(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test marked `gpu` has one: that of this machine, else a pretended one, in which no fault may be found.
+
+    `@pytest.mark.gpu("REASON")` is for a test that only a real one can pass.
+    """
+    mark = request.node.get_closest_marker("gpu")
+    if mark is None:
+        yield
+        return
+    import torch
+
+    if torch.cuda.is_available():
+        yield
+    elif mark.args:
+        pytest.skip(f"needs a real GPU: {mark.args[0]}")
+    else:
+        from tests.pretended_gpu import pretend
+
+        with pretend() as pretended:
+            yield
+        assert pretended.problems == []
+
+
 @pytest.fixture(params=CHIPS)
 def chip(request: pytest.FixtureRequest) -> Iterator[Chip]:
     """A test that asks for it runs once on every kind of CPU."""

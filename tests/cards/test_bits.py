@@ -98,7 +98,6 @@ def test_unpack_tensor(dtype: torch.dtype, rows: tuple[NDArray[np.uint64], int])
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_unpack_tensor_on_the_gpu() -> None:
     words = np.random.default_rng(1).integers(0, 2**64, (100, 8), np.uint64)
     ones = unpack_tensor(torch.from_numpy(words.view(np.int64)).cuda(), 462, torch.bfloat16)

@@ -37,7 +37,7 @@ def test_a_simulated_gpu_plays_the_same_games(name: str) -> None:
     assert "random, reward" in done.stdout and "rounds of 2 games" in done.stdout
 
 
-@pytest.mark.gpu
+@pytest.mark.gpu("Numba's kernels; its simulator plays above")
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_gpu_plays_the_same_games(name: str) -> None:
     if config.ENABLE_CUDASIM or no_device():

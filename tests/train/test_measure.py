@@ -81,7 +81,6 @@ def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 def test_a_gpu_computes_values_and_learns_in_turn(tmp_path: Path) -> None:
     found = measure.measure(chosen(tmp_path, "threads", "device=cuda"), seconds=0.2)
     assert [stage.name for stage in found.stages] == ["games", "device"]

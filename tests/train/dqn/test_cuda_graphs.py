@@ -212,9 +212,6 @@ def test_an_update_leaves_all_that_it_changes_where_it_is(tau: float, chip: Chip
     }
 
 
-CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-
-
 def on_cuda(precision: str, **settings: Any) -> Learner:
     device = torch.device("cuda")
     torch.manual_seed(0)
@@ -224,7 +221,6 @@ def on_cuda(precision: str, **settings: Any) -> Learner:
 
 
 @pytest.mark.gpu
-@CUDA
 @pytest.mark.parametrize("double", [False, True])
 @pytest.mark.parametrize("tau", [0.0, 0.01])
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
@@ -249,7 +245,6 @@ def test_captured_updates_equal_eager_ones_on_cuda(double: bool, tau: float, alp
 
 
 @pytest.mark.gpu
-@CUDA
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 def test_captured_updates_learn_on_cuda(precision: str) -> None:
     it = filled(on_cuda(precision, lr=1e-2, loss="mse", batch_size=128, alpha=0.6))
@@ -260,7 +255,6 @@ def test_captured_updates_learn_on_cuda(precision: str) -> None:
 
 
 @pytest.mark.gpu
-@CUDA
 def test_a_capture_that_fails_on_cuda_leaves_updates_that_go_on(caplog: pytest.LogCaptureFixture) -> None:
     """A step that reads a number back in the middle, with the scaler of float16 half used."""
     it, one = (filled(on_cuda("float16"), discount=0.9) for _ in range(2))

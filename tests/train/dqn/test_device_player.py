@@ -80,7 +80,6 @@ def test_an_upload_has_memory_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_on_a_gpu_the_same_games_are_played(tmp_path: Path) -> None:
     rules = chosen(tmp_path, "tressette", "rollout=threads", "rollout.actor_threads=3", "rollout.games=64")
     from train.dqn.rollout.threads import ThreadsBackend

@@ -14,8 +14,6 @@ from train.dqn.network import q_network as network
 from train.dqn.network.q_network import fill_forced_moves
 from train.dqn.players import epsilon_greedy as choice
 
-ON_A_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")]
-
 
 def tensor(words: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(words.view(np.int64))
@@ -34,7 +32,7 @@ def test_the_threshold_is_that_of_epsilon_to_the_last_bit(word: int, epsilon: fl
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("as_tensor", [False, True])
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=ON_A_GPU)])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_choices_are_those_of_the_compiled_function(epsilon: float, as_tensor: bool, device: str) -> None:
     """Values with many ties, masks of any kind with forced moves among them, many rounds from the same generators."""
     torch.manual_seed(1)

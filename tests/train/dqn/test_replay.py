@@ -113,7 +113,6 @@ def test_the_addresses_of_what_changes_stay() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_a_captured_sample_is_an_eager_one(alpha: float) -> None:
     """Across rows added, priorities set and beta raised since it was captured."""

@@ -26,8 +26,7 @@ def test_a_snapshot_is_what_was_there() -> None:
     assert found["b"][1][0].tolist() == [1, 1] and not found["b"][1][0].requires_grad
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.gpu("a second of work")
 def test_a_checkpoint_of_a_gpu_is_what_was_there_and_waits_for_no_later_work(tmp_path: Path) -> None:
     """The device is given a second of work behind the call; the file is there before that has ended."""
     device = torch.device("cuda")
