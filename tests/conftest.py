@@ -20,6 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from tests import processes
 from tests.chips import CHIPS, Chip, emulated_chip
 from tests.limits import seconds
+from train.run.device import problem_with
 
 if TYPE_CHECKING:
     from tests.train.runs import TrainedRuns
@@ -72,6 +73,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         item.config.stash[INIT].deadline = float("inf")
+
+
+@pytest.fixture(autouse=True)
+def _asks_for_a_gpu_anew() -> None:
+    """Tests pretend that there is one, or an old driver."""
+    problem_with.cache_clear()
 
 
 def _ends_what_it_starts(whose: str, session: bool = False) -> Iterator[None]:

@@ -6,7 +6,6 @@ import importlib.metadata
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from train.doctor import measure as stages
 from train.doctor.gpu_memory import buffer_bytes, check_gpu_memory
 from train.doctor.job_memory import CHECKPOINT_SHARE, check_job_memory
 from train.dqn.self_check import DECISIONS, self_check
-from train.run.device import choose_device
+from train.run.device import choose_device, driver_version, problem_with
 from train.run.folder import RunFolder
 from train.run.gpu_failures import missing_gpu
 from train.run.metrics import resources
@@ -79,17 +78,16 @@ def _installed(name: str) -> bool:
 
 
 def _gpus(settings: TrainSettings) -> Iterator[Finding]:
-    drivers = _nvidia_smi()
-    cuda = torch.version.cuda
-    for index in range(torch.cuda.device_count()):
-        properties = torch.cuda.get_device_properties(index)
-        driver = f", driver {drivers[0]}" if drivers else ""
-        says = f"{properties.name}, {properties.total_memory / GIB:.0f} GiB, CUDA {cuda}{driver}"
-        yield Finding(f"cuda:{index}", says)
-    if not torch.cuda.device_count():
-        yield _no_gpu(drivers, cuda)
+    problem, driver = problem_with(), driver_version()
+    for index in range(0 if problem else torch.cuda.device_count()):
+        name, size = torch.cuda.get_device_name(index), torch.cuda.get_device_properties(index).total_memory
+        yield Finding(f"cuda:{index}", f"{name}, {size / GIB:.0f} GiB, CUDA {torch.version.cuda}, driver {driver}")
+    if problem and driver:  # there may be a GPU, which is not to go unused unnoticed
+        yield Finding("GPU", f"{problem.text}; {problem.hint}", "warning")
+    elif problem:
+        yield Finding("GPU", f"none: {problem.text}")
     if missing := missing_gpu(settings.device, settings.folder):
-        yield Finding("device", f"{missing}; device=cpu trains on the CPU", "error")
+        yield Finding("device", f"{missing.text}; {missing.hint}", "error")
         return
     try:
         device = choose_device(settings.device)
@@ -98,27 +96,6 @@ def _gpus(settings: TrainSettings) -> Iterator[Finding]:
         yield Finding("device", f"the learner computes on {device} (device={settings.device})")
     except SettingsError as error:
         yield Finding("device", str(error), "error")
-
-
-def _no_gpu(drivers: list[str], cuda: str | None) -> Finding:
-    if drivers and cuda is None:
-        says = "this PyTorch is built without CUDA; install one with CUDA, or say device=cpu"
-        return Finding("GPU", f"driver {drivers[0]} is there, but {says}", "warning")
-    if drivers:
-        return Finding("GPU", f"driver {drivers[0]} does not serve this PyTorch, which wants CUDA {cuda}", "warning")
-    if os.environ.get("CUDA_VISIBLE_DEVICES"):
-        return Finding("GPU", "the job has one, but nvidia-smi and PyTorch see none", "warning")
-    return Finding("GPU", "none")
-
-
-def _nvidia_smi() -> list[str]:
-    """The driver's version, once for every GPU that it sees."""
-    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return found.stdout.split()
 
 
 def _cpus(settings: TrainSettings) -> Finding:
@@ -140,7 +117,7 @@ def _replay_bytes(settings: TrainSettings) -> float:
 
 def _memory(settings: TrainSettings) -> Finding:
     workers, limit = stages.workers_here(settings), resources.memory()
-    on_gpu = settings.device != "cpu" and torch.cuda.is_available()
+    on_gpu = settings.device != "cpu" and problem_with() is None
     ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if _speaks_to_ray(settings) else 0
     if not on_gpu:
         try:

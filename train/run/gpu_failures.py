@@ -12,6 +12,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -19,7 +20,7 @@ import torch
 from cards.base.files import write_atomic
 from command.errors import UserError
 from train.run.checkpoint import checkpoint
-from train.run.device import choose_device, problem_with
+from train.run.device import Problem, choose_device, problem_with, why_on_gpu
 from train.run.launches import read_launches
 from train.run.signals import EXIT_REQUEUE
 
@@ -32,7 +33,6 @@ _ON_CPU = LEARNER_ON + "CPU"
 # Of errors of PyTorch, cuBLAS and cuDNN, and of Numba. What a GPU has no memory for is a matter of settings.
 _SIGNS = ("CUDA error", "CUDA driver error", "CUDNN_STATUS_", "CUBLAS_STATUS_", "CUDA_ERROR_")
 _WANT_OF_MEMORY = ("out of memory", "OUT_OF_MEMORY", "ALLOC_FAILED")
-_HIDDEN = ("", "-1", "NoDevFiles")  # values of CUDA_VISIBLE_DEVICES that leave no GPU
 
 
 class GpuError(UserError):
@@ -42,19 +42,19 @@ class GpuError(UserError):
 
 
 def device_of_run(setting: str, run: Path) -> torch.device:
-    """As `choose_device`, but raises GpuError where a GPU is missing that ought to be there."""
-    if (missing := missing_gpu(setting, run)) is None:
+    """As `choose_device`, but raises GpuError where a GPU is missing that this job has, or the run began on."""
+    problem = missing_gpu(setting, run)
+    if problem is None:
         return choose_device(setting)
-    hint = f"device=cpu trains on the CPU; sbatch --exclude={_host()} keeps a job off this node"
-    raise _error(run, missing, hint, hopeless=torch.version.cuda is None)
+    exclude = "" if problem.everywhere else f"; sbatch --exclude={_host()} keeps a job off this node"
+    raise _error(run, problem.text, problem.hint + exclude, hopeless=problem.everywhere)
 
 
-def missing_gpu(setting: str, run: Path) -> str | None:
-    """Why `auto` is no CPU: the job was given a GPU, or the run began on one, and there is none. Else None."""
-    if setting != "auto" or (why := _why_on_gpu(run)) is None:
-        return None
-    problem = problem_with(torch.device("cuda"))
-    return problem and f"{why}, but {_host()} has none that can be used ({problem})"
+def missing_gpu(setting: str, run: Path) -> Problem | None:
+    """Why `auto` is no CPU: the job was given a GPU, or the run began on one, and none can be used. Else None."""
+    problem = problem_with() if setting == "auto" else None
+    why = problem and (_began_on_gpu(run) or ("SLURM_JOB_ID" in os.environ and why_on_gpu(problem)))
+    return replace(problem, text=f"{why}, but {_host()} has none that can be used: {problem.text}") if why else None
 
 
 @contextmanager
@@ -120,25 +120,11 @@ def _error(run: Path, problem: str, hint: str, hopeless: bool = False) -> GpuErr
     return error
 
 
-def _why_on_gpu(run: Path) -> str | None:
-    """Why the run ought to be on a GPU; None where it need not."""
+def _began_on_gpu(run: Path) -> str | None:
+    """Why the run ought to be on a GPU wherever it resumes; None where it need not."""
     learners = [str(start.get("learner", "")) for start in read_launches(run)]
     on_gpu = any(each.startswith(LEARNER_ON) and not each.startswith(_ON_CPU) for each in learners)
-    if on_gpu and checkpoint.listed(run / "checkpoints"):
-        return "this run began on a GPU"
-    # To a PyTorch without CUDA the GPUs of all nodes are the same.
-    return "this job was given a GPU" if _job_has_gpus() and torch.version.cuda is not None else None
-
-
-def _job_has_gpus() -> bool:
-    """Whether Slurm has given GPUs to the job of this process, and they are not hidden."""
-    if "SLURM_JOB_ID" not in os.environ:
-        return False
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return visible.strip() not in _HIDDEN
-    numbers = any(os.environ.get(name) for name in ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS"))  # such as 0,1
-    return numbers or os.environ.get("SLURM_GPUS_ON_NODE", "0") != "0"
+    return "this run began on a GPU" if on_gpu and checkpoint.listed(run / "checkpoints") else None
 
 
 def _host() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,14 @@ _WAVES = 50  # of rollouts that are out at a time, at least, in a run of so many
 class Machine:
     """What there is to train on."""
 
-    gpu: bool  # whether `device=auto` is one
+    gpu: bool | Callable[[], bool]  # whether `device=auto` is one; a function is asked where that decides
     cpus: int
 
     def learns_on_gpu(self, device: str) -> bool:
         """Whether a learner with this setting of `device` is on a GPU."""
-        return self.gpu if device == "auto" else device.startswith("cuda")
+        if device != "auto":
+            return device.startswith("cuda")
+        return self.gpu() if callable(self.gpu) else self.gpu
 
 
 @dataclass(frozen=True)

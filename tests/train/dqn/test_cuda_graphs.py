@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -14,7 +17,7 @@ import torch
 from tests.chips import Chip
 from tests.train.dqn.test_learner import filled, formatted, learner, same
 from train.dqn.learner.learner import Learner
-from train.dqn.network.cuda_graphs import SIZES, WARM_UP, GraphedSteps
+from train.dqn.network.cuda_graphs import SIZES, WARM_UP, GraphedSteps, capturing, why_broken
 from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import ReplayBuffer
 from train.settings.dqn import LearnerSettings
@@ -98,6 +101,42 @@ def test_where_a_capture_fails_each_step_is_run_by_itself(caplog: pytest.LogCapt
         "updates could not be captured in a CUDA graph (operation not permitted when stream is capturing); "
         "each is run by itself; learner.cuda_graphs=false does so from the start"
     ]
+
+
+@pytest.mark.parametrize("ends_itself", [False, True])
+def test_after_a_capture_that_fails_the_allocator_is_in_none(
+    ends_itself: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in versions of PyTorch before and after pytorch#180395."""
+    under_way: list[tuple[int, int]] = []
+    streams, resets = ["before"], []
+
+    @contextmanager
+    def graph_of(graph: Any, pool: tuple[int, int], stream: Any, capture_error_mode: str) -> Iterator[None]:
+        streams.append(stream)
+        under_way.append(pool)
+        try:
+            yield
+        finally:
+            if ends_itself:
+                under_way.remove(pool)
+            raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
+
+    def end(device: int, pool: tuple[int, int]) -> None:
+        if pool not in under_way:
+            raise RuntimeError("endAllocatePool: not currently recording to mempool_id")
+        under_way.remove(pool)
+
+    monkeypatch.setattr(torch.cuda, "graph", graph_of)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 7))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: streams[-1])
+    monkeypatch.setattr(torch.cuda, "set_stream", streams.append)
+    monkeypatch.setattr(torch._C, "_cuda_endAllocateToPool", end)
+    failed: Any = SimpleNamespace(reset=lambda: resets.append(1))
+    with pytest.raises(RuntimeError) as caught, capturing(failed, Mock(), "relaxed"):
+        raise RuntimeError("operation not permitted when stream is capturing")
+    assert why_broken(caught.value) == "operation not permitted when stream is capturing"
+    assert (under_way, streams[-1], resets) == ([], "before", [1])
 
 
 def standing_in(it: Learner, **stand_in: Any) -> Learner:

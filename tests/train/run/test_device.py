@@ -1,6 +1,7 @@
 """Which device is computed on, and what is said where it is not the one that was hoped for."""
 
-import logging
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,66 +9,125 @@ import torch
 
 from command.settings.checks import SettingsError
 from tests.errors import error_about
+from tests.train.runs import settings
+from train.doctor import report as doctor
 from train.run import device
-from train.run.device import choose_device
+from train.run.device import BUILDS, choose_device, this_machine
+from train.run.gpu_failures import GpuError, device_of_run
+from train.run.signals import EXIT_REQUEUE
 
-VERSION = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.57.02  Tue Jul 13 16:14:05 UTC 2021\nGCC version: 9\n"
+VERSION = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release Build\nGCC version: 9.4.0\n"
+CU126 = "pip install torch==2.13.0+cu126 --index-url https://download.pytorch.org/whl/cu126"
+OF_SLURM = ("SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES")
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """One with a PyTorch for CUDA 12.8, whose driver, once its file is written, serves it no GPU."""
-    monkeypatch.setattr(device, "_DRIVER", tmp_path / "version")
-    monkeypatch.setattr(torch.version, "cuda", "12.8")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    return tmp_path / "version"
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Make this machine one with a driver, a build of PyTorch and a number of GPUs, which fail with an error if any."""
+    for name in OF_SLURM:
+        monkeypatch.delenv(name, raising=False)
+
+    def put(driver: str | None, cuda: str | None = "13.0", gpus: int = 0, error: str = "", job: str = "") -> None:
+        if driver:
+            (tmp_path / "version").write_text(VERSION.format(driver))
+        monkeypatch.setattr(device, "_DRIVER", tmp_path / "version")
+        monkeypatch.setattr(torch, "__version__", f"2.13.0+{'cpu' if cuda is None else 'cu130'}")
+        monkeypatch.setattr(torch.version, "cuda", cuda)
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus or 1)  # NVML counts also what cannot be used
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (7, 0))
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: "Tesla V100")
+        if job:
+            monkeypatch.setenv("SLURM_JOB_ID", job)
+            monkeypatch.setenv("SLURM_JOB_GPUS", "0")
+
+        def refused(*shape: int, device: torch.device) -> torch.Tensor:
+            raise RuntimeError(f"CUDA error: {error}\nCompile with TORCH_USE_CUDA_DSA")
+
+        monkeypatch.setattr(torch, "ones", refused)
+        this_machine()  # asks anew
+
+    return put
 
 
-def test_a_driver_that_is_too_old_is_one_line_in_the_log(machine: Path, caplog: pytest.LogCaptureFixture) -> None:
-    machine.write_text(VERSION)
-    with caplog.at_level(logging.INFO, "train"):
-        assert choose_device("auto") == torch.device("cpu")
-    assert caplog.messages == [
-        "no GPU is used: NVIDIA's driver 470.57.02 does not serve this PyTorch, which wants CUDA 12.8"
-    ]
-    with error_about(SettingsError, "device", "470.57.02", hint="device=cpu"):
-        choose_device("cuda")
+# driver, CUDA of the build, GPUs, error -> what is said, the way out, whether another node may do better
+FAILURES = {
+    "an old driver": ("550.54.14", "13.0", 0, "", ("550.54.14", "CUDA 13.0", "580.65.06"), CU126, False),
+    "a very old driver": ("470.57.02", "12.6", 0, "", ("470.57.02", "CUDA 12.6"), "driver of 525.60.13", False),
+    "an architecture": ("580.65.06", "13.0", 1, "no kernel image is available", ("V100", "sm_70"), CU126, False),
+    "exclusive mode": ("580.65.06", "13.0", 1, "device(s) is/are busy or unavailable", ("exclusive",), "cuda:N", True),
+    "no memory": ("580.65.06", "13.0", 1, "out of memory", ("memory to start",), "nvidia-smi", True),
+    "anything else": ("580.65.06", "13.0", 1, "unknown error", ("CUDA error: unknown error",), "device=cpu", True),
+}
 
 
-def test_a_machine_without_a_gpu_says_nothing(machine: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "train"):
-        assert choose_device("auto") == torch.device("cpu") and caplog.messages == []
-    with error_about(SettingsError, "device", "NVIDIA", hint="device=cpu"):
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_gpu_that_fails_is_one_line_with_the_way_out(
+    machine: Callable[..., None], failure: str, tmp_path: Path
+) -> None:
+    """On a workstation, in a job, and in doctor; `device=cpu` asks nothing."""
+    driver, cuda, gpus, error, says, way_out, elsewhere = FAILURES[failure]
+    for job in ("", "7"):
+        machine(driver, cuda, gpus, error, job)
+        assert not this_machine().learns_on_gpu("auto")
+        for setting in ("auto", "cuda"):
+            with error_about(SettingsError, "device", says[0], way_out) as caught:
+                choose_device(setting)
+            assert all(each in str(caught.value) and "device=cpu" in str(caught.value) for each in says)
+        (line,) = [each for each in doctor._gpus(settings(tmp_path, "device=auto")) if each.verdict == "error"]
+        assert line.what == "device" and all(each in line.says for each in (*says, way_out))
+    with error_about(GpuError, "device", says[0], way_out) as stopped:
+        device_of_run("auto", tmp_path)
+    assert stopped.value.exit_code == (EXIT_REQUEUE if elsewhere else 1)
+    assert choose_device("cpu") == device_of_run("cpu", tmp_path) == torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "of_gpus"),
+    [(None, "13.0", "no driver"), ("580.65.06", "13.0", "shows no GPU"), ("550.54.14", None, CU126)],
+)
+def test_without_a_gpu_the_cpu_computes_unless_slurm_gave_one(
+    machine: Callable[..., None], driver: str | None, cuda: str | None, of_gpus: str, tmp_path: Path
+) -> None:
+    """The last is a PyTorch without CUDA: on a workstation chosen for the CPU, in a job with a GPU a mistake."""
+    machine(driver, cuda)
+    assert device_of_run("auto", tmp_path) == torch.device("cpu")
+    with error_about(SettingsError, "device", "cuda:0", "device=cpu"):
         choose_device("cuda:0")
+    machine(driver, cuda, job="7")
+    with error_about(GpuError, "device", "this job was given a GPU") as caught:
+        device_of_run("auto", tmp_path)
+    assert of_gpus in str(caught.value) and caught.value.exit_code == (EXIT_REQUEUE if cuda else 1)
 
 
-def test_a_gpu_is_of_no_use_to_a_pytorch_without_cuda(
-    machine: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_gpus_that_are_not_the_jobs_or_hidden_are_left_alone(
+    machine: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    machine.write_text(VERSION)
-    monkeypatch.setattr(torch.version, "cuda", None)
-    with caplog.at_level(logging.INFO, "train"):
-        assert choose_device("auto") == torch.device("cpu")
-    assert caplog.messages == ["no GPU is used: this PyTorch is built without CUDA"]
+    """A job without a GPU, on a node whose driver is old."""
+    machine("550.54.14")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert device_of_run("auto", tmp_path) == torch.device("cpu")
+    monkeypatch.delenv("SLURM_JOB_ID")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    this_machine()
+    assert device_of_run("auto", tmp_path) == torch.device("cpu")
 
 
-def test_a_gpu_that_refuses_is_left_out(
-    machine: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Of another job, or of a kind that this PyTorch has no code for."""
-    machine.write_text(VERSION)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+def test_recipe_and_device_have_one_answer(machine: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that comes free between two questions would be played on by the recipe of a CPU."""
+    machine("580.65.06", "13.0", 1, "device(s) is/are busy or unavailable")
+    here = this_machine()
+    assert not here.learns_on_gpu("auto") and here.learns_on_gpu("cuda")
+    monkeypatch.setattr(torch, "ones", lambda *shape, device: torch.zeros(1))  # free now
+    with error_about(SettingsError, "device", "busy"):
+        choose_device("auto")
+    assert this_machine().learns_on_gpu("auto")  # of the next run
 
-    def refused(*shape: int, device: torch.device) -> torch.Tensor:
-        raise RuntimeError("CUDA error: no kernel image is available\nCompile with TORCH_USE_CUDA_DSA")
 
-    monkeypatch.setattr(torch, "ones", refused)
-    with caplog.at_level(logging.INFO, "train"):
-        assert choose_device("auto") == torch.device("cpu")
-    assert caplog.messages == ["no GPU is used: CUDA error: no kernel image is available"]
-    with error_about(SettingsError, "device", "there are 1", hint="device=cpu"):
-        choose_device("cuda:1")
+def test_a_number_without_a_gpu(machine: Callable[..., None]) -> None:
+    machine("580.65.06", "13.0", 2)
+    with error_about(SettingsError, "device", "there are 2", hint="device=cuda:1"):
+        choose_device("cuda:2")
 
 
 def test_what_is_no_device_is_named() -> None:
@@ -75,3 +135,12 @@ def test_what_is_no_device_is_named() -> None:
     for setting in ("gpu", "mps", "cuda:x"):
         with error_about(SettingsError, "device"):
             choose_device(setting)
+
+
+def test_the_documented_builds_are_those_that_are_advised() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "cluster.md").read_text()
+    rows = re.findall(r"^\| (\S+) or later \|.*\| `(cu\d+)` \| (\d+\.\d+) to (\d+\.\d+) ", text, re.MULTILINE)
+    assert rows == [
+        (each.driver, each.name, *(f"{major}.{minor}" for major, minor in (each.oldest, each.newest)))
+        for each in BUILDS
+    ]

@@ -85,15 +85,6 @@ def test_a_job_without_a_gpu_trains(tmp_path: Path, job: Callable[..., None], va
     assert gpu_failures.device_of_run("auto", tmp_path).type == "cpu"
 
 
-def test_a_pytorch_without_cuda_trains_on_the_cpus_of_any_job(
-    tmp_path: Path, job: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No other node would help."""
-    job(SLURM_JOB_GPUS="0")
-    monkeypatch.setattr(torch.version, "cuda", None)
-    assert gpu_failures.device_of_run("auto", tmp_path).type == "cpu"
-
-
 def test_a_run_that_began_on_a_gpu_does_not_go_on_on_a_cpu(
     tmp_path: Path, job: Callable[..., None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 import torch
@@ -72,7 +72,11 @@ class GraphedSteps:
         return self._failed
 
     def forget(self) -> None:
-        """The step's tensors are others than before."""
+        """The step's tensors are others than before.
+
+        All graphs are dropped together, before a new one is captured on their stream: with each, PyTorch drops the
+        workspaces of cuBLAS of that stream, also those that the others use (pytorch#193402).
+        """
         self._graphs.clear()
         self._warm = 0
 
@@ -129,7 +133,7 @@ def stream_apart(device: torch.device) -> torch.cuda.Stream:
     """A stream that is no other thread's, to capture on.
 
     PyTorch has 32 streams of each priority and hands them out in turn: what another thread asks of the same stream
-    during a capture would go into the graph.
+    during a capture would go into the graph. Graphs that are not dropped together need streams of their own.
     """
     return torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
 
@@ -141,11 +145,22 @@ def why_broken(error: RuntimeError) -> str:
 
 @contextmanager
 def capturing(graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream, errors: str) -> Iterator[None]:
-    """`torch.cuda.graph`, after which this thread is on the stream where it was, also when the capture fails."""
+    """`torch.cuda.graph` in a memory pool of its own; also when it fails, thread and allocator are as before.
+
+    In versions without pytorch#180395 a capture that fails does not end in the allocator. From then on it keeps all
+    memory that more than one stream has used, so each rollout would leak. What the failed capture itself allocated is
+    given back by `reset`, from pytorch#190348 on: to release the pool once more here would end the process there.
+    """
     current = torch.cuda.current_stream(stream.device)
+    pool = torch.cuda.graph_pool_handle()
     try:
-        with torch.cuda.graph(graph, stream=stream, capture_error_mode=errors):
+        with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode=errors):
             yield
+    except BaseException:
+        with suppress(RuntimeError):  # it has ended
+            torch._C._cuda_endAllocateToPool(stream.device.index, pool)
+        graph.reset()
+        raise
     finally:
         torch.cuda.set_stream(current)
 
