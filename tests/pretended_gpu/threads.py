@@ -95,6 +95,10 @@ class Cached:
         _learn(clock)
         return result
 
+    def cache_clear(self) -> None:
+        """As that of functools."""
+        self._results.clear()
+
 
 def start(self: threading.Thread) -> None:
     """threading.Thread.start."""
