@@ -22,7 +22,7 @@ from train.dqn.replay.buffer import ReplayBuffer
 from train.settings.dqn import TrainSettings
 
 GB = 10**9
-_WORKSPACE = 32 * 2**20  # of cuBLAS, for each stream
+WORKSPACE = 32 * 2**20  # of cuBLAS, for each stream
 _LIBRARIES = GB  # what PyTorch and its libraries take by themselves
 _COPIES = 8  # of the weights: three networks, gradient, two moments of Adam, and what is published or cast
 _SAMPLE = 64  # games that say how long games are
@@ -70,7 +70,7 @@ def unit_bytes(game: Game, settings: TrainSettings) -> int:
 def block_bytes(game: Game, settings: TrainSettings) -> float:
     """Bytes that one block of games takes: its decisions as they came and as transitions, a forward pass, cuBLAS."""
     games = settings.rollout.games_on(gpu=True)
-    return games * (2 * _decisions(game) * buffer_bytes(game, settings) + _forward_bytes(game, settings)) + _WORKSPACE
+    return games * (2 * _decisions(game) * buffer_bytes(game, settings) + _forward_bytes(game, settings)) + WORKSPACE
 
 
 def learner_bytes(game: Game, settings: TrainSettings) -> float:
@@ -84,7 +84,7 @@ def learner_bytes(game: Game, settings: TrainSettings) -> float:
     size = 4 if learner.precision == "float32" else 2
     row = size * (shape.multiplied + sum(shape.units)) + 2 * 4 * shape.units[-1] + 16 * (game.words + game.actions)
     graphs = len(SIZES) if learner.cuda_graphs else 1
-    return graphs * (1.3 * row * learner.batch_size + _WORKSPACE) + _COPIES * 4 * shape.weights
+    return graphs * (1.3 * row * learner.batch_size + WORKSPACE) + _COPIES * 4 * shape.weights
 
 
 def _decisions(game: Game) -> float:
@@ -97,7 +97,9 @@ def _decisions(game: Game) -> float:
             counts[-1] += decisions.games.size
 
         player = player_of(game, name, _CPU, "rollout.games")
-        play(game, np.arange(_SAMPLE, dtype=np.uint64), [player], np.zeros((_SAMPLE, game.seats), np.uint8), watch=watch)
+        play(
+            game, np.arange(_SAMPLE, dtype=np.uint64), [player], np.zeros((_SAMPLE, game.seats), np.uint8), watch=watch
+        )
     return max(counts) / _SAMPLE
 
 
