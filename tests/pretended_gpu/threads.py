@@ -96,7 +96,6 @@ class Cached:
         return result
 
     def cache_clear(self) -> None:
-        """As that of functools."""
         self._results.clear()
 
 

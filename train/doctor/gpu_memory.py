@@ -19,10 +19,10 @@ from train.dqn.network.build import build_network
 from train.dqn.network.cuda_graphs import SIZES
 from train.dqn.players.load import player_of
 from train.dqn.replay.buffer import ReplayBuffer
-from train.settings.dqn import TrainSettings
+from train.settings.dqn import RolloutSettings, TrainSettings
 
 GB = 10**9
-_WORKSPACE = 32 * 2**20  # of cuBLAS, for each stream
+WORKSPACE = 32 * 2**20  # of cuBLAS, for each stream
 _LIBRARIES = GB  # what PyTorch and its libraries take by themselves
 _COPIES = 8  # of the weights: three networks, gradient, two moments of Adam, and what is published or cast
 _SAMPLE = 64  # games that say how long games are
@@ -36,7 +36,8 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     """
     game = settings.load_game()
     rollout, capacity = settings.rollout, settings.replay.capacity
-    blocks = (rollout.actor_threads or 1) * block_bytes(game, settings) if rollout.kind in ("threads", "device") else 0
+    blocks = float(_players_there(rollout))
+    blocks *= block_bytes(game, settings) + (_LIBRARIES if rollout.kind == "ray" else 0)  # a process for each
     rest = blocks + learner_bytes(game, settings) + _LIBRARIES
     each = buffer_bytes(game, settings)
     if capacity * each + rest <= free:
@@ -45,10 +46,19 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     taken = f"about {rest / GB:.1f} GB ({blocks / GB:.1f} GB of them for blocks of games)"
     room = int((free - rest) / each)
     if room < settings.learner.batch_size:
-        lower = "rollout.games or rollout.actor_threads" if blocks > rest / 2 else "learner.batch_size"
+        players = "rollout.workers" if rollout.kind == "ray" else "rollout.games or rollout.actor_threads"
+        lower = players if blocks > rest / 2 else "learner.batch_size"
         raise SettingsError(lower, f"learning and playing take {taken}, but {has}", "lower it, or say device=cpu")
     problem = f"{capacity:,} transitions take {capacity * each / GB:.1f} GB, all else {taken}, but {has}"
     raise SettingsError("replay.capacity", problem, f"say replay.capacity={two_digits(room)}")
+
+
+def _players_there(rollout: RolloutSettings) -> int:
+    """How many players compute values on the learner's GPU, of Ray's workers as many as have a share of one."""
+    if rollout.kind == "ray" and rollout.gpus_per_worker:
+        share = max(1, int(1 / rollout.gpus_per_worker))
+        return min(share, rollout.workers or share)
+    return (rollout.actor_threads or 1) if rollout.kind in ("threads", "device") else 0
 
 
 def two_digits(number: int) -> int:
@@ -70,7 +80,7 @@ def unit_bytes(game: Game, settings: TrainSettings) -> int:
 def block_bytes(game: Game, settings: TrainSettings) -> float:
     """Bytes that one block of games takes: its decisions as they came and as transitions, a forward pass, cuBLAS."""
     games = settings.rollout.games_on(gpu=True)
-    return games * (2 * _decisions(game) * buffer_bytes(game, settings) + _forward_bytes(game, settings)) + _WORKSPACE
+    return games * (2 * _decisions(game) * buffer_bytes(game, settings) + _forward_bytes(game, settings)) + WORKSPACE
 
 
 def learner_bytes(game: Game, settings: TrainSettings) -> float:
@@ -84,7 +94,7 @@ def learner_bytes(game: Game, settings: TrainSettings) -> float:
     size = 4 if learner.precision == "float32" else 2
     row = size * (shape.multiplied + sum(shape.units)) + 2 * 4 * shape.units[-1] + 16 * (game.words + game.actions)
     graphs = len(SIZES) if learner.cuda_graphs else 1
-    return graphs * (1.3 * row * learner.batch_size + _WORKSPACE) + _COPIES * 4 * shape.weights
+    return graphs * (1.3 * row * learner.batch_size + WORKSPACE) + _COPIES * 4 * shape.weights
 
 
 def _decisions(game: Game) -> float:
@@ -97,7 +107,9 @@ def _decisions(game: Game) -> float:
             counts[-1] += decisions.games.size
 
         player = player_of(game, name, _CPU, "rollout.games")
-        play(game, np.arange(_SAMPLE, dtype=np.uint64), [player], np.zeros((_SAMPLE, game.seats), np.uint8), watch=watch)
+        play(
+            game, np.arange(_SAMPLE, dtype=np.uint64), [player], np.zeros((_SAMPLE, game.seats), np.uint8), watch=watch
+        )
     return max(counts) / _SAMPLE
 
 
