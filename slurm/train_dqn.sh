@@ -14,9 +14,9 @@
 #
 # What you may want to change: the lines below, and slurm/site.env (modules, scratch folder; see site.env.example).
 # Every CPU but the learner's plays games, by Ray's workers: more CPUs, more games. The GPU of the first node is the
-# learner's. Workers get a share of a GPU for their values with rollout.gpus_per_worker=0.1 and the like, also of other
-# nodes; doctor.sh measures what rollout=threads and rollout=device would bring. Change a GPU with --gres, not with
-# --gpus: they add up.
+# learner's; workers have a share of it, and of those of other nodes, with rollout.gpus_per_worker=0.1 and the like.
+# doctor.sh measures what rollout=threads and rollout=device would bring. Change a GPU with --gres, not with --gpus: they
+# add up.
 #
 #SBATCH --job-name=train_dqn
 #SBATCH --nodes=1

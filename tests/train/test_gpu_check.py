@@ -128,14 +128,13 @@ def test_the_real_parts(
 
     monkeypatch.setattr(parts, "child_command", command)
     monkeypatch.setattr(parts, "FIGURES", {"gpu_updates": 100})
-    monkeypatch.setattr(parts, "KINDS", ("local",))
     monkeypatch.setattr(parts, "TESTS", ("tests/train/dqn/test_cuda_graphs.py", "-m", "gpu", "-k", "fails_on_cuda"))
     monkeypatch.setattr(parts, "SETTINGS", (*SMALL, f"device={'cuda' if pretended else 'cpu'}"))
     folder = tmp_path / "check"
     assert main([f"folder={folder}", "minutes=0.05"]) == 0, capsys.readouterr()
     found = {name: each["result"] for name, each in results(folder).items()}
     has_figures = "passed" if pretended else "left out"
-    assert found["tests"] == found["run"] == found["doctor_local"] == "passed"
+    assert found["tests"] == found["run"] == found["doctor"] == "passed"
     assert found["gpu_updates"] == has_figures and found["sanitizer"] in ("passed", "left out")
     page = (folder / work.PAGE).read_text()
     assert "limited by" in page and "| eval/win_rate_vs_random | " in page

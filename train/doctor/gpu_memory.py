@@ -1,29 +1,43 @@
-"""Whether a GPU has room for a run, before anything is allocated there."""
+"""Whether a GPU has room for a run, before anything is allocated there.
+
+What these formulas give was 1.0 to 1.5 times the bytes of the tensors that were alive on the tests' pretended GPU, at
+the worst moment. It has neither PyTorch's allocator nor the libraries; what is set aside for these is an estimate.
+"""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numpy as np
 import torch
 
 from cards.compiled.bits import WORD
 from cards.game import Game
+from cards.play import Decisions, play
 from command.settings.checks import SettingsError
+from train.dqn.network.build import build_network
+from train.dqn.network.cuda_graphs import SIZES
+from train.dqn.players.load import player_of
 from train.dqn.replay.buffer import ReplayBuffer
-from train.settings.dqn import MOST_DECISIONS, TrainSettings
+from train.settings.dqn import RolloutSettings, TrainSettings
 
 GB = 10**9
-_WORKSPACE = 32 * 2**20  # of cuBLAS, for each stream
+WORKSPACE = 32 * 2**20  # of cuBLAS, for each stream
 _LIBRARIES = GB  # what PyTorch and its libraries take by themselves
+_COPIES = 8  # of the weights: three networks, gradient, two moments of Adam, and what is published or cast
+_SAMPLE = 64  # games that say how long games are
 _CPU = torch.device("cpu")
 
 
 def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     """Raise SettingsError, naming the key to lower, if the run will not fit into the `free` bytes of the GPU.
 
-    An estimate: of the buffer exactly, of the rest what its greatest tensors take.
+    The buffer is exact; `block_bytes` and `learner_bytes` say what the rest counts.
     """
     game = settings.load_game()
     rollout, capacity = settings.rollout, settings.replay.capacity
-    blocks = (rollout.actor_threads or 1) * block_bytes(game, settings) if rollout.kind in ("threads", "device") else 0
+    blocks = float(_players_there(rollout))
+    blocks *= block_bytes(game, settings) + (_LIBRARIES if rollout.kind == "ray" else 0)  # a process for each
     rest = blocks + learner_bytes(game, settings) + _LIBRARIES
     each = buffer_bytes(game, settings)
     if capacity * each + rest <= free:
@@ -32,10 +46,19 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     taken = f"about {rest / GB:.1f} GB ({blocks / GB:.1f} GB of them for blocks of games)"
     room = int((free - rest) / each)
     if room < settings.learner.batch_size:
-        lower = "rollout.games or rollout.actor_threads" if blocks > rest / 2 else "learner.batch_size"
+        players = "rollout.workers" if rollout.kind == "ray" else "rollout.games or rollout.actor_threads"
+        lower = players if blocks > rest / 2 else "learner.batch_size"
         raise SettingsError(lower, f"learning and playing take {taken}, but {has}", "lower it, or say device=cpu")
     problem = f"{capacity:,} transitions take {capacity * each / GB:.1f} GB, all else {taken}, but {has}"
     raise SettingsError("replay.capacity", problem, f"say replay.capacity={two_digits(room)}")
+
+
+def _players_there(rollout: RolloutSettings) -> int:
+    """How many players compute values on the learner's GPU, of Ray's workers as many as have a share of one."""
+    if rollout.kind == "ray" and rollout.gpus_per_worker:
+        share = max(1, int(1 / rollout.gpus_per_worker))
+        return min(share, rollout.workers or share)
+    return (rollout.actor_threads or 1) if rollout.kind in ("threads", "device") else 0
 
 
 def two_digits(number: int) -> int:
@@ -49,28 +72,64 @@ def buffer_bytes(game: Game, settings: TrainSettings) -> float:
     return (large - small) / 1024
 
 
-def block_bytes(game: Game, settings: TrainSettings) -> int:
-    """Bytes that one block of games takes: its rounds, as they came and in a row, a forward pass, cuBLAS."""
+def unit_bytes(game: Game, settings: TrainSettings) -> int:
+    """Bytes of what the units of the network hold of one row, and of their gradients."""
+    return 2 * 4 * sum(_shape(game, settings).units)
+
+
+def block_bytes(game: Game, settings: TrainSettings) -> float:
+    """Bytes that one block of games takes: its decisions as they came and as transitions, a forward pass, cuBLAS."""
     games = settings.rollout.games_on(gpu=True)
-    return games * (2 * MOST_DECISIONS * 8 * (game.words + 2) + _forward_bytes(game, settings)) + _WORKSPACE
+    return games * (2 * _decisions(game) * buffer_bytes(game, settings) + _forward_bytes(game, settings)) + WORKSPACE
 
 
-def learner_bytes(game: Game, settings: TrainSettings) -> int:
-    """Bytes of an update: the forward passes of both networks, and as much again for the gradients."""
-    return 4 * settings.learner.batch_size * _forward_bytes(game, settings)
+def learner_bytes(game: Game, settings: TrainSettings) -> float:
+    """Bytes of weights, and of the tensors of an update, which each CUDA graph has for itself.
+
+    A backward pass begins with what the first layer multiplied and what all layers gave, in the format of products;
+    and with what the last layer was given, its gradient and the values of actions in float32. Besides, 0.3 of that.
+    """
+    learner = settings.learner
+    shape = _shape(game, settings)
+    size = 4 if learner.precision == "float32" else 2
+    row = size * (shape.multiplied + sum(shape.units)) + 2 * 4 * shape.units[-1] + 16 * (game.words + game.actions)
+    graphs = len(SIZES) if learner.cuda_graphs else 1
+    return graphs * (1.3 * row * learner.batch_size + WORKSPACE) + _COPIES * 4 * shape.weights
+
+
+def _decisions(game: Game) -> float:
+    """Decisions of a game, where those play that make most of them: a network learns to play shorter or longer."""
+    counts = []
+    for name in ("random", *game.policies):
+        counts.append(0)
+
+        def watch(decisions: Decisions, *_: Any) -> None:
+            counts[-1] += decisions.games.size
+
+        player = player_of(game, name, _CPU, "rollout.games")
+        play(
+            game, np.arange(_SAMPLE, dtype=np.uint64), [player], np.zeros((_SAMPLE, game.seats), np.uint8), watch=watch
+        )
+    return max(counts) / _SAMPLE
 
 
 def _forward_bytes(game: Game, settings: TrainSettings) -> int:
-    """Of one row: each bit as two words while it is unpacked, and two numbers for each unit of the network.
-
-    A symmetric network has its units once for every part, and for each of them its bits once more.
-    """
-    parts = game.symmetry.parts if settings.network.symmetric and game.symmetry is not None else 1
-    copies = parts if parts > 1 else 0
-    return 2 * 8 * WORD * game.words * (1 + copies) + unit_bytes(game, settings)
+    """Bytes of one row while a network plays, in 16 bits: at its first layer, or at its last and in float32."""
+    shape = _shape(game, settings)
+    return max(2 * (WORD * game.words + shape.multiplied), 6 * max(shape.units))
 
 
-def unit_bytes(game: Game, settings: TrainSettings) -> int:
-    """Bytes of what the units of the network hold of one row."""
-    parts = game.symmetry.parts if settings.network.symmetric and game.symmetry is not None else 1
-    return 2 * 4 * parts * sum(settings.network.hidden)
+class _Shape(NamedTuple):
+    """What a network multiplies and gives for one row. A symmetric one does for each part what is alike of them."""
+
+    multiplied: int  # numbers that its first layer is given
+    units: list[int]  # of each hidden layer
+    weights: int  # of all layers
+
+
+def _shape(game: Game, settings: TrainSettings) -> _Shape:
+    with torch.device("meta"):  # without its weights
+        network = build_network(game, settings)
+    parts = network.input.parts
+    units = [parts * each for each in settings.network.hidden]
+    return _Shape(parts * network.input.bits, units, sum(each.numel() for each in network.parameters()))

@@ -178,7 +178,7 @@ def _ray(settings: TrainSettings) -> list[Finding]:
 
 
 def _self_check(settings: TrainSettings) -> Iterator[Finding]:
-    """Nothing without a GPU. What a run would switch off and go on without is an error here."""
+    """Nothing without a GPU. A fault is an error here, though a run would go on without what has it."""
     try:
         checks = self_check(settings, choose_device(settings.device))[1]
     except RuntimeError as error:

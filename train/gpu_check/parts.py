@@ -21,7 +21,6 @@ FIGURES = {
     "device_on_gpu": 120,
     "device_random_play": 60,
 }
-KINDS = ("ray", "threads", "device")  # of rollouts, for doctor
 TESTS = ("tests", "-m", "gpu")
 SANITIZED = ("tests/train/dqn/test_cuda_graphs.py", "-m", "gpu", "-k", "captured")
 SETTINGS: tuple[str, ...] = ()  # of doctor and the run: the defaults
@@ -61,9 +60,8 @@ def all_parts(folder: Path, minutes: float) -> list[Part]:
     parts = [Part("tests", child_command("pytest", [*TESTS, *_PYTEST]), 240, r"\d+ passed", clone=True)]
     for name, seconds in FIGURES.items():
         parts.append(Part(name, child_command("tests.bench", [name]), seconds, r'^\{"figure"', clone=True))
-    for kind in KINDS:
-        command = child_command("train", ["doctor", *SETTINGS, f"rollout={kind}", runs, f"name={RUN}_{kind}"])
-        parts.append(Part(f"doctor_{kind}", command, 90, r"limited by|times as fast"))
+    doctor = child_command("train", ["doctor", *SETTINGS, runs, f"name={RUN}"])
+    parts.append(Part("doctor", doctor, 240, r"limited by|decisions/s, played|times as fast"))
     run = child_command("train", [*SETTINGS, runs, f"name={RUN}", f"minutes={minutes}"])
     parts.append(Part("run", run, 60 * minutes + 240, r"^games: |self-check"))
     sanitizer = [*_SANITIZER, sys.executable, "-m", "pytest", *SANITIZED, *_PYTEST]

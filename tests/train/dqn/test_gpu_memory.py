@@ -7,11 +7,19 @@ import torch
 
 from command.settings.checks import SettingsError
 from tests.errors import error_about
+from tests.pretended_gpu import pretend
+from tests.pretended_gpu.world import DEVICE
 from tests.train.runs import settings
 from train.api import look_at_gpus
-from train.doctor.gpu_memory import GB, block_bytes, buffer_bytes, check_gpu_memory
+from train.doctor.gpu_memory import GB, WORKSPACE, block_bytes, buffer_bytes, check_gpu_memory, learner_bytes
+from train.dqn.learner.learner import Learner
+from train.dqn.network.build import build_network
+from train.dqn.network.cuda_graphs import SIZES
+from train.dqn.rollout.request import RolloutRequest
+from train.dqn.rollout.worker import RolloutWorker, build_replay
 from train.run.device import other_gpus
 from train.settings.dqn import TrainSettings
+from train.settings.resolve import Machine, resolve
 
 THREADS = ("rollout=threads", "rollout.games=16384", "rollout.actor_threads=4")
 
@@ -42,8 +50,47 @@ def test_blocks_that_are_too_large(tmp_path: Path) -> None:
     assert 60 * block_bytes(chosen.load_game(), chosen) > 4 * GB
     with error_about(SettingsError, "rollout.games or rollout.actor_threads", hint="lower it"):
         check_gpu_memory(chosen, 4 * GB, "cuda:1")
+    ten = ["rollout=ray", "rollout.gpus_per_worker=0.1", "replay.capacity=1000"]
+    with error_about(SettingsError, "rollout.workers", hint="lower it"):
+        check_gpu_memory(settings(tmp_path, *ten), 8 * GB, "cuda:0")
+    check_gpu_memory(settings(tmp_path, *ten, "rollout.workers=5"), 8 * GB, "cuda:0")
     with error_about(SettingsError, "learner.batch_size"):
         check_gpu_memory(settings(tmp_path, "learner.batch_size=1000000"), 2 * GB, "cuda:1")
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("game=tressette",),
+        ("game=tressette", "experiment=gpu"),
+        ("game=tressette", "learner.precision=float32", "network.symmetric=false", "network.hidden=[256,256]"),
+        ("game=tressette", "network.hidden=[512,512]"),
+        ("game=spike",),
+    ],
+)
+def test_what_is_reckoned_is_what_is_alive_on_a_pretended_gpu(overrides: tuple[str, ...]) -> None:
+    """At the worst moment of an update, of each size of graph, and of a block of games; at most half as much again."""
+    here = Machine(gpu=True, cpus=16)
+    chosen = resolve([*overrides, "rollout=threads", "rollout.games=256", "replay.capacity=20000"], here).settings
+    assert isinstance(chosen, TrainSettings)
+    game, cpu = chosen.load_game(), torch.device("cpu")
+    played = RolloutWorker(chosen, cpu).play(RolloutRequest(0, 16, 0.3)).transitions
+    with pretend() as gpu:
+        replay = build_replay(game, chosen, DEVICE)
+        replay.add(played)
+        before = gpu.bytes_alive
+        it = Learner(build_network(game, chosen), replay, chosen.learner, DEVICE, game.actions)
+        it.update()
+        it.inference_weights()
+        weights, gpu.bytes_at_peak = gpu.bytes_alive - before, gpu.bytes_alive
+        it.update()
+        graphs = len(SIZES) * (gpu.bytes_at_peak - gpu.bytes_alive)
+        assert 1.0 < (learner_bytes(game, chosen) - len(SIZES) * WORKSPACE) / (weights + graphs) < 1.5
+        worker = RolloutWorker(chosen, DEVICE, stays=True)
+        worker.play(RolloutRequest(0, 1, 0.3))
+        before = gpu.bytes_at_peak = gpu.bytes_alive
+        worker.play(RolloutRequest(0, 256, 0.3))
+        assert 1.0 < (block_bytes(game, chosen) - WORKSPACE) / (gpu.bytes_at_peak - before) < 1.5
 
 
 def test_gpus_of_different_kinds_are_named(
