@@ -57,7 +57,6 @@ class World:
         self.operations: Counter[str] = Counter()
         self.memories: dict[int, Memory] = {}  # by the address of the storage, in Python's sense
         self.captures: list[Graph] = []  # under way
-        self.pools_in_use = 0
         self.bytes_alive = self.bytes_at_peak = 0  # of all tensors of the device, now and at most
 
     def problem(self, text: str) -> None:

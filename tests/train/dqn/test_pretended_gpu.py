@@ -4,11 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.pretended_gpu import NAME, pretend, streams
 from tests.pretended_gpu.tensors import DeviceTensor
 from tests.train.runs import folder, newest, small
 from train.__main__ import main
+
+CUDA = torch.device("cuda")
 
 RUN = (
     "device=cuda",
@@ -43,6 +46,24 @@ def test_a_whole_run_has_no_fault(rollout: tuple[str, ...], tmp_path: Path) -> N
     assert f"learner on {NAME}" in log and "could not" not in log and "games won against: random" in log
     assert newest(tmp_path)["learner"]["updates"] > first > 0
     assert gpu.problems == []
+
+
+def test_a_capture_leaves_no_trace_and_a_replay_repeats_the_numbers_of_python() -> None:
+    """So a number that a step takes from the host shows as another value than without graphs."""
+    with pretend() as gpu:
+        graph, number, total = torch.cuda.CUDAGraph(), 2, torch.zeros(3, device=CUDA)
+        with torch.cuda.graph(graph):
+            total += number
+        assert total.tolist() == [0, 0, 0]
+        number = 5
+        graph.replay()
+        graph.replay()
+        assert total.tolist() == [4, 4, 4]
+        with pytest.raises(RuntimeError, match="previous error during capture"), torch.cuda.graph(graph):
+            total.sum().item()
+        with pytest.raises(RuntimeError, match="same device"):
+            total += torch.ones(3)
+    assert gpu.counts["replays"] == 2 and gpu.problems == []
 
 
 def nothing(*_: Any) -> None:
