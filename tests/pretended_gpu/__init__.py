@@ -186,3 +186,4 @@ def pretend() -> Iterator[World]:
         here = begin_world()
         with Mode():
             yield here
+            streams.synchronize()  # before what is cached is given back
