@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import torch
 
 STREAM, WARM_UP = "tournament", "warm-up"
-_ALWAYS_THERE = ("auto", "cpu")  # values of `device` that cannot be refused
+_NOT_NAMED = ("auto", "cpu")  # values of `device` that name no GPU
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class TournamentWorker:
     def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer]) -> None:
         self.players, self._settings = players, settings
         self.game = load_configured_game(settings.game)
-        if settings.device not in _ALWAYS_THERE:
+        if settings.device not in _NOT_NAMED:
             _ = self._device  # a missing device is refused at once, also for rule players
         self._loaded: dict[str, Player] = {}
         self._warmed: set[str] = set()
