@@ -44,7 +44,9 @@ class Decisions:
         return self._game.words
 
     def observe(self, out: NDArray[np.uint64]) -> None:
-        """Write what these seats see, packed, to `out`: `[decisions, words]`."""
+        """Write what these seats see, packed, to `out`: `[decisions, words]`. Raises ValueError for another shape."""
+        if out.shape != (self.games.size, self.words):  # compiled code would write to whatever lies there
+            raise ValueError(f"{self.games.size} decisions of {self.words} words do not fit {out.shape}")
         if "observation" in self.__dict__:
             out[:] = self.observation
         else:

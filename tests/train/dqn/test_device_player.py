@@ -1,5 +1,7 @@
 """The player whose values are computed elsewhere than its games, on CPU tensors; on a GPU where there is one."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import torch
 
 from tests.chips import emulated_chip
 from tests.train.runs import settings
+from train.dqn.network.cuda_graphs import CudaRecorder, Graph
 from train.dqn.players.device_player import DevicePlayer
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.rollout.device_recorder import Uploader
@@ -131,3 +134,24 @@ def test_where_a_round_cannot_be_captured_all_are_played_without(
     monkeypatch.setattr(DevicePlayer, "captures", True)
     play_by_threads(chosen(tmp_path, "tressette", "rollout=threads", "rollout.actor_threads=3", "rollout.games=24"))
     assert caplog.text.count("rounds could not be captured in a CUDA graph") == 1
+
+
+@pytest.mark.gpu
+def test_threads_capture_one_after_the_other() -> None:
+    """Two captures at a time end in an error, and so does waiting for the device in the middle of one."""
+
+    def graph_of(tensor: torch.Tensor) -> Graph:
+        def step() -> None:
+            tensor.add_(1)
+            time.sleep(0.02)
+
+        recorder = CudaRecorder(tensor.device)
+        recorder.warm_up(step, 1)
+        return recorder.capture(step, 3)
+
+    tensors = [torch.zeros(8, device="cuda") for _ in range(3)]
+    with ThreadPoolExecutor(3) as threads:
+        graphs = list(threads.map(graph_of, tensors))
+    for graph in graphs:
+        graph.replay()
+    assert [tensor.tolist() for tensor in tensors] == 3 * [8 * [4.0]]
