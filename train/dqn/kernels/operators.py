@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -28,6 +29,17 @@ def switch_off(reason: object) -> None:
             "kernels of busso's own are not used (%s); updates take more operations", str(reason).split("\n")[0]
         )
     _switched_off = True
+
+
+@contextmanager
+def without_kernels() -> Iterator[None]:
+    """PyTorch's own operations in this process until the context ends."""
+    global _switched_off  # noqa: PLW0603
+    before, _switched_off = _switched_off, True
+    try:
+        yield
+    finally:
+        _switched_off = before
 
 
 def by_kernels(device: torch.device) -> bool:
