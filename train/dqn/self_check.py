@@ -1,7 +1,7 @@
-"""A check of the GPU at the start of a run: updates in CUDA graphs against single ones, decisions against the CPU's.
+"""A check of the GPU at the start of a run: kernels and CUDA graphs against plain updates, decisions against the CPU's.
 
-What differs or raises is switched off: CUDA graphs, or the kind of rollout. The run itself is not touched: the check
-has networks, buffers and rollouts of its own, all small, and frees them.
+What differs or raises is switched off: kernels, CUDA graphs, the kind of rollout. The run itself is not touched: the
+check has networks, buffers and rollouts of its own, all small, and frees them.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def self_check(settings: TrainSettings, device: torch.device) -> tuple[TrainSett
             checks.append(found)
             break
         rollout = _instead(rollout)
-        checks.append(found._replace(switched=f"rollout={rollout.kind} on the CPUs"))
+        checks.append(found._replace(switched=f"rollout={rollout.kind}" + " on CPUs" * (rollout.kind == "ray")))
     torch.cuda.empty_cache()
     return settings if rollout is settings.rollout else replace(settings, rollout=rollout), checks
 
@@ -179,10 +179,13 @@ class _SelfCheck:
         for name, network in (("the learner", learning), ("a player", playing)):
             found = network(words.to(self._device)).cpu()
             off = float((found - expected).abs().max() / expected.abs().max())
-            if not off <= _ROUNDING[network.format]:
-                how = f"{off:.1%} of the greatest, rounding is less than {_ROUNDING[network.format]:.1%}"
+            if not off <= self._rounding(network.format):
+                how = f"{off:.1%} of the greatest, rounding is less than {self._rounding(network.format):.1%}"
                 return f"the values of {name} are not those of the CPU ({how})"
         return ""
+
+    def _rounding(self, dtype: torch.dtype) -> float:
+        return _ROUNDING[dtype] * (1 + len(self._settings.network.hidden))
 
     def kernels(self) -> str:
         """Updates by busso's kernels and by PyTorch's operations: in float32, and in the run's format, less exactly."""
@@ -250,7 +253,8 @@ class _SelfCheck:
         expected = recorder.transitions(totals, settings.learner.gamma, settings.learner.n_step)
         for name, column in expected._asdict().items():
             there = getattr(found, name).view(column.dtype)
-            if there.shape != column.shape or not np.allclose(there, column, rtol=1e-5, atol=1e-6):
+            same = partial(np.allclose, rtol=1e-5, atol=1e-6) if column.dtype == np.float32 else np.array_equal
+            if there.shape != column.shape or not same(there, column):
                 return f"column {name} of the transitions is not that of the CPU"
         return self._fault_of_choices(found)
 
@@ -259,7 +263,7 @@ class _SelfCheck:
         legal = legal_tensor(torch.from_numpy(found.legal.view(np.int64)), self._game.actions)
         best = values.masked_fill(~legal, -torch.inf).amax(1)
         chosen = values.gather(1, torch.from_numpy(found.action).long().unsqueeze(1)).squeeze(1)
-        rounding = 2 * _ROUNDING[player_format(self._device)] * values.abs().max()
+        rounding = 2 * self._rounding(player_format(self._device)) * values.abs().max()
         wrong = int((best - chosen > rounding).sum())
         return f"{wrong:,} of {len(best):,} decisions are not those of the CPU" if wrong else ""
 
@@ -311,5 +315,6 @@ def _numbers(learner: Learner) -> dict[str, Tensor]:
     adam = state["optimizer"]["state"].values()
     numbers = {"network": state["online"].values(), "target network": state["target"].values()}
     numbers |= {f"{name} of Adam": [each[name] for each in adam] for name in ("exp_avg", "exp_avg_sq")}
-    numbers |= {name: [torch.tensor([mean])] for name, mean in learner.metrics().items()}
+    means = learner.metrics()
+    numbers |= {name: [torch.tensor([means[name]])] for name in ("train/loss", "train/td_error", "train/grad_norm")}
     return {name: torch.cat([each.cpu().double().flatten() for each in parts]) for name, parts in numbers.items()}

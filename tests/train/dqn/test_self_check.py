@@ -172,7 +172,7 @@ def test_rollouts_that_differ_or_raise_are_played_on_the_cpus(
 ) -> None:
     monkeypatch.setattr(where, name, wrong)
     after, checks = self_check(chosen(tmp_path, "rollout.games=4096"), CUDA)
-    assert faults(checks) == {"rollout=threads": "rollout=ray on the CPUs"} and says in checks[-1].fault
+    assert faults(checks) == {"rollout=threads": "rollout=ray on CPUs"} and says in checks[-1].fault
     assert (after.rollout.kind, after.rollout.games, after.rollout.actor_threads) == ("ray", 512, None)
     log_checks(checks)
     (record,) = [each for each in caplog.records if each.levelno == logging.WARNING]
@@ -185,7 +185,7 @@ def test_from_games_on_the_gpu_to_threads(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(backend, "DeviceBackend", _failing)
     after, checks = self_check(chosen(tmp_path, "rollout=device"), CUDA)
-    assert faults(checks) == {"rollout=device": "rollout=threads on the CPUs"}
+    assert faults(checks) == {"rollout=device": "rollout=threads"}
     assert checks[-1].part == "rollout=threads" and after.rollout.kind == "threads"
 
 
