@@ -94,5 +94,10 @@ def _argument(value: Tensor | float | None) -> ctypes.c_void_p | ctypes.c_int | 
 
 @cache
 def kernels(device: torch.device) -> Kernels:
-    """Those of a device, compiled when they are first asked for (less than a second)."""
+    """Those of a device, compiled when they are first asked for."""
     return Kernels(device)
+
+
+def launch(name: str, size: int, first: Tensor, *others: Tensor | float | None) -> None:
+    """See `Kernels.launch`, on the device of the first argument."""
+    kernels(first.device).launch(name, size, first, *others)

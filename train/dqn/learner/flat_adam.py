@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-from train.dqn.kernels.nvrtc import kernels
+from train.dqn.kernels.nvrtc import launch
 from train.dqn.kernels.operators import operator
 from train.dqn.network.flat import views
 from train.settings.dqn import LearnerSettings
@@ -58,7 +58,7 @@ def _adam(
 def _by_kernel(gradient: Tensor, changed: list[Tensor], numbers: list[Tensor], *how: float) -> None:
     weights, mean, square, norms, target, *average = changed
     tensors = weights, gradient, mean, square, target, average[0] if average else None, *numbers, norms
-    kernels(gradient.device).launch("adam", gradient.numel(), *tensors, *how)
+    launch("adam", gradient.numel(), *tensors, *how)
 
 
 @operator(

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from train.dqn.kernels.nvrtc import kernels
+from train.dqn.kernels.nvrtc import launch
 from train.dqn.kernels.operators import by_kernels, operator
 from train.dqn.network.flat import ROWS, padded, views
 from train.dqn.network.packed_linear import PackedLinear
@@ -130,11 +130,9 @@ def _ordered(tensors: Iterator[Tensor], network: Network) -> Iterator[Layer]:
 
 
 def _see(words: Tensor, places: Tensor, parts: int, dtype: torch.dtype) -> Tensor:
-    width = len(places) // parts
-    out = words.new_empty(len(words) * parts, width, dtype=dtype)
-    width *= parts
-    launch = kernels(words.device).launch
-    launch(f"views_{_NAMES[dtype]}", out.numel() // 8, words.contiguous(), places, out, width, words.shape[1])
+    out = words.new_empty(len(words) * parts, len(places) // parts, dtype=dtype)
+    size = out.numel() // 8
+    launch(f"views_{_NAMES[dtype]}", size, words.contiguous(), places, out, len(places), words.shape[1])
     return out
 
 
@@ -154,7 +152,7 @@ def _mix(own: Tensor, bias: Tensor, of_mean: Tensor | None, parts: int, last: bo
     mean = own.new_empty(0 if last else len(own) // parts, width)
     name = f"mix_{_NAMES[own.dtype]}_{_NAMES[out.dtype]}"
     size, kept = own.numel() // parts, None if last else mean
-    kernels(own.device).launch(name, size, own, bias, of_mean, out, kept, parts, width)
+    launch(name, size, own, bias, of_mean, out, kept, parts, width)
     return out, mean
 
 
@@ -174,7 +172,7 @@ def _unmix(of_out: Tensor, of_mean: Tensor | None, out: Tensor, parts: int, shor
     dtype, width = torch.bfloat16 if short else torch.float32, out.shape[1]
     of_own, total = (out.new_empty(len(out) // n, width, dtype=dtype) for n in (1, parts))
     name, size = f"unmix_{_NAMES[dtype]}_{_NAMES[out.dtype]}", total.numel()
-    kernels(out.device).launch(name, size, of_out.contiguous(), of_mean, out, of_own, total, parts, width)
+    launch(name, size, of_out.contiguous(), of_mean, out, of_own, total, parts, width)
     return of_own, total
 
 
