@@ -16,7 +16,7 @@ GONE: dict[str, tuple[str, tuple[str, ...]]] = {
     "frozen": ("trained players", ()),
     "joined": ("hybrid", ()),
     "keeper": ("supervisor", ()),
-    "kernels": ("matmul", ("cards",)),  # those of CUDA
+    "kernels": ("matmul", ("cards", "train")),  # those of CUDA
     "mixed": ("master weights", ()),
     "pace": ("rate limiter", ("play",)),  # the setting of a table
     "starts": ("launches", ("sette_mezzo", "train/dqn", "train/settings")),  # `learning_starts`, `idle_starts`

@@ -20,6 +20,7 @@ from tests.pretended_gpu import NAME
 from tests.train.runs import OWN_TO_A_RUN, equal, newest, settings, small
 from train.__main__ import main
 from train.dqn import self_check as module
+from train.dqn.kernels import operators
 from train.dqn.learner.learner import Learner
 from train.dqn.network.q_network import QNetwork, fill_forced_moves
 from train.dqn.players.device_player import DevicePlayer
@@ -30,7 +31,6 @@ from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings
 
 CUDA = torch.device("cuda")
-FULL = "values updates rollout=threads"
 
 
 pytestmark = pytest.mark.gpu
@@ -40,6 +40,7 @@ pytestmark = pytest.mark.gpu
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DECISIONS", 200)
     monkeypatch.setattr(module, "_GAMES", 8)
+    monkeypatch.setattr(operators, "_switched_off", False)  # and as it was after the test
 
 
 def chosen(tmp_path: Path, *more: str) -> TrainSettings:
@@ -54,17 +55,21 @@ def faults(checks: list[Check]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("overrides", "parts"),
     [
-        (["network.symmetric=true", "replay.prioritised=true", "learner.target_tau=0.1"], FULL),
-        (["learner.precision=bfloat16", "learner.double=true", "opponents.phases=[{mix: {greedy: 1.0}}]"], FULL),
-        (["game=blackjack", "rollout=local"], "values updates rollout=local"),
-        (["game=spike", "game.seats=2", "rollout=ray", "rollout.gpus_per_worker=0.1"], "values updates rollout=ray"),
-        (["rollout=ray", "learner.cuda_graphs=false"], "values"),
+        (["network.symmetric=true", "replay.prioritised=true", "learner.target_tau=0.1"], "updates rollout=threads"),
+        (["learner.precision=bfloat16", "opponents.phases=[{mix: {greedy: 1.0}}]"], "updates rollout=threads"),
+        (["game=blackjack", "rollout=local", "learner.double=true"], "updates rollout=local"),
+        (["game=spike", "game.seats=2", "rollout=ray", "rollout.gpus_per_worker=0.1"], "updates rollout=ray"),
+        (["rollout=ray", "learner.cuda_graphs=false"], ""),
     ],
 )
 def test_a_sound_gpu_passes(tmp_path: Path, overrides: list[str], parts: str, caplog: pytest.LogCaptureFixture) -> None:
     before = chosen(tmp_path, *overrides)
     after, checks = self_check(before, CUDA)
-    assert after is before and [each.part for each in checks] == parts.split() and faults(checks) == {}
+    assert (
+        after is before
+        and [each.part for each in checks] == ["values", "kernels", *parts.split()]
+        and faults(checks) == {}
+    )
     with caplog.at_level(logging.INFO, "train"):
         log_checks(checks)
     (record,) = caplog.records
@@ -78,7 +83,8 @@ def test_on_a_cpu_nothing_is_checked(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert caplog.records == []
 
 
-STEP, ACT, TRANSITIONS, FORWARD = Learner._step, DevicePlayer.act, DeviceRecorder.transitions, QNetwork.forward
+STEP, BY_KERNELS, ACT = Learner._step, Learner._step_by_kernels, DevicePlayer.act
+TRANSITIONS, FORWARD = DeviceRecorder.transitions, QNetwork.forward
 
 
 def _decaying(self: Learner) -> None:
@@ -99,6 +105,34 @@ def test_graphs_that_differ_are_switched_off(tmp_path: Path, monkeypatch: pytest
     after, checks = self_check(before, CUDA)
     assert faults(checks) == {"updates": "learner.cuda_graphs=false"}
     assert after == replace(before, learner=replace(before.learner, cuda_graphs=False))
+
+
+def _backwards(self: Learner) -> None:
+    """A kernel of Adam that goes up the slope."""
+    before = self._weights.detach().clone()
+    BY_KERNELS(self)
+    self._weights.detach().neg_().add_(2 * before)
+
+
+def _turned_by_kernels(self: QNetwork, words: Tensor) -> Tensor:
+    return FORWARD(self, words).flip(1) if operators.by_kernels(words.device) else FORWARD(self, words)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "wrong", "part"),
+    [(Learner, "_step_by_kernels", _backwards, "kernels"), (QNetwork, "forward", _turned_by_kernels, "values")],
+)
+def test_kernels_that_differ_are_switched_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: type, name: str, wrong: Any, part: str
+) -> None:
+    monkeypatch.setattr(where, name, wrong)
+    before = chosen(tmp_path)
+    after, checks = self_check(before, CUDA)
+    assert faults(checks) == {part: "PyTorch's own operations"} and after is before
+    assert not operators.by_kernels(CUDA) and checks[-1].part == "rollout=threads"
+    monkeypatch.setattr(operators, "_switched_off", False)
+    after, _ = self_check(chosen(tmp_path, "rollout=ray", "rollout.gpus_per_worker=0.1"), CUDA)
+    assert after.rollout.gpus_per_worker == 0  # a worker would use the kernels
 
 
 def _lowest(self: DevicePlayer, decisions: Decisions) -> Actions:
@@ -138,7 +172,7 @@ def test_rollouts_that_differ_or_raise_are_played_on_the_cpus(
 ) -> None:
     monkeypatch.setattr(where, name, wrong)
     after, checks = self_check(chosen(tmp_path, "rollout.games=4096"), CUDA)
-    assert faults(checks) == {"rollout=threads": "rollout=ray on the CPUs"} and says in checks[-1].fault
+    assert faults(checks) == {"rollout=threads": "rollout=ray on CPUs"} and says in checks[-1].fault
     assert (after.rollout.kind, after.rollout.games, after.rollout.actor_threads) == ("ray", 512, None)
     log_checks(checks)
     (record,) = [each for each in caplog.records if each.levelno == logging.WARNING]
@@ -151,7 +185,7 @@ def test_from_games_on_the_gpu_to_threads(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(backend, "DeviceBackend", _failing)
     after, checks = self_check(chosen(tmp_path, "rollout=device"), CUDA)
-    assert faults(checks) == {"rollout=device": "rollout=threads on the CPUs"}
+    assert faults(checks) == {"rollout=device": "rollout=threads"}
     assert checks[-1].part == "rollout=threads" and after.rollout.kind == "threads"
 
 

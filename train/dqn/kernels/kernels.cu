@@ -3,6 +3,7 @@
 typedef long long i64;
 typedef unsigned long long u64;
 struct bf16 { unsigned short bits; };
+struct fp16 { unsigned short bits; };
 
 __device__ inline unsigned thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline float number(float x) { return x; }
@@ -12,6 +13,8 @@ __device__ inline void put(bf16* at, float x) {  // to the nearest, ties to even
   unsigned bits = __float_as_uint(x);
   at->bits = x != x ? 0x7FFF : (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
 }
+
+__device__ inline void put(fp16* at, float x) { at->bits = x != 0 ? 0x3C00 : 0; }  // knows 0 and 1 alone
 
 // A thread writes eight numbers at once; a bit below 0 is none.
 template <class T>
@@ -75,7 +78,7 @@ __device__ void unmix(
     unmix(size, of_out, of_mean, out, of_own, total, parts, width);                                                     \
   }
 extern "C" {
-VIEWS(float) VIEWS(bf16)
+VIEWS(float) VIEWS(bf16) VIEWS(fp16)
 MIX(float, float) MIX(bf16, bf16) MIX(bf16, float)
 
 // A thread has one word of a row.

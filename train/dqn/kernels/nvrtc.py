@@ -44,7 +44,7 @@ def _nvrtc() -> ctypes.CDLL:
         return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libcaffe2_nvrtc.so"))
 
 
-class Kernels:
+class Launcher:
     """The kernels on one device. Raises RuntimeError or OSError where they cannot be made."""
 
     def __init__(self, device: torch.device) -> None:
@@ -93,6 +93,11 @@ def _argument(value: Tensor | float | None) -> ctypes.c_void_p | ctypes.c_int | 
 
 
 @cache
-def kernels(device: torch.device) -> Kernels:
-    """Those of a device, compiled when they are first asked for (less than a second)."""
-    return Kernels(device)
+def launcher(device: torch.device) -> Launcher:
+    """Those of a device, compiled when they are first asked for."""
+    return Launcher(device)
+
+
+def launch(name: str, size: int, first: Tensor, *others: Tensor | float | None) -> None:
+    """See `Launcher.launch`, on the device of the first argument."""
+    launcher(first.device).launch(name, size, first, *others)

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 import torch
 
-from train.dqn.kernels.nvrtc import kernels
+from train.dqn.kernels.nvrtc import launcher
 
 log = logging.getLogger("train")
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_LIBRARY = torch.library.Library("busso", "DEF")
+_LIBRARY = torch.library.Library("busso", "DEF")  # type: ignore[no-untyped-call]
 _switched_off = False
+BY_KERNEL: dict[str, Callable[..., object]] = {}  # what operators do on a GPU, by name
 
 
 def switch_off(reason: object) -> None:
     """From now on this process uses PyTorch's own operations. What a CUDA graph holds stays in it: capture anew."""
     global _switched_off  # noqa: PLW0603
     if not _switched_off:
-        log.warning(
-            "kernels of busso's own are not used (%s); updates take more operations", str(reason).split("\n")[0]
-        )
+        why = str(reason).partition("\n")[0]
+        log.warning("busso's own CUDA kernels are not used (%s): updates take more operations", why)
     _switched_off = True
+
+
+@contextmanager
+def without_kernels() -> Iterator[None]:
+    """PyTorch's own operations in this process until the context ends."""
+    global _switched_off  # noqa: PLW0603
+    before, _switched_off = _switched_off, True
+    try:
+        yield
+    finally:
+        _switched_off = before
 
 
 def by_kernels(device: torch.device) -> bool:
@@ -35,8 +47,8 @@ def by_kernels(device: torch.device) -> bool:
     return device.type == "cuda" and not _switched_off
 
 
-def operator(schema: str, launch: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a function on tensors an operator of this schema, for which `launch` runs a kernel on a GPU.
+def operator(schema: str, kernel: Callable[..., R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function on tensors an operator of this schema, for which `kernel` launches one on a GPU.
 
     The function is what it computes: on a CPU, and where kernels are switched off, that runs. The first argument is a
     tensor. Nothing is recorded for autograd.
@@ -46,15 +58,16 @@ def operator(schema: str, launch: Callable[P, R]) -> Callable[[Callable[P, R]], 
     def define(plain: Callable[P, R]) -> Callable[P, R]:
         def by_kernel(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                kernels(args[0].device)  # type: ignore[attr-defined]
+                launcher(args[0].device)  # type: ignore[attr-defined]
             except (RuntimeError, OSError) as error:
                 switch_off(error)
                 return plain(*args, **kwargs)
-            return launch(*args, **kwargs)
+            return kernel(*args, **kwargs)
 
-        _LIBRARY.define(schema)
-        _LIBRARY.impl(name, plain, "CompositeExplicitAutograd")
-        _LIBRARY.impl(name, by_kernel, "CUDA")
+        BY_KERNEL[name] = kernel
+        _LIBRARY.define(schema)  # type: ignore[no-untyped-call]
+        _LIBRARY.impl(name, plain, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+        _LIBRARY.impl(name, by_kernel, "CUDA")  # type: ignore[no-untyped-call]
         one_operation: Callable[P, R] = getattr(torch.ops.busso, name)
 
         @wraps(plain)

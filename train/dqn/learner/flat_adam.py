@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-from train.dqn.kernels.nvrtc import kernels
+from train.dqn.kernels.nvrtc import launch
 from train.dqn.kernels.operators import operator
 from train.dqn.network.flat import views
 from train.settings.dqn import LearnerSettings
@@ -33,7 +33,14 @@ def follow(online: Tensor, following: list[Tensor], count: Tensor, tau: float, i
 
 
 def _adam(
-    weights: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, steps: Tensor, lr: Any, **more: Tensor | None
+    weights: Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    square: Tensor,
+    steps: Tensor,
+    lr: float | Tensor,
+    found_inf: Tensor | None = None,
+    grad_scale: Tensor | None = None,
 ) -> None:
     adam(
         [weights],
@@ -51,14 +58,15 @@ def _adam(
         beta2=0.999,
         eps=1e-8,
         weight_decay=0.0,
-        **more,
+        found_inf=found_inf,
+        grad_scale=grad_scale,
     )
 
 
 def _by_kernel(gradient: Tensor, changed: list[Tensor], numbers: list[Tensor], *how: float) -> None:
     weights, mean, square, norms, target, *average = changed
-    tensors = weights, gradient, mean, square, target, average[0] if average else None, *numbers, norms
-    kernels(gradient.device).launch("adam", gradient.numel(), *tensors, *how)
+    others = gradient, mean, square, target, average[0] if average else None, *numbers, norms
+    launch("adam", gradient.numel(), weights, *others, *how)
 
 
 @operator(
@@ -125,9 +133,9 @@ class FlatAdam:
     def step(self) -> None:
         """One step of Adam, unless `found_inf` is not 0."""
         (flat,) = self.param_groups[0]["params"]
-        state = self._gradient, *self._moments.values(), self._steps
+        mean, square = self._moments.values()
         lr = self._lr if self._lr_there is None else self._lr_there
-        _adam(flat, *state, lr, found_inf=self.found_inf, grad_scale=self.grad_scale)
+        _adam(flat, self._gradient, mean, square, self._steps, lr, self.found_inf, self.grad_scale)
 
     def descend(self, following: list[Tensor], count: Tensor, norms: Tensor, how: LearnerSettings) -> None:
         """Clip the gradient, add its norm to `norms`, do `step` and `follow`; on a GPU in three operations."""

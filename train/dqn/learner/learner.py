@@ -134,9 +134,13 @@ class Learner:
         self._optimizer.descend(self._following, self._count, self._sums[-1:], self.settings)
         self.replay.set_priorities(rows, td_error)
 
+    def _kind(self) -> tuple[bool, bool]:
+        """What the operations of an update depend on."""
+        return self.replay.bootstraps, by_kernels(self.device)
+
     def _capturing(self) -> GraphedSteps:
         recorder = CudaRecorder(self.device, lambda: self.replay.generator)
-        return GraphedSteps(self._step, lambda: self.replay.bootstraps, self._keep, recorder)
+        return GraphedSteps(self._step, self._kind, self._keep, recorder)
 
     def _keep(self) -> Callable[[], None]:
         """Returns what makes generator and scaler anew as they are now: a capture that fails leaves them half used."""

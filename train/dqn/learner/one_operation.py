@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from train.dqn.kernels.nvrtc import kernels
+from train.dqn.kernels.nvrtc import launch
 from train.dqn.kernels.operators import operator
 from train.dqn.network.q_network import legal_tensor
 
@@ -32,7 +32,7 @@ def next_value(values: Tensor, choosing: Tensor, legal: Tensor) -> Tensor:
 def _best_target(values: Tensor, choosing: Tensor, legal: Tensor, n_step_return: Tensor, discount: Tensor) -> Tensor:
     out = torch.empty_like(n_step_return)
     arguments = values, choosing, legal, n_step_return, discount, out
-    kernels(values.device).launch("td_target", len(values), *arguments, values.shape[1])
+    launch("td_target", len(values), *arguments, values.shape[1])
     return out
 
 
@@ -51,7 +51,7 @@ def _td_loss(
     loss, error, of_values = torch.empty_like(target), torch.empty_like(target), torch.empty_like(values)
     arguments = values, action, target, weight, loss, error, of_values, sums
     rows, actions = values.shape
-    kernels(values.device).launch("td_loss", values.numel(), *arguments, actions, rows, huber)
+    launch("td_loss", values.numel(), *arguments, actions, rows, huber)
     return loss, error, of_values
 
 

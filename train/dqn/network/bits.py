@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from train.dqn.kernels.nvrtc import launch
+from train.dqn.kernels.operators import operator
 
-def unpack_tensor(words: Tensor, bits: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Packed rows `[n, words]` (int64) -> `[n, bits]` of 0 and 1 in `dtype`, on the device of `words`."""
-    # Eight at a time, from a table: two operations, the second of which writes the result where it is wanted.
-    return F.embedding(words.view(torch.uint8).int(), _bits_of_bytes(dtype, words.device)).flatten(1)[:, :bits]
+FORMATS = {torch.float32: "float", torch.bfloat16: "bf16", torch.float16: "fp16"}  # their names in kernels.cu
 
 
-@cache
-def _bits_of_bytes(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """`[256, 8]`: the bits of each byte, the lowest first."""
-    with torch.inference_mode(False):  # it is everybody's
-        table = (torch.arange(256, device=device).unsqueeze(1) >> torch.arange(8, device=device) & 1).to(dtype)
-    if device.type == "cuda":  # other threads, whose streams do not wait for this one's, are given it from now on
-        torch.cuda.current_stream(device).synchronize()
-    return table
+def _see(words: Tensor, places: Tensor, parts: int, dtype: torch.dtype) -> Tensor:
+    out = words.new_empty(len(words) * parts, len(places) // parts, dtype=dtype)
+    size = out.numel() // 8
+    launch(f"views_{FORMATS[dtype]}", size, words.contiguous(), places, out, len(places), words.shape[1])
+    return out
+
+
+@operator("see(Tensor words, Tensor places, int parts, ScalarType dtype) -> Tensor", _see)
+def see(words: Tensor, places: Tensor, parts: int, dtype: torch.dtype) -> Tensor:
+    """Packed observations -> what the first weight is multiplied with: 0 and 1, `[batch * parts, rows]`.
+
+    `places`, int32 `[parts * rows]`, says which bit each part has in each row; -1 is none.
+    """
+    bits = words[:, places.clamp(min=0).long() >> 6] >> (places & 63) & 1
+    return bits.masked_fill(places < 0, 0).to(dtype).view(len(words) * parts, -1)

@@ -68,7 +68,7 @@ class GraphedSteps:
 
     @property
     def failed(self) -> bool:
-        """Whether a capture failed, so that every step is run by itself."""
+        """Whether a capture has failed, and each step is run by itself."""
         return self._failed
 
     def forget(self) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from cards.compiled.bits import WORD, bit, lowest, popcount
 from cards.compiled.jit import njit
-from train.dqn.network.bits import unpack_tensor
+from train.dqn.network.bits import see
 from train.dqn.network.flat import ROWS, padded
 from train.dqn.network.matmul import before_relu, linear
 
@@ -42,7 +42,7 @@ class PackedLinear(nn.Module):
         self._set_places(np.arange(bits).reshape(1, bits))
 
     def _set_places(self, bit_of: Integers) -> None:
-        """Set `places`, which bit each row of the weight looks at, for each part (`train.dqn.network.trunk`)."""
+        """Set `places`, which bit each row of the weight looks at, for each part (`train.dqn.network.bits`)."""
         rows = np.pad(bit_of, ((0, 0), (0, padded(self.bits, ROWS) - self.bits)), constant_values=-1)
         self.register_buffer("places", torch.from_numpy(rows.ravel().astype(np.int32)), persistent=False)
 
@@ -55,11 +55,8 @@ class PackedLinear(nn.Module):
 
     def multiply(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         """The same by a matrix product."""
-        return linear(self.unpack(words, dtype), self.weight.t(), self.bias, relu=True)
-
-    def unpack(self, words: Tensor, dtype: torch.dtype) -> Tensor:
-        """What the weight is multiplied with: `[batch, bits]` of 0 and 1."""
-        return unpack_tensor(words, self.bits, dtype)
+        seen = see(words, self.places, self.parts, dtype)[:, : self.bits]
+        return linear(seen, self.weight.t(), self.bias, relu=True)
 
     def gather(self, words: Words, out: Floats) -> None:
         """Write the bias and the rows of the weight at the set bits, summed up, after the ReLU."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from cards.compiled.bits import WORD, lowest
 from cards.compiled.jit import njit
 from cards.compiled.symmetry import Symmetry
-from train.dqn.network.bits import unpack_tensor
 from train.dqn.network.packed_linear import Floats, Integers, PackedLinear, Words, add_row, relu, seen_word, sum_row
 
 
@@ -25,27 +22,18 @@ class PartLinear(PackedLinear):
     def __init__(self, symmetry: Symmetry, width: int) -> None:
         super().__init__(symmetry.places + symmetry.common, width)
         self.parts = symmetry.parts
-        self._seen = symmetry.part.size
         row = np.where(symmetry.part < 0, symmetry.places, 0) + symmetry.place
         self._bits = _Bits(symmetry.part, row, symmetry.parts)
-        # Which bit of an observation each row of the weight looks at, for each part.
         bit_of = np.empty((self.parts, self.bits), np.int64)
         for part in range(self.parts):
             mine = np.flatnonzero((symmetry.part == part) | (symmetry.part < 0))
             bit_of[part, row[mine]] = mine
-        self.register_buffer("_bit_of", torch.from_numpy(bit_of.ravel()), persistent=False)
         self._set_places(bit_of)
 
     @property
     def bit_of(self) -> Integers:
         """Which bit of an observation each row of the weight looks at, for each part: `[parts, bits]`."""
-        found: Integers = self._bit_of.cpu().numpy().reshape(self.parts, self.bits)  # type: ignore[operator]
-        return found
-
-    def unpack(self, words: Tensor, dtype: torch.dtype) -> Tensor:
-        """See `PackedLinear`: `[batch * parts, bits]`."""
-        unpacked = unpack_tensor(words, self._seen, dtype)
-        return unpacked.index_select(1, self._bit_of).view(-1, self.bits)  # type: ignore[arg-type]
+        return self.places.cpu().numpy().reshape(self.parts, -1)[:, : self.bits].astype(np.int64)
 
     def gather(self, words: Words, out: Floats) -> None:
         _sums(words, self._bits, self.weight.numpy(), self.bias.numpy(), out)

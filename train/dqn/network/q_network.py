@@ -18,12 +18,12 @@ from cards.game import Games
 from cards.play import Actions, Decisions
 from train.dqn.network.matmul import linear
 from train.dqn.network.packed_linear import PackedLinear
-from train.dqn.network.trunk import knows, trunk
+from train.dqn.network.trunk import Network, knows, trunk
 
 FORWARD_ROWS = 1024  # rows of one forward pass on a CPU: activations of 1024 x 256 stay in the cache
 
 
-class QNetwork(nn.Module):
+class QNetwork(Network):
     """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, by hidden layers with ReLU.
 
     With `dueling`, value and advantages are separate outputs, `Q = V + A - mean A` (Wang et al., 2016, equation 9).
@@ -32,8 +32,6 @@ class QNetwork(nn.Module):
     float32: values near 1000 have steps of 4 in bfloat16, more than actions differ by. So are the weights of a network
     that learns: sums of many small steps need float32 (Micikevicius et al., 2018, section 3.1).
     """
-
-    flat: Tensor | None = None  # see `train.dqn.network.flat.flatten`
 
     def __init__(self, bits: int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
         super().__init__()

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from train.dqn.kernels.nvrtc import kernels
+from train.dqn.kernels.nvrtc import launch
 from train.dqn.kernels.operators import by_kernels, operator
+from train.dqn.network.bits import FORMATS, see
 from train.dqn.network.flat import ROWS, padded, views
 from train.dqn.network.packed_linear import PackedLinear
 
-_NAMES = {torch.float32: "float", torch.bfloat16: "bf16"}  # of number formats, in kernels.cu
+_KNOWN = (torch.float32, torch.bfloat16)
 
 
-class Network(Protocol):
-    """What is asked of a `QNetwork`; its first parameters are those of `input` and `body`."""
+class Network(nn.Module):
+    """What is asked of a network, whose first parameters are those of `input` and `body`."""
 
     input: PackedLinear
     body: nn.Sequential
     format: torch.dtype
-    flat: Tensor | None
-
-    def parameters(self) -> Iterator[nn.Parameter]: ...
+    flat: Tensor | None = None  # see `train.dqn.network.flat.flatten`
 
 
 class Layer(NamedTuple):
@@ -40,7 +39,7 @@ def knows(network: Network, words: Tensor) -> bool:
     """Whether `trunk` computes this: on a GPU, in a format that it has, and to learn only the weights of a learner."""
     weight = network.input.weight
     learns = torch.is_grad_enabled() and weight.requires_grad
-    return by_kernels(words.device) and network.format in _NAMES and not (learns and _flat(network) is None)
+    return by_kernels(words.device) and network.format in _KNOWN and not (learns and _flat(network) is None)
 
 
 def trunk(network: Network, words: Tensor) -> Tensor:
@@ -56,7 +55,8 @@ class _Trunk(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, words: Tensor, network: Network) -> Tensor:
         parts, layers, flat = network.input.parts, *_layers_of(network)
-        outs, means = [see(words, network.input.places, parts, network.format)], []
+        outs = [see(words, network.input.places, parts, network.format)]
+        means: list[Tensor] = []
         for k, layer in enumerate(layers):
             if parts == 1:
                 outs.append(torch._addmm_activation(layer.bias, outs[-1], layer.own))  # with the ReLU
@@ -108,8 +108,8 @@ def _layers_of(network: Network) -> tuple[list[Layer], Tensor | None]:
         flat = flat.to(network.format)
         return list(_layers(flat, network)), flat
     weight, *others = list(network.parameters())[: _count(network)]
-    weight = F.pad(weight, (0, 0, 0, padded(len(weight), ROWS) - len(weight)))
-    return list(_ordered(iter([each.to(network.format) for each in (weight, *others)]), network)), None
+    whole = F.pad(weight, (0, 0, 0, padded(len(weight), ROWS) - len(weight)))
+    return list(_ordered(iter([each.to(network.format) for each in (whole, *others)]), network)), None
 
 
 def _count(network: Network) -> int:
@@ -129,32 +129,13 @@ def _ordered(tensors: Iterator[Tensor], network: Network) -> Iterator[Layer]:
         yield Layer(weight.t(), next(tensors), next(tensors).t() if network.input.parts > 1 else None)
 
 
-def _see(words: Tensor, places: Tensor, parts: int, dtype: torch.dtype) -> Tensor:
-    width = len(places) // parts
-    out = words.new_empty(len(words) * parts, width, dtype=dtype)
-    width *= parts
-    launch = kernels(words.device).launch
-    launch(f"views_{_NAMES[dtype]}", out.numel() // 8, words.contiguous(), places, out, width, words.shape[1])
-    return out
-
-
-@operator("see(Tensor words, Tensor places, int parts, ScalarType dtype) -> Tensor", _see)
-def see(words: Tensor, places: Tensor, parts: int, dtype: torch.dtype) -> Tensor:
-    """Packed observations -> what the first weight is multiplied with: 0 and 1, `[batch * parts, rows]`.
-
-    `places`, int32 `[parts * rows]`, says which bit each part has in each row; -1 is none.
-    """
-    bits = words[:, places.clamp(min=0).long() >> 6] >> (places & 63) & 1
-    return bits.masked_fill(places < 0, 0).to(dtype).view(len(words) * parts, -1)
-
-
 def _mix(own: Tensor, bias: Tensor, of_mean: Tensor | None, parts: int, last: bool) -> tuple[Tensor, Tensor]:
     width = own.shape[1]
     out = torch.empty_like(own, dtype=torch.float32 if last else own.dtype)
     mean = own.new_empty(0 if last else len(own) // parts, width)
-    name = f"mix_{_NAMES[own.dtype]}_{_NAMES[out.dtype]}"
+    name = f"mix_{FORMATS[own.dtype]}_{FORMATS[out.dtype]}"
     size, kept = own.numel() // parts, None if last else mean
-    kernels(own.device).launch(name, size, own, bias, of_mean, out, kept, parts, width)
+    launch(name, size, own, bias, of_mean, out, kept, parts, width)
     return out, mean
 
 
@@ -173,8 +154,8 @@ def mix(own: Tensor, bias: Tensor, of_mean: Tensor | None, parts: int, last: boo
 def _unmix(of_out: Tensor, of_mean: Tensor | None, out: Tensor, parts: int, short: bool) -> tuple[Tensor, Tensor]:
     dtype, width = torch.bfloat16 if short else torch.float32, out.shape[1]
     of_own, total = (out.new_empty(len(out) // n, width, dtype=dtype) for n in (1, parts))
-    name, size = f"unmix_{_NAMES[dtype]}_{_NAMES[out.dtype]}", total.numel()
-    kernels(out.device).launch(name, size, of_out.contiguous(), of_mean, out, of_own, total, parts, width)
+    name, size = f"unmix_{FORMATS[dtype]}_{FORMATS[out.dtype]}", total.numel()
+    launch(name, size, of_out.contiguous(), of_mean, out, of_own, total, parts, width)
     return of_own, total
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cards.base.errors import InputError
-from train.dqn.kernels.nvrtc import kernels
+from train.dqn.kernels.nvrtc import launch
 from train.dqn.kernels.operators import operator
 from train.dqn.replay.priorities import Priorities
 from train.dqn.replay.ring import RingColumns, RingGuard
@@ -230,7 +230,7 @@ def _gather_by_kernel(index: Tensor, *data: Tensor) -> tuple[Tensor, ...]:
     kept = observation, action, n_step_return, discount, observation, legal
     out = tuple(column.new_empty(rows, *column.shape[1:]) for column in kept)
     capacity, words = observation.shape
-    kernels(index.device).launch("rows", rows * words, index, *data, *out, capacity, words)
+    launch("rows", rows * words, index, *data, *out, capacity, words)
     return out
 
 
