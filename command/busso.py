@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from command import __version__
+from command.terminal.streams import to_nowhere
 
 
 class Command(NamedTuple):
@@ -54,17 +55,28 @@ _NOW = {
 
 def main() -> int:
     """Run the command line; returns the exit code, unless the command itself ends the process with its own."""
-    name, *arguments = sys.argv[1:] or [""]
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] not in COMMANDS:
+        try:
+            return _introduce(arguments)
+        except BrokenPipeError:  # without `command.main`, whose libraries --help should not wait for
+            to_nowhere(sys.stdout.fileno())
+            return 128 + 13
+    run(COMMANDS[arguments[0]], arguments[1:])
+    return 0
+
+
+def _introduce(arguments: Sequence[str]) -> int:
+    """Answer a command line that names no command: help, the version, or an error."""
+    name = arguments[0] if arguments else ""
     if name in ("-h", "--help"):
         print(help_text())
-        return 0
-    if name == "--version":
+    elif name == "--version":
         print(f"busso {__version__}")
-        return 0
-    if name not in COMMANDS:
+    else:
         print(f"error: {_no_command(name)}", file=sys.stderr)
         return 2
-    run(COMMANDS[name], arguments)
+    sys.stdout.flush()
     return 0
 
 

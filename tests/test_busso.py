@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -135,3 +136,12 @@ def test_the_table_of_commands_has_each_with_its_module() -> None:
     modules = {name: " ".join((each.module.removesuffix(".__main__"), *each.first)) for name, each in COMMANDS.items()}
     assert dict(rows) == modules and len(rows) == len(modules)
     assert re.findall(r"^\| (\d+) \|", page, re.M) == ["0", "1", "2", "69", "75", "130", "141"]
+
+
+def test_help_ends_with_its_reader() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "command.busso", "--help"]
+    found = subprocess.run(command, cwd=ROOT, check=False, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert (found.returncode, found.stderr) == (128 + 13, b"")

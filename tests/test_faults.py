@@ -1,5 +1,6 @@
 """The list of faults fits the tree, and the script that seeds them says what there is to say."""
 
+import ast
 import subprocess
 from pathlib import Path
 
@@ -21,7 +22,9 @@ TREE = {
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_fault_fits_the_tree(fault: Fault) -> None:
     text = (ROOT / fault.file).read_text()
-    assert fault.seeded(text) != text
+    seeded = fault.seeded(text)
+    assert seeded != text
+    ast.parse(seeded)  # a syntax error is no fault that a test can catch
     for each in fault.tests:
         file, _, test = each.partition("::")
         assert (ROOT / file).exists(), f"{fault.name}: there is no {file}"
