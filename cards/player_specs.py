@@ -71,6 +71,11 @@ class PlayerSpec:
         return self.name + argument + "".join(f":{key}={value}" for key, value in self.options.items())
 
 
+def is_program(text: str) -> bool:
+    """Whether a player with this name would start a program."""
+    return text.startswith((f"{PROCESS}(", f"{PROCESS}:"))
+
+
 def curve_name(player: str) -> str:
     """A player's name in its one spelling as part of the name of a curve or a column: `monte_carlo.samples-100.ms-5`.
 

@@ -12,7 +12,7 @@ import sys
 def main(lifeline: int, command: list[str]) -> None:
     """Run the command, and kill its process group, which is this process's own, when the lifeline is closed."""
     os.set_inheritable(lifeline, False)
-    os.posix_spawnp(command[0], command, os.environ)
+    os.posix_spawnp(command[0], command, os.environ, setsigdef=[signal.SIGPIPE])  # which Python ignores
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):  # the program's alone, so that its end is seen
         os.dup2(nowhere, number)

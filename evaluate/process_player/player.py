@@ -160,7 +160,7 @@ class ProcessPlayer:
             raise self._error(f"{MOST_IN_A_ROW} faults in a row, the last: {said}", program)
         self._logged += 1
         if self._logged <= _MOST_LOGGED:
-            log.warning("%s loses a hand: %s%s", self._name, said, _quoted(program))
+            log.warning("%s loses a game: %s%s", self._name, said, _quoted(program))
 
     def _error(self, said: str, program: Program) -> ProcessPlayerError:
         self.close()

@@ -141,7 +141,7 @@ def lost_lines(results: Results) -> list[str]:
         whys = {"illegal": spent.illegal, "not answered in time": spent.silent, "ended with the program": spent.ended}
         if count := sum(whys.values()):
             told = ", ".join(f"{number:,} {why}" for why, number in whys.items() if number)
-            lines.append(f"{name} lost {count:,} of {spent.games:,} hands by faults: {told}")
+            lines.append(f"{name} lost {count:,} of {spent.games:,} games by faults: {told}")
     return lines
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from cards.base.bounds import bounded
 from cards.game import Game
+from cards.player_specs import is_program
 from command.settings.checks import (
     MAX_SEATS,
     MAX_SEED,
@@ -130,7 +131,15 @@ def check_match(settings: PlaySettings, game: Game) -> None:
 
 
 def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given: Iterable[str], game: Game) -> None:
-    """Raise SettingsError when the command line asks, by the keys `given`, for another table than the saved one."""
+    """Raise SettingsError when the command line asks, by the keys `given`, for another table than the saved one.
+
+    Also where the saved one has a program as a player that the command line does not name: a file starts none.
+    """
+    given = list(given)
+    programs = [seat for seat in saved["seats"] if is_program(seat)]
+    if programs and not {"opponents", "partner"} & set(given):
+        hint = "name all players here, too, as in opponents='process(python bot.py)'"
+        raise SettingsError("save", f"{path} starts programs: {', '.join(dict.fromkeys(programs))}", hint)
     for key in given:
         if key == "game":
             _same(path, key, settings.game["name"], saved["game"]["name"])

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,18 @@ def test_a_game_in_pieces_is_the_game_in_one(name: str, tmp_path: Path) -> None:
         _, session = talk(impatient(3, "" if piece % 2 else "quit\n"), f"save={save}", f"record={pieces}")
     assert session.table.score == expected.table.score
     assert pieces.read_text() == whole.read_text()
+
+
+def test_a_file_starts_no_program(tmp_path: Path) -> None:
+    """A table with a program as a player is resumed where the command line names it, too."""
+    program = Path(__file__).parents[2] / "examples" / "process_player.py"
+    players = (f"opponents=process({sys.executable} {program})", "partner=greedy")
+    save = f"save={tmp_path / 'table.json'}"
+    _, session = talk(impatient(2, "quit\n"), *players, "seed=7", save)
+    assert len(session.table.hand.moves) >= 4
+    with error_about(SettingsError, "save", str(program), "opponents="):
+        sit_down(save)
+    assert sit_down(save, *players).table.hand.actions == session.table.hand.actions
 
 
 def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ FAULTS = {"illegal": "illegal", "garbage": "illegal", "stranger": "illegal", "en
 
 
 @pytest.mark.parametrize(("mode", "reason"), [*FAULTS.items(), ("dead", "ended")])
-def test_a_fault_loses_one_hand(mode: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_loses_one_game(mode: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The program is started again, and plays all other hands as one that has no fault."""
     good, bad = played(bot("good")), played(bot(mode, tmp_path / "marker", limit=1 if mode == "silent" else 20))
     assert (good.spent[0].illegal, good.spent[0].silent, good.spent[0].ended) == (0, 0, 0)
@@ -124,7 +124,7 @@ def test_a_fault_loses_one_hand(mode: str, reason: str, tmp_path: Path, caplog: 
     }
     assert bad.spent[0].games == 16
     (line,) = caplog.messages
-    assert "loses a hand" in line and f"I am {mode}" in line and "\n" not in line
+    assert "loses a game" in line and f"I am {mode}" in line and "\n" not in line
     (deal,) = np.flatnonzero(good.duel.own != bad.duel.own)
     # One of two plays has 0 points to 11; the other is as it was.
     own, before = bad.duel.own[deal], good.duel.own[deal]
@@ -207,7 +207,7 @@ def test_a_tournament_in_several_processes(tmp_path: Path, capsys: pytest.Captur
             players = f"players=[{example},random]"
         assert main([players, "deals=64", f"folder={out}", f"processes={count}", "batch_deals=32"]) == 0
         results.append(json.loads((out / "results.json").read_text())["pairs"])
-        lost = f"{spelled('players', bot('illegal', marker))} lost 1 of 256 hands by faults: 1 illegal\n"
+        lost = f"{spelled('players', bot('illegal', marker))} lost 1 of 256 games by faults: 1 illegal\n"
         assert (lost in capsys.readouterr().out) == (count == 1)
     (alone,) = [pair for pair in results[0] if pair["first"] == example and pair["second"] == "random"]
     assert [alone] == results[1] and alone["first_won_low"] > 0.5
