@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from cards.compiled.bits import WORD
 from cards.game import Game
 from cards.play import Decisions, play
 from command.settings.checks import SettingsError
@@ -78,23 +77,27 @@ def unit_bytes(game: Game, settings: TrainSettings) -> int:
 
 
 def block_bytes(game: Game, settings: TrainSettings) -> float:
-    """Bytes that one block of games takes: its decisions as they came and as transitions, a forward pass, cuBLAS."""
-    games = settings.rollout.games_on(gpu=True)
-    return games * (2 * _decisions(game) * buffer_bytes(game, settings) + _forward_bytes(game, settings)) + WORKSPACE
+    """Bytes that one block of games takes: its decisions as they came, then also as transitions, or a forward pass.
+
+    A CUDA graph has the forward pass in memory of its own.
+    """
+    played, forward = _decisions(game) * buffer_bytes(game, settings), _forward_bytes(game, settings)
+    more = played + forward if settings.learner.cuda_graphs else max(played, forward)
+    return settings.rollout.games_on(gpu=True) * (played + more) + WORKSPACE
 
 
 def learner_bytes(game: Game, settings: TrainSettings) -> float:
     """Bytes of weights, and of the tensors of an update, which each CUDA graph has for itself.
 
     A backward pass begins with what the first layer multiplied and what all layers gave, in the format of products;
-    and with what the last layer was given, its gradient and the values of actions in float32. Besides, 0.3 of that.
+    and with what the last layer was given, its gradient and the values of actions in float32. Besides, 0.45 of that.
     """
     learner = settings.learner
     shape = _shape(game, settings)
     size = 4 if learner.precision == "float32" else 2
     row = size * (shape.multiplied + sum(shape.units)) + 2 * 4 * shape.units[-1] + 16 * (game.words + game.actions)
     graphs = len(SIZES) if learner.cuda_graphs else 1
-    return graphs * (1.3 * row * learner.batch_size + WORKSPACE) + _COPIES * 4 * shape.weights
+    return graphs * (1.45 * row * learner.batch_size + WORKSPACE) + _COPIES * 4 * shape.weights
 
 
 def _decisions(game: Game) -> float:
@@ -114,9 +117,9 @@ def _decisions(game: Game) -> float:
 
 
 def _forward_bytes(game: Game, settings: TrainSettings) -> int:
-    """Bytes of one row while a network plays, in 16 bits: at its first layer, or at its last and in float32."""
+    """Bytes of one row while a network plays: all layers in 16 bits, the last in float32, and what follows it."""
     shape = _shape(game, settings)
-    return max(2 * (WORD * game.words + shape.multiplied), 6 * max(shape.units))
+    return 2 * (shape.multiplied + sum(shape.units)) + 2 * 4 * shape.units[-1]
 
 
 class _Shape(NamedTuple):
