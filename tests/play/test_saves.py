@@ -56,13 +56,17 @@ def test_a_game_in_pieces_is_the_game_in_one(name: str, tmp_path: Path) -> None:
 def test_a_file_starts_no_program(tmp_path: Path) -> None:
     """A table with a program as a player is resumed where the command line names it, too."""
     program = Path(__file__).parents[2] / "examples" / "process_player.py"
-    players = (f"opponents=process({sys.executable} {program})", "partner=greedy")
+    name = f"process({sys.executable} {program})"
+    players = (f"opponents={name}", "partner=greedy")
     save = f"save={tmp_path / 'table.json'}"
     _, session = talk(impatient(2, "quit\n"), *players, "seed=7", save)
     assert len(session.table.hand.moves) >= 4
     with error_about(SettingsError, "save", str(program), "opponents="):
         sit_down(save)
-    assert sit_down(save, *players).table.hand.actions == session.table.hand.actions
+    resumed = sit_down(save, *players)
+    assert resumed.table.hand.actions == session.table.hand.actions
+    for each in (session, resumed):
+        each.table.player(name).close()
 
 
 def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path) -> None:
