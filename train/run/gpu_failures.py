@@ -53,7 +53,9 @@ def device_of_run(setting: str, run: Path) -> torch.device:
 def missing_gpu(setting: str, run: Path) -> Problem | None:
     """Why `auto` is no CPU: the job was given a GPU, or the run began on one, and none can be used. Else None."""
     problem = problem_with() if setting == "auto" else None
-    why = problem and (_began_on_gpu(run) or ("SLURM_JOB_ID" in os.environ and why_on_gpu(problem)))
+    if problem is None:
+        return None
+    why = _began_on_gpu(run) or ("SLURM_JOB_ID" in os.environ and why_on_gpu(problem))
     return replace(problem, text=f"{why}, but {_host()} has none that can be used: {problem.text}") if why else None
 
 
