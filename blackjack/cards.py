@@ -19,7 +19,7 @@ MAX_SUM = 21
 DECK = np.array([4] * 9 + [16], np.int64)  # cards of a deck, by kind
 # Every hand that has not gone over, a multiset of kinds with aces as 1.
 HANDS = multisets(range(1, KINDS + 1), MAX_SUM)
-HAND_AFTER = HANDS.child
+HAND_AFTER = HANDS.child.astype(np.int16)  # 62 kB: a kernel of a GPU has 64 kB for constants
 # The sums of these hands, and whether they are soft.
 HAND_SOFT = (HANDS.counts[:, ACE] > 0) & (HANDS.total + 10 <= MAX_SUM)
 HAND_SUM = HANDS.total + 10 * HAND_SOFT

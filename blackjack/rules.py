@@ -94,7 +94,8 @@ def begin(state: Any, first: int, second: int, open_rank: int, hole_rank: int) -
     """Give both their two cards; 21 decides the game at once."""
     state.player_ranks[0], state.player_ranks[1] = first, second
     state.open_rank, state.hole_rank = open_rank, hole_rank
-    state.hand = HAND_AFTER[HAND_AFTER[0, min(first, TEN)], min(second, TEN)]
+    hand_after = HAND_AFTER  # named once: each naming is a copy among the constants of a GPU's kernel
+    state.hand = hand_after[hand_after[0, min(first, TEN)], min(second, TEN)]
     state.sum, state.soft = add(*add(0, 0, first), second)
     state.dealer_sum, state.dealer_soft = add(*add(0, 0, open_rank), hole_rank)
     state.ended = state.sum == MAX_SUM

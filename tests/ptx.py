@@ -1,4 +1,4 @@
-"""Compiling kernels for GPUs that are not there; needs numba-cuda and its compiler."""
+"""Compiling kernels for GPUs that are not there, down to what they run; needs numba-cuda and its compilers."""
 
 import importlib.util
 import re
@@ -11,6 +11,7 @@ from numba import cuda, types
 from numpy.typing import DTypeLike
 
 CHIPS = {"A100": (8, 0), "L40": (8, 9), "H100": (9, 0)}
+REGISTERS = 64  # of a thread at most: with more, fewer than 1,024 threads fit on a multiprocessor, which has 65,536
 
 needs_compiler = pytest.mark.skipif(
     importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed: pip install 'busso[gpu]'"
@@ -23,7 +24,7 @@ def array(of: DTypeLike, dimensions: int = 1) -> Any:
 
 
 def compiled(kernel: Any, arguments: tuple[Any, ...], chip: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The code of a kernel; raises AssertionError if it allocates."""
+    """The code of a kernel; raises AssertionError if it allocates, or what the chip runs needs too much."""
 
     class Device:
         compute_capability = CHIPS[chip]
@@ -34,4 +35,30 @@ def compiled(kernel: Any, arguments: tuple[Any, ...], chip: str, monkeypatch: py
     major, minor = CHIPS[chip]
     assert f".target sm_{major}{minor}" in ptx and ".entry" in ptx
     assert not re.search(r"\bmalloc\b|NRT_", ptx), "it allocates"
+    check_resources(assembled(ptx, chip))
     return ptx
+
+
+def assembled(ptx: str, chip: str) -> str:
+    """What NVIDIA's assembler says of the machine code that it makes of this; it needs no GPU."""
+    from cuda.bindings import nvjitlink
+
+    major, minor = CHIPS[chip]
+    linker = nvjitlink.create(2, [f"-arch=sm_{major}{minor}", "-Xptxas=-v"])
+    try:
+        code = ptx.encode()
+        nvjitlink.add_data(linker, nvjitlink.InputType.PTX, code, len(code), "kernel")
+        nvjitlink.complete(linker)
+        report = bytearray(nvjitlink.get_info_log_size(linker))
+        nvjitlink.get_info_log(linker, report)
+        return report.decode()
+    finally:
+        nvjitlink.destroy(linker)
+
+
+def check_resources(report: str) -> None:
+    """Raises AssertionError for kernels with a stack, with registers that spill, or with too many of them."""
+    registers = [int(found) for found in re.findall(r"Used (\d+) registers", report)]
+    kept = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", report)
+    assert registers and max(registers) <= REGISTERS, report
+    assert kept and all(sizes == ("0", "0", "0") for sizes in kept), report

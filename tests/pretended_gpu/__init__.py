@@ -123,8 +123,6 @@ _CUDA: dict[str, Any] = {
     "set_stream": streams.set_stream,
     "synchronize": streams.synchronize,
     "CUDAGraph": graphs.Graph,
-    "MemPool": graphs.MemPool,
-    "use_mem_pool": graphs.use_mem_pool,
     "graph_pool_handle": graphs.graph_pool_handle,
     "_lazy_init": lambda: None,
     "is_initialized": lambda: True,
@@ -137,11 +135,11 @@ _CUDA: dict[str, Any] = {
     "get_device_properties": lambda device=None: _PROPERTIES,
     "get_arch_list": lambda: ["sm_{}{}".format(*CAPABILITY)],
     "mem_get_info": lambda device=None: (MEMORY, MEMORY),
-    "memory_allocated": lambda device=None: 0,
-    "max_memory_allocated": lambda device=None: 0,
+    "memory_allocated": lambda device=None: world().bytes_alive,
+    "max_memory_allocated": lambda device=None: world().bytes_at_peak,
     "memory_reserved": lambda device=None: 0,
     "max_memory_reserved": lambda device=None: 0,
-    "reset_peak_memory_stats": lambda device=None: None,
+    "reset_peak_memory_stats": lambda device=None: setattr(world(), "bytes_at_peak", world().bytes_alive),
     "empty_cache": lambda: None,
     "is_bf16_supported": lambda including_emulation=True: True,
     "is_current_stream_capturing": lambda: streams.current_stream().capture is not None,
@@ -186,3 +184,4 @@ def pretend() -> Iterator[World]:
         here = begin_world()
         with Mode():
             yield here
+            streams.synchronize()  # before what is cached is given back

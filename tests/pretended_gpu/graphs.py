@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -61,14 +60,12 @@ class Graph:
             self._states = [generator.get_state() for generator in self._generators]
             stream.capture = self
             here.captures.append(self)
-            here.pools_in_use += 1
 
     def capture_end(self) -> None:
         here = world()
         with here.lock, _disable_current_modes():
             self._stream.capture = None
             here.captures.remove(self)
-            here.pools_in_use -= 1
             for memory, before in self._before.values():
                 memory.copy_(before)
             for generator, state in zip(self._generators, self._states, strict=True):
@@ -117,25 +114,5 @@ class Graph:
             self._before[storage._cdata] = whole, whole.clone()
 
 
-class MemPool:
-    """As torch.cuda.MemPool: nothing but its number."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self.id: PoolId = (new_id(), 0)
-
-    def use_count(self) -> int:
-        return 1
-
-
 def graph_pool_handle() -> PoolId:
     return (0, new_id())
-
-
-@contextmanager
-def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
-    """As torch.cuda.use_mem_pool: memory is not told apart by pools here."""
-    world().pools_in_use += 1
-    try:
-        yield
-    finally:
-        world().pools_in_use -= 1

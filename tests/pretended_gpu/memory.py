@@ -41,6 +41,9 @@ class Memory:
         self._writes: list[Access] = []
         self._reads: list[Access] = []
         self._last: dict[str, Access] = {}  # of each stream
+        self._bytes = 0 if pinned else storage.nbytes()
+        world().bytes_alive += self._bytes
+        world().bytes_at_peak = max(world().bytes_at_peak, world().bytes_alive)
         key = storage._cdata
         self._kept = weakref.ref(storage, lambda _: self._freed(key))
 
@@ -71,6 +74,7 @@ class Memory:
         with here.lock:
             if here.memories.get(key) is self:
                 del here.memories[key]
+                here.bytes_alive -= self._bytes
             if self.pinned or self.born_in is not None:
                 return
             known = dict(self.owner.clock)

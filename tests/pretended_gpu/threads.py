@@ -95,6 +95,9 @@ class Cached:
         _learn(clock)
         return result
 
+    def cache_clear(self) -> None:
+        self._results.clear()
+
 
 def start(self: threading.Thread) -> None:
     """threading.Thread.start."""

@@ -57,7 +57,7 @@ class World:
         self.operations: Counter[str] = Counter()
         self.memories: dict[int, Memory] = {}  # by the address of the storage, in Python's sense
         self.captures: list[Graph] = []  # under way
-        self.pools_in_use = 0
+        self.bytes_alive = self.bytes_at_peak = 0  # of all tensors of the device, now and at most
 
     def problem(self, text: str) -> None:
         """Note a fault at the line of the code that is on the stack; the same fault at the same place is noted once."""
