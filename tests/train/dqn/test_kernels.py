@@ -20,9 +20,11 @@ from tests.pretended_gpu import pretend
 from tests.ptx import CHIPS, needs_compiler
 from train.dqn.kernels import nvrtc, operators
 from train.dqn.learner.learner import Learner
+from train.dqn.learner.one_operation import best_target
 from train.dqn.network.equivariant_network import EquivariantNetwork
 from train.dqn.network.q_network import QNetwork
-from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.network.trunk import mix
+from train.dqn.replay.buffer import ReplayBuffer, _gather
 from train.dqn.replay.transitions import Transitions
 from train.settings.dqn import LearnerSettings
 
@@ -99,13 +101,13 @@ def transitions(words: int, actions: int, rows: int) -> Transitions:
     legal = random.integers(0, 2**actions, rows).astype(np.uint64)
     legal[::5] = 0
     discount = random.choice([0.0, 0.9], rows).astype(np.float32)
-    successor = np.where(discount > 0, random.integers(1, 4, rows), 0).astype(np.int32)
-    successor[-4:] = 0
+    distance = np.minimum(random.integers(1, 30, rows), np.arange(rows)[::-1])
+    successor = np.where(discount > 0, distance, 0).astype(np.int32)
     return Transitions(observation, legal, action, random.normal(0, 3, rows).astype(np.float32), discount, successor)
 
 
 def learner(device: torch.device, symmetric: bool, alpha: float = 0.0, **settings: Any) -> Learner:
-    chosen = LearnerSettings(**({"batch_size": 6, "precision": "float32", "cuda_graphs": False} | settings))
+    chosen = LearnerSettings(**({"batch_size": 24, "precision": "float32", "cuda_graphs": False} | settings))
     torch.manual_seed(0)
     game = load_game("tressette")
     assert game.symmetry is not None
@@ -158,6 +160,24 @@ def test_updates_by_kernels_equal_those_by_operations(case: str, precision: str,
     assert {name.split("_")[0] for name in on_host.launched} == {"views", "rows", "td", "adam"} | of_parts
 
 
+def test_kernels_are_exact_where_their_operations_are(on_host: OnHost) -> None:
+    """Rows across the end of the ring, equal values, values that are infinite after the end, ties of bfloat16."""
+    kernel, random = operators.BY_KERNEL, torch.Generator().manual_seed(1)
+    data = learner(torch.device("cpu"), symmetric=False).replay._data
+    everything = torch.arange(60)
+    for a, b in zip(kernel["gather_rows"](everything, *data), _gather(everything, *data), strict=True):
+        assert torch.equal(a, b)
+    values = torch.randint(0, 3, (60, 40), generator=random).float()
+    values[data.discount == 0] = torch.inf
+    choosing = torch.randint(0, 3, (60, 40), generator=random).float()
+    rest = choosing, data.legal, data.n_step_return.round(), (data.discount > 0).float()
+    assert torch.equal(kernel["best_target"](values, *rest), best_target(values, *rest))
+    own, bias, of_mean = (torch.randint(-512, 512, shape, generator=random) for shape in ((60, 8), (8,), (15, 8)))
+    numbers = (own / 2).bfloat16(), (bias / 256).bfloat16(), (of_mean / 256).bfloat16()
+    for a, b in zip(kernel["mix"](*numbers, 4, False), mix(*numbers, 4, False), strict=True):
+        assert torch.equal(a, b)
+
+
 def test_operators_switched_off_are_operations(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -167,7 +187,10 @@ def test_operators_switched_off_are_operations(
     with pretend() as gpu, caplog.at_level(logging.WARNING, "train"):
         one, other = (learner(torch.device("cuda"), **settings) for _ in range(2))
         by_kernels = updated(one)
-        assert [name for name in gpu.operations if "busso" in name]
+        gpu.clear_counts()
+        one.update()
+        assert gpu.counts["kernels"] <= 60, gpu.operations
+        assert len([name for name in gpu.operations if "busso" in name]) == 7
         for _ in range(2):
             operators.switch_off("values differ\nby much")
         gpu.clear_counts()

@@ -25,4 +25,4 @@ def see(words: Tensor, places: Tensor, parts: int, dtype: torch.dtype) -> Tensor
     `places`, int32 `[parts * rows]`, says which bit each part has in each row; -1 is none.
     """
     bits = words[:, places.clamp(min=0).long() >> 6] >> (places & 63) & 1
-    return bits.masked_fill(places < 0, 0).to(dtype).view(len(words) * parts, -1)
+    return bits.masked_fill(places < 0, 0).to(dtype).view(len(words) * parts, len(places) // parts)
