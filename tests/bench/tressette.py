@@ -19,9 +19,10 @@ from cards.players import RandomPlayer
 from command.settings.compose import compose
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
-from train.dqn.learner.flat_adam import FlatAdam, flatten
+from train.dqn.learner.flat_adam import FlatAdam
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import inference_network
+from train.dqn.network.flat import flatten
 from train.dqn.network.matmul import linear, multiply, prefers_one_dnn
 from train.dqn.network.precision import fastest_format, learner_format
 from train.dqn.network.q_network import QNetwork

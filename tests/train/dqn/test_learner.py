@@ -10,7 +10,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.chips import Chip
-from train.dqn.learner.learner import Learner, masked_argmax, td_target
+from train.dqn.learner.learner import Learner
+from train.dqn.learner.one_operation import masked_argmax, td_target
 from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
 from train.dqn.replay.transitions import Transitions

@@ -1,37 +1,84 @@
-"""The weights of a network as one tensor, and Adam on it: what is done to all of them is one operation."""
+"""Adam on the weights of a network in one tensor: what is done to all of them is one operation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-_ALIGNMENT = 64  # numbers: of 2 bytes, 128 bytes, which every kernel likes its matrices to begin at
+from train.dqn.kernels.nvrtc import launch
+from train.dqn.kernels.operators import operator
+from train.dqn.network.flat import views
+from train.settings.dqn import LearnerSettings
+
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
-def flatten(network: nn.Module) -> Tensor:
-    """Move the parameters of a network into one tensor, of which they are views from now on; returns it."""
-    *_, last = _spans(network)
-    flat = torch.zeros(last.stop, device=next(network.parameters()).device)
-    for view, parameter in zip(views(flat, network), network.parameters(), strict=True):
-        parameter.data = view.copy_(parameter)
-    return flat
+def follow(online: Tensor, following: list[Tensor], count: Tensor, tau: float, interval: int, least: float) -> None:
+    """Let the target network follow the online one: a hard copy now and then, or a soft step every time.
+
+    So does a running average, if `following` has one: by the reciprocal of `count`, the updates so far, or by `least`
+    if that is more.
+    """
+    target, *averages = following
+    if tau > 0:
+        target.lerp_(online, tau)
+    else:
+        torch.where(count % interval == 0, online, target, out=target)
+    for average in averages:
+        # Early on the average is short, so that it does not hold on to the initial weights.
+        average.lerp_(online, (count + 1).reciprocal().clamp(min=least))
 
 
-def views(flat: Tensor, network: nn.Module) -> list[Tensor]:
-    """What lies in a flat tensor for each parameter of the network, in order and shape."""
-    return [flat[span].view(each.shape) for span, each in zip(_spans(network), network.parameters(), strict=True)]
+def _adam(
+    weights: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, steps: Tensor, lr: Any, **more: Tensor | None
+) -> None:
+    adam(
+        [weights],
+        [gradient],
+        [mean],
+        [square],
+        max_exp_avg_sqs=[],
+        state_steps=[steps],
+        fused=True,
+        capturable=isinstance(lr, Tensor),
+        amsgrad=False,
+        maximize=False,
+        lr=lr,
+        beta1=0.9,  # these, too, as torch.optim.Adam has them
+        beta2=0.999,
+        eps=1e-8,
+        weight_decay=0.0,
+        **more,
+    )
 
 
-def _spans(network: nn.Module) -> Iterator[slice]:
-    start = 0
-    for parameter in network.parameters():
-        yield slice(start, start + parameter.numel())
-        start += -(-parameter.numel() // _ALIGNMENT) * _ALIGNMENT
+def _by_kernel(gradient: Tensor, changed: list[Tensor], numbers: list[Tensor], *how: float) -> None:
+    weights, mean, square, norms, target, *average = changed
+    tensors = weights, gradient, mean, square, target, average[0] if average else None, *numbers, norms
+    launch("adam", gradient.numel(), *tensors, *how)
+
+
+@operator(
+    "descend(Tensor gradient, Tensor(a!)[] changed, Tensor[] numbers, float clip, float tau, int interval, float least)"
+    " -> ()",
+    _by_kernel,
+)
+def _descend(
+    gradient: Tensor, changed: list[Tensor], numbers: list[Tensor], clip: float, tau: float, interval: int, least: float
+) -> None:
+    """Clip the gradient, do a step of Adam, `follow`, and add the norm to the sum of norms.
+
+    `changed`: weights, Adam's moments, sum of norms, target, and the average if there is one. `numbers`: norm, learning
+    rate, and the counts of Adam's steps and of updates, both with this one.
+    """
+    weights, mean, square, norms, *following = changed
+    norm, lr, steps, count = numbers
+    _adam(weights, gradient * (clip / (norm + 1e-6)).clamp(max=1), mean, square, steps - 1, lr)
+    follow(weights, following, count, tau, interval, least)
+    norms += norm
 
 
 class FlatAdam:
@@ -78,26 +125,19 @@ class FlatAdam:
     def step(self) -> None:
         """One step of Adam, unless `found_inf` is not 0."""
         (flat,) = self.param_groups[0]["params"]
-        mean, square = self._moments.values()
-        adam(
-            [flat],
-            [self._gradient],
-            [mean],
-            [square],
-            max_exp_avg_sqs=[],
-            state_steps=[self._steps],
-            fused=True,
-            capturable=self._lr_there is not None,
-            amsgrad=False,
-            maximize=False,
-            lr=self._lr if self._lr_there is None else self._lr_there,
-            found_inf=self.found_inf,
-            grad_scale=self.grad_scale,
-            beta1=0.9,  # these, too, as torch.optim.Adam has them
-            beta2=0.999,
-            eps=1e-8,
-            weight_decay=0.0,
-        )
+        state = self._gradient, *self._moments.values(), self._steps
+        lr = self._lr if self._lr_there is None else self._lr_there
+        _adam(flat, *state, lr, found_inf=self.found_inf, grad_scale=self.grad_scale)
+
+    def descend(self, following: list[Tensor], count: Tensor, norms: Tensor, how: LearnerSettings) -> None:
+        """Clip the gradient, add its norm to `norms`, do `step` and `follow`; on a GPU in three operations."""
+        self._steps += 1
+        (flat,) = self.param_groups[0]["params"]
+        changed = [flat, *self._moments.values(), norms, *following]
+        lr = torch.tensor(self._lr) if self._lr_there is None else self._lr_there
+        numbers = [torch.linalg.vector_norm(self._gradient), lr, self._steps, count]
+        limits = how.grad_clip, how.target_tau, how.target_update_interval, 1 - how.ema_decay
+        _descend(self._gradient, changed, numbers, *limits)
 
     def state_dict(self) -> dict[str, Any]:
         """As of torch.optim.Adam on the network's parameters; the moments are views."""

@@ -11,22 +11,15 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
-from train.dqn.learner.flat_adam import FlatAdam, flatten
+from train.dqn.kernels.operators import by_kernels
+from train.dqn.learner.flat_adam import FlatAdam, follow
+from train.dqn.learner.one_operation import TDLoss, best_target, next_value, td_target
 from train.dqn.network.cuda_graphs import CudaRecorder, GraphedSteps
+from train.dqn.network.flat import flatten
 from train.dqn.network.precision import learner_format
-from train.dqn.network.q_network import QNetwork, legal_tensor
+from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
 from train.settings.dqn import LearnerSettings
-
-
-def td_target(n_step_return: Tensor, discount: Tensor, next_value: Tensor) -> Tensor:
-    """`n_step_return + discount * next_value`, and the return alone where the discount is 0 (the game is over)."""
-    return torch.where(discount > 0, n_step_return + discount * next_value, n_step_return)
-
-
-def masked_argmax(values: Tensor, legal: Tensor) -> Tensor:
-    """Index of the greatest legal value in each row of `[batch, actions]`; 0 where nothing is legal."""
-    return values.masked_fill(~legal, -torch.inf).argmax(dim=1, keepdim=True)
 
 
 class Learner:
@@ -50,7 +43,7 @@ class Learner:
         self.target = copy.deepcopy(self.online)
         self._averaged = copy.deepcopy(self.online) if settings.ema_decay > 0 else None
         self._networks = [each for each in (self.online, self.target, self._averaged) if each is not None]
-        self._weights, self._target_weights, *self._average = (flatten(each) for each in self._networks)
+        self._weights, *self._following = (flatten(each) for each in self._networks)
         self.replay = replay
         self.settings = settings
         self.device = device
@@ -60,6 +53,7 @@ class Learner:
         self._optimizer = FlatAdam(self._weights, self.online, settings.lr)
         self._scaler = torch.amp.GradScaler(device.type, enabled=self.precision == torch.float16)
         self._sums = torch.zeros(len(METRICS), device=device)
+        self._sums_of_rows = torch.zeros(len(METRICS) - 1, settings.batch_size, device=device)  # not yet in `_sums`
         self._summed = 0
         self._graphs = self._capturing() if device.type == "cuda" and settings.cuda_graphs else None
 
@@ -95,6 +89,12 @@ class Learner:
 
     def _step(self) -> None:
         """What the device does in an update. Nothing is read back from it."""
+        if self._scaler.is_enabled() or not by_kernels(self.device):
+            self._step_by_operations()
+        else:
+            self._step_by_kernels()
+
+    def _step_by_operations(self) -> None:
         batch, rows, weight = self.replay.sample(self.settings.batch_size)
         target = td_target(batch.n_step_return, batch.discount, self.next_value(batch))
         value = self.online(batch.observation).gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
@@ -114,6 +114,20 @@ class Learner:
             td_error = value - target
             self.replay.set_priorities(rows, td_error)
             self._sums += torch.stack([loss, value.mean(), td_error.abs().mean(), self._applied(norm)])
+
+    def _step_by_kernels(self) -> None:
+        """The same on a GPU, in fewer operations."""
+        batch, rows, weight = self.replay.sample(self.settings.batch_size)
+        target = self._best_target(batch)
+        values = self.online(batch.observation)
+        huber = self.settings.loss == "huber"
+        loss, td_error = TDLoss.apply(values, batch.action, target, weight, huber, self._sums_of_rows)  # type: ignore[no-untyped-call]
+
+        self._optimizer.zero_grad()
+        loss.backward()
+        self._count += 1
+        self._optimizer.descend(self._following, self._count, self._sums[-1:], self.settings)
+        self.replay.set_priorities(rows, td_error)
 
     def _capturing(self) -> GraphedSteps:
         recorder = CudaRecorder(self.device, lambda: self.replay.generator)
@@ -154,22 +168,24 @@ class Learner:
         """
         if not self.replay.bootstraps:  # every transition reaches the end of its game
             return torch.zeros_like(batch.discount)
-        legal = legal_tensor(batch.next_legal, self._actions)
+        return next_value(*self._next_values(batch), batch.next_legal)
+
+    def _next_values(self, batch: ReplayBatch) -> tuple[Tensor, Tensor]:
+        """Those of the target network, and those that choose among them."""
         values = self.target(batch.next_observation)
-        choosing = self.online(batch.next_observation) if self.settings.double else values
-        best: Tensor = values.gather(1, masked_argmax(choosing, legal)).squeeze(1)
-        return best
+        return values, self.online(batch.next_observation) if self.settings.double else values
+
+    @torch.no_grad()
+    def _best_target(self, batch: ReplayBatch) -> Tensor:
+        if not self.replay.bootstraps:
+            return batch.n_step_return
+        values, choosing = self._next_values(batch)
+        return best_target(values, choosing, batch.next_legal, batch.n_step_return, batch.discount)
 
     def _update_target(self) -> None:
-        """Let the target network follow the online one: a hard copy now and then, or a soft step every time."""
-        online, target, settings = self._weights, self._target_weights, self.settings
-        if settings.target_tau > 0:
-            target.lerp_(online, settings.target_tau)
-        else:
-            torch.where(self._count % settings.target_update_interval == 0, online, target, out=target)
-        for average in self._average:
-            # Early on the average is short, so that it does not hold on to the initial weights.
-            average.lerp_(online, (self._count + 1).reciprocal().clamp(min=1 - settings.ema_decay))
+        how = self.settings
+        limits = how.target_tau, how.target_update_interval, 1 - how.ema_decay
+        follow(self._weights, self._following, self._count, *limits)
 
     def inference_weights(self) -> dict[str, Tensor]:
         """A copy of the weights that play, on this device: the running average, or the online network without one."""
@@ -180,10 +196,16 @@ class Learner:
         """Means since the last call of loss, value of the taken action, |TD error| and gradient norm; none if idle."""
         if self._summed == 0:
             return {}
-        means = (self._sums / self._summed).tolist()
+        means = (self._total() / self._summed).tolist()
         self._sums.zero_()
         self._summed = 0
         return dict(zip(METRICS, means, strict=True))
+
+    def _total(self) -> Tensor:
+        """`_sums`, with all that was summed."""
+        self._sums[:-1] += self._sums_of_rows.mean(1)
+        self._sums_of_rows.zero_()
+        return self._sums
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the replay buffer that the next update depends on."""
@@ -194,7 +216,7 @@ class Learner:
             "optimizer": self._optimizer.state_dict(),
             "scaler": self._scaler.state_dict(),
             "updates": self.updates,
-            "sums": self._sums,
+            "sums": self._total(),
             "summed": self._summed,
         }
 
@@ -211,6 +233,7 @@ class Learner:
         self._count.fill_(self.updates)
         # An older version summed the infinite norms of steps that float16 skipped.
         self._sums.copy_(state["sums"].nan_to_num(0.0, 0.0, 0.0))
+        self._sums_of_rows.zero_()
         self._summed = state["summed"]
         if self._graphs is not None:
             self._graphs.forget()

@@ -39,14 +39,14 @@ class EquivariantNetwork(QNetwork):
         self.value = nn.Linear(hidden[-1], 1) if dueling else None
         self.requires_grad_(False)
 
-    def forward(self, words: Tensor) -> Tensor:
+    def _features(self, words: Tensor) -> Tensor:
         x = self.input(words, self.format)
         for own, mean in zip(self._own, self._mean, strict=True):
             of_mean = linear(self._of_parts(x).mean(1), mean.weight, None)
             x = linear(x, own.weight, own.bias)
             self._of_parts(x).add_(of_mean.unsqueeze(1))
             x.relu_()
-        return self._output(x.float())
+        return x
 
     def _of_parts(self, rows: Tensor) -> Tensor:
         return rows.view(-1, self.parts, rows.shape[1])

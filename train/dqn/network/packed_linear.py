@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from cards.compiled.bits import WORD, bit, lowest, popcount
 from cards.compiled.jit import njit
 from train.dqn.network.bits import unpack_tensor
+from train.dqn.network.flat import ROWS, padded
 from train.dqn.network.matmul import before_relu, linear
 
 Words = NDArray[np.uint64]
@@ -29,6 +30,8 @@ Floats = NDArray[np.float32]
 class PackedLinear(nn.Module):
     """A linear layer with ReLU on packed observations: int64 `[batch, words]` -> `[batch, width]`."""
 
+    places: Tensor
+
     def __init__(self, bits: int, width: int) -> None:
         super().__init__()
         self.bits = bits
@@ -36,6 +39,12 @@ class PackedLinear(nn.Module):
         bound = 1 / math.sqrt(bits)  # as torch.nn.Linear
         self.weight = nn.Parameter(torch.empty(bits, width).uniform_(-bound, bound), requires_grad=False)
         self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound), requires_grad=False)
+        self._set_places(np.arange(bits).reshape(1, bits))
+
+    def _set_places(self, bit_of: Integers) -> None:
+        """Set `places`, which bit each row of the weight looks at, for each part (`train.dqn.network.trunk`)."""
+        rows = np.pad(bit_of, ((0, 0), (0, padded(self.bits, ROWS) - self.bits)), constant_values=-1)
+        self.register_buffer("places", torch.from_numpy(rows.ravel().astype(np.int32)), persistent=False)
 
     def forward(self, words: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """The layer's output, in this number format."""

@@ -34,6 +34,7 @@ class PartLinear(PackedLinear):
             mine = np.flatnonzero((symmetry.part == part) | (symmetry.part < 0))
             bit_of[part, row[mine]] = mine
         self.register_buffer("_bit_of", torch.from_numpy(bit_of.ravel()), persistent=False)
+        self._set_places(bit_of)
 
     @property
     def bit_of(self) -> Integers:

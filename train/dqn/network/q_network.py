@@ -18,6 +18,7 @@ from cards.game import Games
 from cards.play import Actions, Decisions
 from train.dqn.network.matmul import linear
 from train.dqn.network.packed_linear import PackedLinear
+from train.dqn.network.trunk import knows, trunk
 
 FORWARD_ROWS = 1024  # rows of one forward pass on a CPU: activations of 1024 x 256 stay in the cache
 
@@ -31,6 +32,8 @@ class QNetwork(nn.Module):
     float32: values near 1000 have steps of 4 in bfloat16, more than actions differ by. So are the weights of a network
     that learns: sums of many small steps need float32 (Micikevicius et al., 2018, section 3.1).
     """
+
+    flat: Tensor | None = None  # see `train.dqn.network.flat.flatten`
 
     def __init__(self, bits: int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
         super().__init__()
@@ -56,10 +59,15 @@ class QNetwork(nn.Module):
 
     def forward(self, words: Tensor) -> Tensor:
         """Values of all actions, legal or not, in float32."""
+        features = trunk(self, words) if knows(self, words) else self._features(words)
+        return self._output(features.float())
+
+    def _features(self, words: Tensor) -> Tensor:
+        """The output of the last hidden layer."""
         x = self.input(words, self.format)
         for layer in self._hidden:
             x = linear(x, layer.weight, layer.bias, relu=True)
-        return self._output(x.float())
+        return x
 
     def _output(self, features: Tensor) -> Tensor:
         advantage = linear(features, self.head.weight, self.head.bias)

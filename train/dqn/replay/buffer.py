@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cards.base.errors import InputError
+from train.dqn.kernels.nvrtc import launch
+from train.dqn.kernels.operators import operator
 from train.dqn.replay.priorities import Priorities
 from train.dqn.replay.ring import RingColumns, RingGuard
 from train.dqn.replay.transitions import Transitions
@@ -219,17 +221,37 @@ class ReplayBuffer:
             self.generator.manual_seed(self.generator.initial_seed() + inserted)
 
     def _rows(self, index: Tensor) -> ReplayBatch:
-        data = self._data
-        distance = data.successor[index]
-        then, none = (index + distance) % self.capacity, distance == 0
-        return ReplayBatch(
-            data.observation[index],
-            data.action[index],
-            data.n_step_return[index],
-            data.discount[index],
-            data.observation[then].masked_fill_(none.unsqueeze(1), 0),
-            data.legal[then].masked_fill_(none, 0),
-        )
+        return ReplayBatch(*_gather(index, *self._data))
+
+
+def _gather_by_kernel(index: Tensor, *data: Tensor) -> tuple[Tensor, ...]:
+    rows, columns = len(index), TransitionTensors(*data)
+    observation, legal, action, n_step_return, discount, _ = columns
+    kept = observation, action, n_step_return, discount, observation, legal
+    out = tuple(column.new_empty(rows, *column.shape[1:]) for column in kept)
+    capacity, words = observation.shape
+    launch("rows", rows * words, index, *data, *out, capacity, words)
+    return out
+
+
+@operator(
+    "gather_rows(Tensor index, Tensor observation, Tensor legal, Tensor action, Tensor n_step_return, Tensor discount,"
+    " Tensor successor) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _gather_by_kernel,
+)
+def _gather(index: Tensor, *data: Tensor) -> tuple[Tensor, ...]:
+    """The `ReplayBatch` of these rows of `TransitionTensors`."""
+    columns = TransitionTensors(*data)
+    distance = columns.successor[index]
+    then, none = (index + distance) % len(columns.action), distance == 0
+    return (
+        columns.observation[index],
+        columns.action[index],
+        columns.n_step_return[index],
+        columns.discount[index],
+        columns.observation[then].masked_fill_(none.unsqueeze(1), 0),
+        columns.legal[then].masked_fill_(none, 0),
+    )
 
 
 def _allocate(capacity: int, words: int, device: torch.device) -> TransitionTensors:

@@ -1,0 +1,179 @@
+"""CUDA kernels without a GPU: compiled by NVRTC for chips, and by a C++ compiler to be run thread by thread."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from cards.game import load_game
+from tests.pretended_gpu import pretend
+from tests.ptx import CHIPS, needs_compiler
+from train.dqn.kernels import nvrtc, operators
+from train.dqn.learner.learner import Learner
+from train.dqn.network.equivariant_network import EquivariantNetwork
+from train.dqn.network.q_network import QNetwork
+from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.replay.transitions import Transitions
+from train.settings.dqn import LearnerSettings
+
+HOST = """
+#include <cmath>
+#include <cstring>
+#define __device__
+#define __global__
+static inline float __uint_as_float(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
+static inline unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
+#define __ffsll __builtin_ffsll
+extern "C" { struct { unsigned x; } threadIdx, blockIdx, blockDim; }
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("chip", CHIPS)
+def test_kernels_compile_for_chips_without_stack_or_spills(chip: str) -> None:
+    pathfinder = pytest.importorskip("cuda.pathfinder")
+    library = ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib("nvrtc").abs_path)
+    major, minor = CHIPS[chip]
+    _, report = nvrtc.image(library, f"sm_{major}{minor}")
+    stacks = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", report)
+    registers = [int(found) for found in re.findall(r"Used (\d+) registers", report)]
+    assert len(stacks) == len(registers) == 12
+    assert set(stacks) == {("0", "0", "0")} and max(registers) <= 40
+
+
+class OnHost:
+    """As `nvrtc.Kernels`, one thread after the other on the CPU."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        self._thread = ctypes.c_uint.in_dll(library, "threadIdx")
+        self.launched: set[str] = set()
+
+    def launch(self, name: str, size: int, *arguments: Tensor | float | None) -> None:
+        self.launched.add(name)
+        kernel, values = getattr(self._library, name), [ctypes.c_uint(size), *map(nvrtc._argument, arguments)]
+        for k in range(size + 3):  # the last block has more threads than there is work
+            self._thread.value = k
+            kernel(*values)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("needs g++")
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "host.h").write_text(HOST)
+    built, flags = folder / "kernels.so", ["-shared", "-fPIC", "-O1", "-ffp-contract=off"]
+    source = ["-include", str(folder / "host.h"), "-x", "c++", str(nvrtc.SOURCE)]
+    subprocess.run([compiler, *flags, *source, "-o", str(built)], check=True, capture_output=True, timeout=100)
+    return ctypes.CDLL(str(built))
+
+
+@pytest.fixture
+def on_host(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[OnHost]:
+    """Kernels that operators launch on CPU tensors, and so on those of the pretended GPU."""
+    host = OnHost(library)
+    monkeypatch.setattr(nvrtc, "kernels", lambda _: host)
+    overriding = torch.library.Library("busso", "IMPL")
+    for name, kernel in operators.BY_KERNEL.items():
+        overriding.impl(name, kernel, "CPU")
+    yield host
+    overriding._destroy()
+
+
+def transitions(words: int, actions: int, rows: int) -> Transitions:
+    random = np.random.default_rng(1)
+    observation = random.integers(0, 2**63, (rows, words)).astype(np.uint64)
+    action = random.integers(0, actions, rows).astype(np.uint8)
+    legal = random.integers(0, 2**actions, rows).astype(np.uint64)
+    legal[::5] = 0
+    discount = random.choice([0.0, 0.9], rows).astype(np.float32)
+    successor = np.where(discount > 0, random.integers(1, 4, rows), 0).astype(np.int32)
+    successor[-4:] = 0
+    return Transitions(observation, legal, action, random.normal(0, 3, rows).astype(np.float32), discount, successor)
+
+
+def learner(device: torch.device, symmetric: bool, alpha: float = 0.0, **settings: Any) -> Learner:
+    chosen = LearnerSettings(**({"batch_size": 6, "precision": "float32", "cuda_graphs": False} | settings))
+    torch.manual_seed(0)
+    game = load_game("tressette")
+    assert game.symmetry is not None
+    network = (
+        EquivariantNetwork(game.symmetry, game.actions, [12, 16, 16], False)
+        if symmetric
+        else QNetwork(game.bits, game.actions, [12, 16], True)
+    )
+    replay = ReplayBuffer(60, game.words, device, seed=1, alpha=alpha)
+    replay.add(transitions(game.words, game.actions, 100))
+    return Learner(network, replay, chosen, device, game.actions)
+
+
+def updated(it: Learner) -> tuple[dict[str, float], list[Tensor]]:
+    """Metrics, and how far the weights of the networks have come, after updates that clip."""
+    before = weights(it.online)
+    it.update_many(6)
+    return it.metrics(), [weights(each) - before for each in it._networks]
+
+
+def weights(network: QNetwork) -> Tensor:
+    return torch.cat([each.detach().cpu().flatten() for each in network.parameters()])
+
+
+def differ(found: Any, expected: Any, by: float) -> None:
+    """At most by this share of what was moved, on average."""
+    for a, b in zip(found[1], expected[1], strict=True):
+        assert (a - b).abs().mean() <= by * b.abs().mean() and b.abs().mean() > 1e-5
+    assert found[0] == pytest.approx(expected[0], rel=by, abs=by)
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "soft": {"symmetric": True, "target_tau": 0.1, "ema_decay": 0.9, "loss": "huber"},
+    "hard": {"symmetric": True, "target_tau": 0.0, "target_update_interval": 4, "ema_decay": 0.0, "loss": "mse"},
+    "double": {"symmetric": False, "double": True, "alpha": 0.6, "ema_decay": 0.9, "loss": "huber"},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_updates_by_kernels_equal_those_by_operations(case: str, precision: str, on_host: OnHost) -> None:
+    """The sources of the kernels, by a learner on the pretended GPU, next to the learner of a CPU."""
+    settings = CASES[case] | {"precision": precision, "lr": 1e-3, "grad_clip": 0.5}
+    expected = updated(learner(torch.device("cpu"), **settings))
+    with pretend() as gpu:
+        found = updated(learner(torch.device("cuda"), **settings))
+    assert gpu.problems == []
+    differ(found, expected, by=1e-5 if precision == "float32" else 0.15)
+    of_parts = {"mix", "unmix"} if settings["symmetric"] else set()
+    assert {name.split("_")[0] for name in on_host.launched} == {"views", "rows", "td", "adam"} | of_parts
+
+
+def test_operators_switched_off_are_operations(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With a line in the log, once; then no kernel runs, and values stay."""
+    monkeypatch.setattr(operators, "_switched_off", False)
+    settings = CASES["soft"]
+    with pretend() as gpu, caplog.at_level(logging.WARNING, "train"):
+        one, other = (learner(torch.device("cuda"), **settings) for _ in range(2))
+        by_kernels = updated(one)
+        assert [name for name in gpu.operations if "busso" in name]
+        for _ in range(2):
+            operators.switch_off("values differ\nby much")
+        gpu.clear_counts()
+        by_operations = updated(other)
+        assert not [name for name in gpu.operations if "busso" in name]
+    differ(by_kernels, by_operations, by=1e-5)
+    assert [record.getMessage() for record in caplog.records] == [
+        "busso's own CUDA kernels are not used (values differ): updates take more operations"
+    ]
