@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 import re
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from train.dqn.kernels import nvrtc, operators
 from train.dqn.learner.learner import Learner
 from train.dqn.network.equivariant_network import EquivariantNetwork
 from train.dqn.network.q_network import QNetwork
+from train.dqn.players.epsilon_greedy import EXPLORED, choose_drawn
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.replay.transitions import Transitions
 from train.settings.dqn import LearnerSettings
@@ -47,7 +49,7 @@ def test_kernels_compile_for_chips_without_stack_or_spills(chip: str) -> None:
     _, report = nvrtc.image(library, f"sm_{major}{minor}")
     stacks = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", report)
     registers = [int(found) for found in re.findall(r"Used (\d+) registers", report)]
-    assert len(stacks) == len(registers) == 12
+    assert len(stacks) == len(registers) == 13
     assert set(stacks) == {("0", "0", "0")} and max(registers) <= 40
 
 
@@ -156,6 +158,25 @@ def test_updates_by_kernels_equal_those_by_operations(case: str, precision: str,
     differ(found, expected, by=1e-5 if precision == "float32" else 0.15)
     of_parts = {"mix", "unmix"} if settings["symmetric"] else set()
     assert {name.split("_")[0] for name in on_host.launched} == {"views", "rows", "td", "adam"} | of_parts
+
+
+def test_choices_by_a_kernel_are_those_by_operations(on_host: OnHost) -> None:
+    """With ties, what is not finite, nothing legal, and random actions in some rows."""
+    random = torch.Generator().manual_seed(1)
+    values = torch.randint(-2, 3, (600, 40), generator=random).float()
+    odd = torch.randint(0, 40, (3, 600), generator=random)
+    for column, value in zip(odd, (math.inf, -math.inf, math.nan), strict=True):
+        values[torch.arange(200), column[:200]] = value
+    values[:20] = math.nan
+    masks = torch.randint(0, 2**40, (600,), generator=random) & torch.randint(0, 2**40, (600,), generator=random)
+    masks[::50] = 0
+    drawn = torch.randint(-20, 40, (600,), generator=random).clamp(min=-1).to(torch.int8)
+    expected = choose_drawn(values, masks, drawn)
+    with pretend() as gpu:
+        found = choose_drawn(*(each.to("cuda") for each in (values, masks, drawn)))
+        assert found.tolist() == expected.tolist() and on_host.launched == {"choose"}
+        assert gpu.counts["kernels"] == 1
+    assert 50 < (expected >= EXPLORED).sum() < 400
 
 
 def test_operators_switched_off_are_operations(
