@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 import re
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ from train.dqn.learner.one_operation import best_target
 from train.dqn.network.equivariant_network import EquivariantNetwork
 from train.dqn.network.q_network import QNetwork
 from train.dqn.network.trunk import mix
+from train.dqn.players.epsilon_greedy import EXPLORED, choose_drawn
 from train.dqn.replay.buffer import ReplayBuffer, _gather
 from train.dqn.replay.transitions import Transitions
 from train.settings.dqn import LearnerSettings
@@ -176,6 +178,25 @@ def test_kernels_are_exact_where_their_operations_are(on_host: OnHost) -> None:
     numbers = (own / 2).bfloat16(), (bias / 256).bfloat16(), (of_mean / 256).bfloat16()
     for a, b in zip(kernel["mix"](*numbers, 4, False), mix(*numbers, 4, False), strict=True):
         assert torch.equal(a, b)
+
+
+def test_choices_by_a_kernel_are_those_by_operations(on_host: OnHost) -> None:
+    """With ties, what is not finite, nothing legal, and random actions in some rows."""
+    random = torch.Generator().manual_seed(1)
+    values = torch.randint(-2, 3, (600, 40), generator=random).float()
+    odd = torch.randint(0, 40, (3, 600), generator=random)
+    for column, value in zip(odd, (math.inf, -math.inf, math.nan), strict=True):
+        values[torch.arange(200), column[:200]] = value
+    values[:20] = math.nan
+    masks = torch.randint(0, 2**40, (600,), generator=random) & torch.randint(0, 2**40, (600,), generator=random)
+    masks[::50] = 0
+    drawn = torch.randint(-20, 40, (600,), generator=random).clamp(min=-1).to(torch.int8)
+    expected = choose_drawn(values, masks, drawn)
+    with pretend() as gpu:
+        found = choose_drawn(*(each.to("cuda") for each in (values, masks, drawn)))
+        assert found.tolist() == expected.tolist() and on_host.launched == {"choose"}
+        assert gpu.counts["kernels"] == 1
+    assert 50 < (expected >= EXPLORED).sum() < 400
 
 
 def test_operators_switched_off_are_operations(

@@ -118,6 +118,24 @@ __global__ void td_target(
   target[row] = n_step_return[row] + (weight > 0 ? weight * next : 0);
 }
 
+// A thread has a row. What is no number, or minus infinity, is the least number.
+__global__ void choose(
+    unsigned size, const float* values, const u64* legal, const signed char* drawn, unsigned char* chosen, int actions) {
+  unsigned row = thread();
+  if (row >= size) return;
+  const float* own = values + (i64)row * actions;
+  const float least = -3.402823466e38f;
+  float greatest = 0;
+  int best = 0;
+  for (u64 left = legal[row]; left; left &= left - 1) {
+    int action = __ffsll(left) - 1;
+    float value = own[action] > least ? own[action] : least;
+    if (left == legal[row] || value > greatest) greatest = value, best = action;
+  }
+  int action = drawn[row] < 0 ? best : drawn[row];
+  chosen[row] = own[action] < own[best] ? action | 0x80 : action;
+}
+
 // A thread has an action of a row; that of the one that was taken has the loss. Its means are over `rows`.
 __global__ void td_loss(
     unsigned size, const float* values, const unsigned char* action, const float* target, const float* weight,

@@ -11,11 +11,10 @@ from torch import Tensor
 
 from cards.compiled.jit import njit
 from cards.play import Actions, Decisions
+from train.dqn.kernels.operators import by_kernels
 from train.dqn.network.cuda_graphs import CudaRecorder, GraphedSteps
 from train.dqn.network.q_network import QNetwork, drawn_action
-from train.dqn.players.epsilon_greedy import choose_drawn
-
-_ACTION, _EXPLORED = 0x3F, 0x80  # of the byte that comes back: at most 64 actions, and one bit
+from train.dqn.players.epsilon_greedy import ACTION, EXPLORED, choose_drawn
 
 
 class _Room:
@@ -67,7 +66,7 @@ class DevicePlayer:
         self._graphs: GraphedSteps | None = None
         if on_gpu and graphs:  # a round reads nothing that an earlier one wrote, so there is nothing to undo
             recorder = CudaRecorder(self.device)
-            self._graphs = GraphedSteps(self._round, lambda: self._room, lambda: lambda: None, recorder, "rounds", (1,))
+            self._graphs = GraphedSteps(self._round, self._depends_on, lambda: lambda: None, recorder, "rounds", (1,))
         self._generators = np.zeros(0, np.uint64)
         self.epsilon = epsilon
         self.greedy = np.ones(0, np.bool_)
@@ -92,8 +91,8 @@ class DevicePlayer:
         self._run()
         self.seen = decisions, room.parts_there[0][: games.size]
         byte = room.chosen.numpy()[: games.size]
-        self.greedy[games] = byte < _EXPLORED
-        return byte & np.uint8(_ACTION)
+        self.greedy[games] = byte < EXPLORED
+        return byte & np.uint8(ACTION)
 
     @torch.no_grad()  # not inference mode: the first capture makes what later ones of other threads write to
     def _run(self) -> None:
@@ -107,13 +106,15 @@ class DevicePlayer:
             self._done.record()
             self._done.synchronize()
 
+    def _depends_on(self) -> tuple[object, bool]:
+        return self._room, by_kernels(self.device)
+
     def _round(self) -> None:
         room = self._room
         assert room is not None
         room.there.copy_(room.here, non_blocking=True)
         observation, legal, drawn = room.parts_there
-        action, explored = choose_drawn(self._network(observation), legal, drawn)
-        room.chosen.copy_((action | explored * _EXPLORED).byte(), non_blocking=True)
+        room.chosen.copy_(choose_drawn(self._network(observation), legal, drawn), non_blocking=True)
 
 
 @njit(nogil=True)

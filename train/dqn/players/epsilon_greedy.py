@@ -9,7 +9,11 @@ import torch
 from torch import Tensor
 
 from cards.compiled import splitmix
+from train.dqn.kernels.nvrtc import launch
+from train.dqn.kernels.operators import operator
 from train.dqn.network.q_network import legal_tensor
+
+ACTION, EXPLORED = 0x3F, 0x80  # of a byte: at most 64 actions, and whether another legal one has a greater value
 
 
 def _signed(word: int) -> int:
@@ -88,11 +92,21 @@ def choose(values: Tensor, masks: Tensor, generators: Tensor, threshold: Tensor)
     return ChosenActions(action, _is_worse(values, action, best), torch.where(has_choice, advanced, generators))
 
 
-def choose_drawn(values: Tensor, masks: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
-    """As `choose`, with the random action that exploration takes in each row, int8, or -1: `action` and `explored`."""
+def _choose_drawn(values: Tensor, masks: Tensor, drawn: Tensor) -> Tensor:
+    out = torch.empty_like(masks, dtype=torch.uint8)
+    launch("choose", len(values), values, masks, drawn, out, values.shape[1])
+    return out
+
+
+@operator("choose_drawn(Tensor values, Tensor masks, Tensor drawn) -> Tensor", _choose_drawn)
+def choose_drawn(values: Tensor, masks: Tensor, drawn: Tensor) -> Tensor:
+    """As `choose`, with the random action that exploration takes in each row, int8, or -1.
+
+    One uint8 each: the action, and EXPLORED. It is one operation on a GPU.
+    """
     best = best_legal(values, legal_tensor(masks, values.shape[1]))
     action = torch.where(drawn < 0, best, drawn)
-    return action, _is_worse(values, action, best)
+    return (action | _is_worse(values, action, best) * EXPLORED).byte()
 
 
 def _is_worse(values: Tensor, action: Tensor, best: Tensor) -> Tensor:
