@@ -23,8 +23,10 @@ def array(of: DTypeLike, dimensions: int = 1) -> Any:
     return types.Array(numba.from_dtype(np.dtype(of)), dimensions, "C")
 
 
-def compiled(kernel: Any, arguments: tuple[Any, ...], chip: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The code of a kernel; raises AssertionError if it allocates, or what the chip runs needs too much."""
+def compiled(
+    kernel: Any, arguments: tuple[Any, ...], chip: str, monkeypatch: pytest.MonkeyPatch, stack: int = 0
+) -> str:
+    """The code of a kernel; raises AssertionError if it allocates, or needs more than `stack` bytes of stack."""
 
     class Device:
         compute_capability = CHIPS[chip]
@@ -35,7 +37,7 @@ def compiled(kernel: Any, arguments: tuple[Any, ...], chip: str, monkeypatch: py
     major, minor = CHIPS[chip]
     assert f".target sm_{major}{minor}" in ptx and ".entry" in ptx
     assert not re.search(r"\bmalloc\b|NRT_", ptx), "it allocates"
-    check_resources(assembled(ptx, chip))
+    check_resources(assembled(ptx, chip), stack)
     return ptx
 
 
@@ -56,9 +58,9 @@ def assembled(ptx: str, chip: str) -> str:
         nvjitlink.destroy(linker)
 
 
-def check_resources(report: str) -> None:
-    """Raises AssertionError for kernels with a stack, with registers that spill, or with too many of them."""
+def check_resources(report: str, stack: int = 0) -> None:
+    """Raises AssertionError for more than `stack` bytes of stack, and for registers that spill or are too many."""
     registers = [int(found) for found in re.findall(r"Used (\d+) registers", report)]
     kept = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", report)
     assert registers and max(registers) <= REGISTERS, report
-    assert kept and all(sizes == ("0", "0", "0") for sizes in kept), report
+    assert kept and all(int(frame) <= stack and spilled == ["0", "0"] for frame, *spilled in kept), report

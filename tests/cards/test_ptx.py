@@ -47,7 +47,9 @@ REST = [("spike", OLDEST), *((name, chip) for chip in LATER for name in GAMES if
 @pytest.mark.parametrize(("name", "chip"), [*PAIRS, *(pytest.param(*pair, marks=pytest.mark.slow) for pair in REST)])
 def test_every_rule_reward_and_policy_compiles(name: str, chip: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is allocated, and no sum is fused with a product, which a CPU would round twice."""
-    for what, kernel, arguments in kernels_of(load_game(name)):
-        ptx = compiled(kernel, arguments, chip, monkeypatch)
+    game = load_game(name)
+    for what, kernel, arguments in kernels_of(game):
+        # A reward is given a copy of the state before the action: that of Spike lies on the stack.
+        ptx = compiled(kernel, arguments, chip, monkeypatch, game.dtype.itemsize if what.startswith("reward") else 0)
         if (name, what) not in EXACT_PRODUCTS:
             assert "fma." not in ptx, f"{name}: {what} rounds otherwise than a CPU"

@@ -22,7 +22,7 @@ class DeviceTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls, inner: Tensor) -> DeviceTensor:
-        new: DeviceTensor = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        new: DeviceTensor = Tensor._make_wrapper_subclass(
             cls,
             inner.size(),
             strides=inner.stride(),
@@ -41,12 +41,12 @@ class DeviceTensor(torch.Tensor):
     def __torch_dispatch__(cls, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise RuntimeError(f"{operator}: a tensor of the pretended GPU outlived it, or its thread is older")
 
-    device = property(lambda self: DEVICE)  # type: ignore[assignment]
-    is_cuda = property(lambda self: True)  # type: ignore[assignment]
-    is_cpu = property(lambda self: False)  # type: ignore[assignment]
+    device = property(lambda self: DEVICE)
+    is_cuda = property(lambda self: True)
+    is_cpu = property(lambda self: False)
 
     @property
-    def data(self) -> Tensor:  # type: ignore[override]
+    def data(self) -> Tensor:
         return DeviceTensor(self.inner)
 
     @data.setter

@@ -1,5 +1,7 @@
 """What a GPU is given to do in an update and in a round of games, as counted by the pretended one."""
 
+from collections.abc import Mapping
+
 import torch
 
 from command.settings.compose import compose
@@ -33,7 +35,7 @@ def counted(gpu: World, rows: int, times: int) -> dict[str, float]:
     }
 
 
-def expect(found: dict[str, float], limits: dict[str, float]) -> None:
+def expect(found: dict[str, float], limits: Mapping[str, float]) -> None:
     """Within the limits, and not so far below that these would guard nothing."""
     measured = {name: found[name] for name in limits}
     assert all(0.95 * limit <= measured[name] <= limit for name, limit in limits.items()), measured
