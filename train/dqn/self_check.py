@@ -315,6 +315,6 @@ def _numbers(learner: Learner) -> dict[str, Tensor]:
     adam = state["optimizer"]["state"].values()
     numbers = {"network": state["online"].values(), "target network": state["target"].values()}
     numbers |= {f"{name} of Adam": [each[name] for each in adam] for name in ("exp_avg", "exp_avg_sq")}
-    means = learner.metrics()
-    numbers |= {name: [torch.tensor([means[name]])] for name in ("train/loss", "train/td_error", "train/grad_norm")}
+    means = learner.metrics().items()
+    numbers |= {name: [torch.tensor([mean])] for name, mean in means if name != "train/q_mean"}  # which may be about 0
     return {name: torch.cat([each.cpu().double().flatten() for each in parts]) for name, parts in numbers.items()}
