@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -35,15 +35,7 @@ from train.dqn.rollout.backend import LocalBackend, RolloutBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest
 from train.dqn.rollout.threads import ThreadsBackend
 from train.dqn.rollout.worker import RolloutWorker, seeds_and_seats
-from train.settings.dqn import (
-    CPU_GAMES,
-    GPU_GAMES,
-    NETWORK,
-    EvaluationSettings,
-    LearnerSettings,
-    RolloutSettings,
-    TrainSettings,
-)
+from train.settings.dqn import CPU_GAMES, GPU_GAMES, NETWORK, EvaluationSettings, RolloutSettings, TrainSettings
 from train.settings.learning import OpponentSettings, PhaseSettings
 
 log = logging.getLogger("train")
@@ -74,9 +66,6 @@ class WrongValuesError(RuntimeError):
 
     The text begins as CUDA's own errors do: `train.run.gpu_failures` ends the start as after one of these.
     """
-
-    def __init__(self, fault: str) -> None:
-        super().__init__(f"CUDA error: self-check: {fault}")
 
 
 def self_check(settings: TrainSettings, device: torch.device) -> tuple[TrainSettings, list[Check]]:
@@ -118,7 +107,7 @@ def _kernels_checked(it: _SelfCheck, device: torch.device) -> list[Check]:
             switch_off(fault)
             checks = [checks[-1]._replace(switched="PyTorch's own operations"), it.tried("values", it.values)]
     if checks[-1].fault:
-        raise WrongValuesError(checks[-1].fault)
+        raise WrongValuesError(f"CUDA error: self-check: {checks[-1].fault}")
     return checks
 
 
@@ -145,8 +134,8 @@ class _SelfCheck:
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         alone = OpponentSettings(phases=[PhaseSettings(None, {NETWORK: 1.0})])
-        few = RolloutSettings(games=_GAMES)
-        self._settings = replace(settings, opponents=alone, rollout=few, evaluation=EvaluationSettings(deals=2))
+        few, deals = RolloutSettings(games=_GAMES), EvaluationSettings(deals=2)
+        self._settings = replace(settings, opponents=alone, rollout=few, evaluation=deals)
         self._device = device
         self._game = settings.load_game()
         self._network = build_network(self._game, settings)
@@ -179,9 +168,8 @@ class _SelfCheck:
         for name, network in (("the learner", learning), ("a player", playing)):
             found = network(words.to(self._device)).cpu()
             off = float((found - expected).abs().max() / expected.abs().max())
-            if not off <= self._rounding(network.format):
-                how = f"{off:.1%} of the greatest, rounding is less than {self._rounding(network.format):.1%}"
-                return f"the values of {name} are not those of the CPU ({how})"
+            if not off <= (most := self._rounding(network.format)):
+                return f"the values of {name} are off those of the CPU by {off:.1%} of the greatest, not by {most:.1%}"
         return ""
 
     def _rounding(self, dtype: torch.dtype) -> float:
@@ -212,25 +200,21 @@ class _SelfCheck:
 
         Raises RuntimeError where a capture failed.
         """
-        learner = self._learner(replace(self._settings.learner, cuda_graphs=graphs, precision=precision))
+        game, replay, first = self._game, self._settings.replay, self._played[0]
+        rows = sum(len(each.transitions.action) for each in [first, *self._played])
+        buffer = ReplayBuffer(rows, game.words, self._device, self._settings.seed, replay.exponent, replay.beta)
+        buffer.add(first.transitions)
+        settings = replace(self._settings.learner, cuda_graphs=graphs, precision=precision)
+        learner = Learner(copy.deepcopy(self._network), buffer, settings, self._device, game.actions)
         before = _numbers(learner)
-        learner.update_many(WARM_UP)
-        learner.update_many(1)  # the first of a graph
-        learner.lr, learner.replay.beta = learner.lr / 2, 1.0
-        for rollout in self._played[1:] or self._played:
-            learner.replay.add(rollout.transitions)
+        learner.update_many(WARM_UP + 1)  # the last of a graph
+        learner.lr, buffer.beta = learner.lr / 2, 1.0
+        for rollout in self._played[1:] or [first]:
+            buffer.add(rollout.transitions)
         learner.update_many(UPDATES)
         if learner.capture_failed:
             raise RuntimeError("a capture failed")
         return {name: after - before.get(name, 0.0) for name, after in _numbers(learner).items()}
-
-    def _learner(self, settings: LearnerSettings) -> Learner:
-        """One with a buffer that has the first of the games; equal ones each time."""
-        replay = self._settings.replay
-        rows = sum(len(each.transitions.action) for each in [*self._played, self._played[0]])
-        buffer = ReplayBuffer(rows, self._game.words, self._device, self._settings.seed, replay.exponent, replay.beta)
-        buffer.add(self._played[0].transitions)
-        return Learner(copy.deepcopy(self._network), buffer, settings, self._device, self._game.actions)
 
     def _backend(self, rollout: RolloutSettings) -> RolloutBackend:
         """A small one. A Ray worker on a GPU decides as a thread does, so one thread stands for it."""
@@ -245,7 +229,8 @@ class _SelfCheck:
         return (LocalBackend if kind == "local" else ThreadsBackend)(settings, self._device)
 
     def _fault_in(self, rollout: Rollout) -> str:
-        found = Transitions(*map(_on_host, rollout.transitions))
+        columns = (each.cpu().numpy() if isinstance(each, Tensor) else each for each in rollout.transitions)
+        found = Transitions(*columns)
         settings, game = self._settings, self._game
         seeds, seats = seeds_and_seats(settings, game, [NETWORK], rollout.request)
         recorder, reward = TransitionRecorder(game), game.rewards[settings.reward_name(game)]
@@ -297,10 +282,6 @@ def _asked(rollouts: RolloutBackend, first: int) -> list[Rollout]:
     return rollouts.ready(wait=rollouts.free_slots() == 0)
 
 
-def _on_host(column: Tensor | NDArray[Any]) -> NDArray[Any]:
-    return column.cpu().numpy() if isinstance(column, Tensor) else column
-
-
 def _strayed(found: dict[str, Tensor], expected: dict[str, Tensor], most: float, what: str) -> str:
     """The fault of what moved otherwise than expected, by more than this share of its way."""
     for name, moved in expected.items():
@@ -310,11 +291,10 @@ def _strayed(found: dict[str, Tensor], expected: dict[str, Tensor], most: float,
 
 
 def _numbers(learner: Learner) -> dict[str, Tensor]:
-    """What updates change, each in one tensor of the CPU."""
+    """What updates change, each in one tensor of the CPU; without the mean value, which may be about 0."""
     state = learner.state_dict()
     adam = state["optimizer"]["state"].values()
     numbers = {"network": state["online"].values(), "target network": state["target"].values()}
     numbers |= {f"{name} of Adam": [each[name] for each in adam] for name in ("exp_avg", "exp_avg_sq")}
-    means = learner.metrics()
-    numbers |= {name: [torch.tensor([means[name]])] for name in ("train/loss", "train/td_error", "train/grad_norm")}
+    numbers |= {name: [torch.tensor([mean])] for name, mean in learner.metrics().items() if name != "train/q_mean"}
     return {name: torch.cat([each.cpu().double().flatten() for each in parts]) for name, parts in numbers.items()}

@@ -49,12 +49,16 @@ def _resumed(folder: Path) -> dict[str, Any]:
     """What was found before, in parts by name, and the machine."""
     output = subprocess.run(machine(), check=True, stdout=subprocess.PIPE, text=True, env=_environment()).stdout
     here, path = json.loads(output.splitlines()[-1]), folder / FILE
-    before = read_json(path.read_text()) if path.exists() else {"machine": here, "parts": {}}
+    try:
+        before = read_json(path.read_text()) if path.exists() else {"machine": here, "parts": {}}
+        done, was = dict(before["parts"]), {key: before["machine"][key] for key in _SAME}
+    except (ValueError, LookupError, TypeError):
+        raise SettingsError("folder", f"{path} is not that of a check", "choose another with folder=...") from None
     for key in _SAME:
-        if (was := before["machine"][key]) != here[key]:
-            problem = f"{folder} has the check of {key}={was}, here it is {here[key]}"
+        if was[key] != here[key]:
+            problem = f"{folder} has the check of {key}={was[key]}, here it is {here[key]}"
             raise SettingsError("folder", problem, "choose another with folder=...")
-    return {"machine": here, "parts": before["parts"]}
+    return {"machine": here, "parts": done}
 
 
 def _done(part: Part, folder: Path) -> dict[str, Any]:
