@@ -41,6 +41,7 @@ COMMANDS = {
     "report": Command("evaluate.report.__main__"),
     "compare": Command("evaluate.compare"),
     "exploit": Command("evaluate.exploit"),
+    "regret": Command("evaluate.regret.__main__"),
     "champion": Command("evaluate.champion.__main__"),
     "export": Command("evaluate.export.__main__"),
     "tune": Command("train.tune.__main__"),

@@ -19,6 +19,7 @@ from evaluate.compare import CompareSettings
 from evaluate.exploit import ExploitSettings
 from evaluate.export.__main__ import ExportSettings
 from evaluate.record import RecordSettings
+from evaluate.regret.settings import RegretSettings
 from evaluate.report.__main__ import ReportSettings
 from evaluate.review.settings import ReviewSettings
 from evaluate.solve.__main__ import SolveSettings
@@ -52,6 +53,7 @@ SCHEMAS: dict[str, type[Any]] = {
     "report": ReportSettings,
     "compare": CompareSettings,
     "exploit": ExploitSettings,
+    "regret": RegretSettings,
     "champion": ChampionSettings,
     "export": ExportSettings,
     "tune": TuneSettings,
@@ -67,6 +69,7 @@ COMMANDS = (
     ("multirun", "python -m train --multirun"),
     ("compare", "python -m evaluate.compare"),
     ("exploit", "python -m evaluate.exploit"),
+    ("regret", "python -m evaluate.regret"),
     ("champion", "python -m evaluate.champion"),
     ("export", "python -m evaluate.export"),
     ("tune", "python -m train.tune"),

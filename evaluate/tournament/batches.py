@@ -150,7 +150,7 @@ class TournamentWorker:
 
     def play(self, batch: Batch) -> Played:
         """Play a batch: the same one gives the same results in any process."""
-        first, second = (self._warm(name) for name in batch.pair)
+        first, second = (self.warmed(name) for name in batch.pair)
         start = time.perf_counter()
         seeds = stream(self._settings.seed, STREAM, batch.first, batch.deals)
         timed = Timed(first), Timed(second)
@@ -212,7 +212,7 @@ class TournamentWorker:
         occupied = np.ones(plays.sides.shape, np.bool_)
         return with_lost(self.game, (matches.results(), occupied), plays.sides, lost, target)
 
-    def _warm(self, name: str) -> Player:
+    def warmed(self, name: str) -> Player:
         """The player, after a game that compiles what it needs."""
         player = self.load(name)
         if name not in self._warmed:

@@ -30,6 +30,13 @@ class ProcessLostError(UserError):
     """A process that plays has ended; what was played is in the folder, and the same command plays the rest."""
 
 
+class BatchWorker(Protocol):
+    """Does what an executor is given; a `TournamentWorker` plays batches."""
+
+    def play(self, batch: Any, /) -> Any:
+        """The same batch gives the same results in any process."""
+
+
 class Executor(Protocol):
     """Plays batches in any order."""
 
@@ -49,11 +56,11 @@ class Alone:
 
     workers = 1
 
-    def __init__(self, worker: TournamentWorker) -> None:
+    def __init__(self, worker: BatchWorker) -> None:
         self._worker = worker
 
-    def submit(self, batch: Batch) -> Future[Played]:
-        future = Future[Played]()
+    def submit(self, batch: Any) -> Future[Any]:
+        future = Future[Any]()
         future.set_result(self._worker.play(batch))
         return future
 
@@ -62,14 +69,20 @@ class Alone:
 
 
 class Processes:
-    """`count` processes of this machine, each with players of its own. See `Executor`."""
+    """`count` processes of this machine, each with a `worker` and players of its own. See `Executor`."""
 
-    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], count: int) -> None:
-        self.workers, self._plays_with = count, pickle.dumps((settings, players))
+    def __init__(
+        self,
+        settings: TournamentSettings,
+        players: Mapping[str, ResolvedPlayer],
+        count: int,
+        worker: Callable[..., BatchWorker] = TournamentWorker,
+    ) -> None:
+        self.workers, self._plays_with = count, pickle.dumps((worker, settings, players))
         context = multiprocessing.get_context("spawn")  # a fork would inherit PyTorch's threads half alive
         self.pool = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(os.getpid(),))
 
-    def submit(self, batch: Batch) -> Future[Played]:
+    def submit(self, batch: Any) -> Future[Any]:
         """Raises ProcessLostError."""
         try:
             return self.pool.submit(play, self._plays_with, batch)
@@ -89,7 +102,7 @@ class OnRay:
     """A process for every CPU of a Ray cluster: that of RAY_ADDRESS, or one of this machine. See `Executor`."""
 
     def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], folder: Path) -> None:
-        self._plays_with = pickle.dumps((settings, players))
+        self._plays_with = pickle.dumps((TournamentWorker, settings, players))
         again = f"the same command with folder={folder} plays the rest"
         self._executor = RayExecutor("processes=ray", "processes=auto", again, folder / "ray.log")
         self.close = self._executor.shutdown
@@ -131,8 +144,8 @@ def lost(error: BrokenProcessPool) -> ProcessLostError:
     return ProcessLostError("processes", f"a process that plays has ended ({error})", hint)
 
 
-def play(plays_with: bytes, batch: Batch) -> Played:
-    """Play a batch in another process, by the pickled settings and fingerprints of a `TournamentWorker`.
+def play(plays_with: bytes, batch: Any) -> Any:
+    """Play a batch in another process, by the pickled class, settings and fingerprints of a worker.
 
     Raises UserError, or RuntimeError with the traceback of anything else, which may not be one that can be sent.
     """
@@ -145,8 +158,10 @@ def play(plays_with: bytes, batch: Batch) -> Played:
 
 
 @cache
-def _worker(plays_with: bytes) -> TournamentWorker:
-    return TournamentWorker(*pickle.loads(plays_with))
+def _worker(plays_with: bytes) -> BatchWorker:
+    worker, settings, players = pickle.loads(plays_with)
+    made: BatchWorker = worker(settings, players)
+    return made
 
 
 def _begin(parent: int) -> None:

@@ -18,9 +18,10 @@ PERFORMANCE = ROOT / "docs" / "performance.md"
 # Rows of that page with estimates, by figure and what it was measured with.
 ROWS = {
     "gpu_updates batch=512": "updates of batch 512",
-    "gpu_updates batch=16384": "learning in large batches",
-    "gpu_rollout rollout=threads": "games on CPU threads, one process",
-    "gpu_rollout rollout=device": "games on the GPU with the network",
+    "gpu_updates batch=16384": "updates of batch 16,384",
+    "gpu_rollout rollout=ray": "`rollout=ray`, the default, 8 CPUs",
+    "gpu_rollout rollout=threads": "`rollout=threads`, 8 CPUs",
+    "gpu_rollout rollout=device": "`rollout=device`",
     "device_random_play": "random moves on the GPU",
 }
 
