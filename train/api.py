@@ -60,15 +60,18 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         import torch
 
         from train.doctor.job_memory import check_job_memory
+        from train.dqn.kernels.operators import switch_off
         from train.dqn.self_check import log_checks, self_check
         from train.dqn.trainer import DqnTrainer
-        from train.run.gpu_failures import device_of_run
+        from train.run.gpu_failures import device_of_run, failed_before
         from train.run.metrics import resources
 
         torch.set_num_threads(settings.learner.threads)
         device = device_of_run(settings.device, folder.path)
         if device.type == "cuda":
             look_at_gpus(settings, device)
+            if failed_before(folder.path):  # perhaps by a kernel of ours, which nothing in that process could survive
+                switch_off("the GPU failed in the last start")
             settings, checks = self_check(settings, device)
             log_checks(checks)
         else:

@@ -28,7 +28,6 @@ from tressette import GAME
 
 GAMES, ROUNDS, REPEATS = 1 << 20, 40, 5
 GPU = torch.device("cuda")
-SMALL = ("network.symmetric=false", "network.hidden=[256,256]")
 BATCHES = {512: 5000, 16_384: 25e6 / 16_384}  # and the updates/s to reach on an H100
 FILLED, SECONDS = 200_000, 3.0
 
@@ -57,7 +56,7 @@ def device_random_play() -> None:
 
 
 def ray_on_gpu() -> None:
-    """Decisions/s of a 2 x 256 network: played by Ray workers on this node, and learned from on a GPU besides."""
+    """Decisions/s of Tressette by its recipe: played by Ray workers on this node, and learned from on a GPU besides."""
     _on_gpu("ray", None)
 
 
@@ -74,17 +73,17 @@ def device_on_gpu() -> None:
 def _on_gpu(kind: str, target: float | None, *recipe: str) -> None:
     if not _there_is_a_device(f"{kind}_on_gpu", kind == "device"):
         return
-    small, more = [f"rollout={kind}", *SMALL], {"rollout": kind, "gpu": _gpu(), "cpus": resources.cpus()}
-    report("gpu_rollout", played_per_second(GPU, *small) / 1e6, "million decisions/s", target=target, **more)
-    report("gpu_run", learned_per_second(GPU, *small, *recipe) / 1e6, "million decisions/s", **more)
+    more = {"rollout": kind, "gpu": _gpu(), "cpus": resources.cpus()}
+    report("gpu_rollout", played_per_second(GPU, f"rollout={kind}") / 1e6, "million decisions/s", target=target, **more)
+    report("gpu_run", learned_per_second(GPU, f"rollout={kind}", *recipe) / 1e6, "million decisions/s", **more)
 
 
 def gpu_updates() -> None:
-    """Updates/s of the same network on a GPU, with the batches of a run and of experiment=gpu."""
+    """Updates/s of the same recipe on a GPU, with the batches of a run and of experiment=gpu."""
     if not _there_is_a_device("gpu_updates"):
         return
     for batch, target in BATCHES.items():
-        settings = compose(TrainSettings, "train", [f"learner.batch_size={batch}", *SMALL])
+        settings = compose(TrainSettings, "train", [f"learner.batch_size={batch}"])
         game = settings.load_game()
         buffer = ReplayBuffer(FILLED, game.words, GPU, seed=1)
         buffer.add(RolloutWorker(settings, torch.device("cpu")).play(RolloutRequest(0, FILLED // 40, 0.5)).transitions)

@@ -91,18 +91,29 @@ def failure_in(error: BaseException) -> BaseException | None:
 
 def failures_in_a_row(run: Path) -> int:
     """Count a failure of this start: how many it makes in this job since the newest checkpoint."""
+    standing, times = _failures(run)
+    try:
+        write_atomic(run / FILE, json.dumps(standing | {"times": times + 1}) + "\n")
+    except OSError:
+        return MOST  # without a count it might fail for ever
+    return times + 1
+
+
+def failed_before(run: Path) -> bool:
+    """Whether the GPU failed in the start before this one of the same job, with no checkpoint since."""
+    return _failures(run)[1] > 0
+
+
+def _failures(run: Path) -> tuple[dict[str, str | None], int]:
+    """Where this job stands with the run, and how many starts have failed there."""
     newest = next((path.name for path in checkpoint.listed(run / "checkpoints")), None)
     standing = {"checkpoint": newest, "job": os.environ.get("SLURM_JOB_ID")}
     try:
         before = json.loads((run / FILE).read_text())
-        times = int(before.pop("times")) + 1 if before.items() >= standing.items() else 1
+        times = int(before.pop("times"))
+        return standing, times if before.items() >= standing.items() else 0
     except (OSError, ValueError, TypeError, AttributeError, KeyError):
-        times = 1
-    try:
-        write_atomic(run / FILE, json.dumps(standing | {"times": times}) + "\n")
-    except OSError:
-        return MOST  # without a count it might fail for ever
-    return times
+        return standing, 0
 
 
 def _is_failure(error: BaseException) -> bool:

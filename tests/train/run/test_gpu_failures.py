@@ -12,6 +12,8 @@ import torch
 from tests.errors import key_of
 from tests.train.runs import folder, small
 from train.__main__ import main
+from train.dqn import self_check
+from train.dqn.kernels import operators
 from train.dqn.learner.learner import Learner
 from train.dqn.trainer import DqnTrainer
 from train.run import gpu_failures
@@ -20,6 +22,7 @@ from train.run.folder import RunFolder
 from train.run.gpu_failures import failure_in
 from train.run.launches import FILE as STARTS
 from train.run.signals import EXIT_REQUEUE
+from train.settings.dqn import TrainSettings
 
 QUICK = ("network.hidden=[8]", "evaluation.every_episodes=1000", "checkpoint.every_episodes=64")
 OF_SLURM = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
@@ -235,3 +238,23 @@ def test_the_folder_that_cannot_keep_count_is_no_reason_to_go_round_for_ever(tmp
     (tmp_path / gpu_failures.FILE).mkdir()
     assert gpu_failures.failures_in_a_row(tmp_path) == gpu_failures.MOST
     assert list((tmp_path / gpu_failures.FILE).iterdir()) == []
+
+
+@pytest.mark.gpu
+def test_after_a_failure_the_next_start_uses_pytorchs_own_operations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A kernel of ours that ends a GPU's context ends the process: the run is not to end with it for good."""
+
+    def check(settings: TrainSettings, device: torch.device) -> tuple[TrainSettings, list[self_check.Check]]:
+        if operators.by_kernels(device):
+            raise RuntimeError(ILLEGAL)
+        return settings, []
+
+    monkeypatch.setattr(self_check, "self_check", check)
+    monkeypatch.setattr(operators, "_switched_off", False)
+    on_gpu = ("device=cuda", "rollout=local", "episodes=32")
+    assert train(tmp_path, *on_gpu) == EXIT_REQUEUE and episodes(tmp_path) == []
+    assert "illegal memory access" in capsys.readouterr().err
+    assert train(tmp_path, *on_gpu) == 0 and episodes(tmp_path) == [32]
+    assert "(the GPU failed in the last start)" in (folder(tmp_path) / "train.log").read_text()
