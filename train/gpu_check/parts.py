@@ -22,7 +22,9 @@ FIGURES = {
     "device_random_play": 60,
 }
 TESTS = ("tests", "-m", "gpu")
-SANITIZED = ("tests/train/dqn/test_cuda_graphs.py", "-m", "gpu", "-k", "captured")
+# All kernels, by few updates: under the sanitizer each launch takes milliseconds.
+_CAPTURED = ("tests/train/dqn/test_cuda_graphs.py", "tests/train/dqn/test_kernels.py")
+SANITIZED = (*_CAPTURED, "-m", "gpu", "-k", "captured and equal")
 SETTINGS: tuple[str, ...] = ()  # of doctor and the run: the defaults
 # Errors that an API returns, as a capture that fails on purpose does, are none of a kernel.
 _SANITIZER = ("compute-sanitizer", "--target-processes=all", "--report-api-errors=no", "--error-exitcode=9")
