@@ -59,7 +59,7 @@ def machine() -> list[str]:
 def all_parts(folder: Path, minutes: float) -> list[Part]:
     """The parts in their order. With a run of ten minutes they take about 25, and at most 40."""
     runs = f"runs={folder / 'runs'}"
-    parts = [Part("tests", child_command("pytest", [*TESTS, *_PYTEST]), 240, r"\d+ passed", clone=True)]
+    parts = [Part("tests", child_command("pytest", [*TESTS, *_PYTEST]), 400, r"\d+ passed", clone=True)]
     for name, seconds in FIGURES.items():
         parts.append(Part(name, child_command("tests.bench", [name]), seconds, r'^\{"figure"', clone=True))
     doctor = child_command("train", ["doctor", *SETTINGS, runs, f"name={RUN}"])
