@@ -1,7 +1,9 @@
 """What `python -m train doctor` says of the stages of a run, measured here."""
 
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from tests.train.runs import SMALL
 from train.api import make_backend
 from train.doctor import measure, together
 from train.dqn.learner.learner import Learner
+from train.dqn.network.cuda_graphs import CudaRecorder
 from train.dqn.replay.buffer import ReplayBuffer
 from train.settings.dqn import TrainSettings
 
@@ -93,6 +96,22 @@ def test_values_of_a_gpu(kind: str, names: list[str], tmp_path: Path) -> None:
     assert [stage.name for stage in found.stages] == names and found.decisions > 0
 
 
+@pytest.mark.gpu
+def test_the_clock_breaks_no_capture_of_another_thread() -> None:
+    """As blocks of games begin, one thread captures while another is done and reads the clock."""
+    tensor = torch.zeros(8, device="cuda")
+    with ThreadPoolExecutor(1) as other:
+
+        def step() -> None:
+            tensor.add_(1)
+            other.submit(measure.now, tensor.device).result()
+
+        recorder = CudaRecorder(tensor.device)
+        recorder.warm_up(step, 1)
+        recorder.capture(step, 2).replay()
+    assert tensor.tolist() == 8 * [3.0]
+
+
 @pytest.mark.parametrize("kind", ["threads", "local"])
 def test_a_whole_run_is_measured(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Decisions that are played are learned from: 1,280 of a rollout pay for ten updates of 64, one for two."""
@@ -145,11 +164,11 @@ def test_a_gpu_is_waited_for_before_the_clock_is_read(monkeypatch: pytest.Monkey
         nonlocal now, queued
         now, queued = now + 0.1, queued + 0.4
 
-    def wait(device: torch.device) -> None:
+    def wait() -> None:
         nonlocal now, queued
         now, queued = now + queued, 0.0
 
     monkeypatch.setattr(measure.time, "perf_counter", lambda: now)
-    monkeypatch.setattr(torch.cuda, "synchronize", wait)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(synchronize=wait))
     assert measure.seconds_of(call, torch.device("cuda"), 1.5) == pytest.approx(0.5)
     assert measure.seconds_of(call, torch.device("cpu"), 1.5) == pytest.approx(0.1)

@@ -173,9 +173,12 @@ def seconds_of(function: Callable[[], object], device: torch.device, seconds: fl
 
 
 def now(device: torch.device) -> float:
-    """The clock once the device has done all that it was given: CUDA's calls return before their work is done."""
+    """The clock once the device has done all that this thread gave it: CUDA's calls return before their work is done.
+
+    Only the stream is waited for: CUDA refuses to wait for the device while a thread captures, and breaks its capture.
+    """
     if device.type == "cuda":
-        torch.cuda.synchronize(device)
+        torch.cuda.current_stream(device).synchronize()
     return time.perf_counter()
 
 

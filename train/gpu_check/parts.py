@@ -22,7 +22,9 @@ FIGURES = {
     "device_random_play": 60,
 }
 TESTS = ("tests", "-m", "gpu")
-SANITIZED = ("tests/train/dqn/test_cuda_graphs.py", "-m", "gpu", "-k", "captured")
+# All kernels, by few updates: under the sanitizer each launch takes milliseconds.
+_CAPTURED = ("tests/train/dqn/test_cuda_graphs.py", "tests/train/dqn/test_kernels.py")
+SANITIZED = (*_CAPTURED, "-m", "gpu", "-k", "captured and equal")
 SETTINGS: tuple[str, ...] = ()  # of doctor and the run: the defaults
 # Errors that an API returns, as a capture that fails on purpose does, are none of a kernel.
 _SANITIZER = ("compute-sanitizer", "--target-processes=all", "--report-api-errors=no", "--error-exitcode=9")
@@ -57,7 +59,7 @@ def machine() -> list[str]:
 def all_parts(folder: Path, minutes: float) -> list[Part]:
     """The parts in their order. With a run of ten minutes they take about 25, and at most 40."""
     runs = f"runs={folder / 'runs'}"
-    parts = [Part("tests", child_command("pytest", [*TESTS, *_PYTEST]), 240, r"\d+ passed", clone=True)]
+    parts = [Part("tests", child_command("pytest", [*TESTS, *_PYTEST]), 400, r"\d+ passed", clone=True)]
     for name, seconds in FIGURES.items():
         parts.append(Part(name, child_command("tests.bench", [name]), seconds, r'^\{"figure"', clone=True))
     doctor = child_command("train", ["doctor", *SETTINGS, runs, f"name={RUN}"])

@@ -89,6 +89,8 @@ def _prepared(device: torch.device) -> torch.device:
     import torch
 
     torch.cuda.set_device(device.index or 0)
+    # Products of float32 are float32, also where a container sets TORCH_ALLOW_TF32_CUBLAS_OVERRIDE, as NVIDIA's do.
+    torch.set_float32_matmul_precision("highest")
     # Sums over thousands of rows stay in float32, as on a CPU.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False

@@ -162,6 +162,19 @@ def test_updates_by_kernels_equal_those_by_operations(case: str, precision: str,
     assert {name.split("_")[0] for name in on_host.launched} == {"views", "rows", "td", "adam"} | of_parts
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize(("case", "precision"), [("soft", "bfloat16"), ("hard", "float32"), ("double", "float32")])
+def test_captured_kernels_equal_operations_on_cuda(case: str, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a real GPU the kernels themselves, and for CUDA's sanitizer each of them; a pretended one has operations."""
+    monkeypatch.setattr(operators, "_switched_off", False)
+    settings = CASES[case] | {"precision": precision, "lr": 1e-3, "grad_clip": 0.5}
+    with operators.without_kernels():
+        expected = updated(learner(torch.device("cuda"), **settings))
+    found = updated(learner(torch.device("cuda"), **settings, cuda_graphs=True))
+    differ(found, expected, by=1e-3 if precision == "float32" else 0.3)
+    assert operators.by_kernels(torch.device("cuda"))  # they could be compiled
+
+
 def test_kernels_are_exact_where_their_operations_are(on_host: OnHost) -> None:
     """Rows across the end of the ring, equal values, values that are infinite after the end, ties of bfloat16."""
     kernel, random = operators.BY_KERNEL, torch.Generator().manual_seed(1)

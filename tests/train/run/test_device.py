@@ -144,3 +144,13 @@ def test_the_documented_builds_are_those_that_are_advised() -> None:
         (each.driver, each.name, *(f"{major}.{minor}" for major, minor in (each.oldest, each.newest)))
         for each in BUILDS
     ]
+
+
+@pytest.mark.gpu
+def test_products_of_float32_are_float32_whatever_a_container_sets() -> None:
+    torch.set_float32_matmul_precision("high")  # as TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1
+    try:
+        choose_device("cuda")
+        assert torch.get_float32_matmul_precision() == "highest"
+    finally:
+        torch.set_float32_matmul_precision("highest")
