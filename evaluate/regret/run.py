@@ -71,7 +71,7 @@ def run(settings: RegretSettings) -> None:
 
 
 def about(settings: RegretSettings, game: Game, base: ResolvedPlayer) -> dict[str, Any]:
-    """What decides the positions and what comes of them, but for their number and the device."""
+    """What decides the positions and their results, except their number and the device."""
     return {
         "busso": __version__,
         "game": {"name": game.name, **asdict(game.options)},

@@ -69,7 +69,7 @@ class Memory:
             world().problem(f"the host touches pinned memory while {each.operation} may be under way")
 
     def _freed(self, key: int) -> None:
-        """The allocator gives it to whoever asks next on the owner's stream. It keeps pinned memory by events."""
+        """The allocator gives it to the next request on the owner's stream. It keeps pinned memory by events."""
         here = world()
         with here.lock:
             if here.memories.get(key) is self:
