@@ -19,7 +19,6 @@ CHAMPION = "champion"  # the player that is the network which travels with a gam
 CHAMPION_FILE = "network.safetensors"
 _SPEC = re.compile(r"(?P<name>[A-Za-z]\w*)(?:\((?P<argument>.*)\))?(?::(?P<options>[^()]*))?")
 PROCESS = "process"  # the player that is a program of its own
-_PROCESS = re.compile(rf"{PROCESS}:(?P<command>.+?)(?P<options>(?::\w+=[^:()\s]+)*)", re.DOTALL)
 MOST_SAMPLES = 1_000_000  # of a decision
 _SEPARATOR = re.compile("[:,]")
 _WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
@@ -41,11 +40,8 @@ class PlayerSpec:
     def parse(text: str) -> PlayerSpec:
         """The parts of what names a player.
 
-        Options are divided by `:` or by commas. Raises InputError unless options are `key=value`, each key once. What
-        follows `process:` is the command of `process(COMMAND)`, but for options at its end.
+        Options are divided by `:` or by commas. Raises InputError unless options are `key=value`, each key once.
         """
-        if process := _PROCESS.fullmatch(text):
-            text = f"{PROCESS}({process['command']}){process['options']}"
         match = _SPEC.fullmatch(text)
         if match is None:
             path = os.path.normpath(text) if text else ""
@@ -69,11 +65,6 @@ class PlayerSpec:
     def __str__(self) -> str:
         argument = "" if self.argument is None else f"({self.argument})" if self.name else self.argument
         return self.name + argument + "".join(f":{key}={value}" for key, value in self.options.items())
-
-
-def is_program(text: str) -> bool:
-    """Whether a player with this name would start a program."""
-    return text.startswith((f"{PROCESS}(", f"{PROCESS}:"))
 
 
 def curve_name(player: str) -> str:

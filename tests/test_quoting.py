@@ -23,7 +23,6 @@ TYPED = {
     "runs/x/learner.lr=0.001,seed=0,greedy": ["runs/x/learner.lr=0.001,seed=0", "greedy"],
     r"runs/x/lr=1\,seed=0,greedy": ["runs/x/lr=1,seed=0", "greedy"],
     "process(python bot.py --x=3,4):seconds=2,greedy": ["process(python bot.py --x=3,4):seconds=2", "greedy"],
-    "process:python bot.py --x=3:seconds=2,greedy": ["process(python bot.py --x=3):seconds=2", "greedy"],
     r"process(python my\ bot.py (1)),greedy": [r"process(python my\ bot.py (1))", "greedy"],
     "\"process(python 'my bot.py')\",greedy": ["process(python 'my bot.py')", "greedy"],
     "'runs/x/lr=1,seed=0',greedy": ["runs/x/lr=1,seed=0", "greedy"],
@@ -37,14 +36,7 @@ def test_players_of_a_tournament(typed: str) -> None:
 
 
 def test_one_player_alone() -> None:
-    for player in (
-        SEARCH,
-        "search(runs/x)",
-        "process(bot --x=3)",
-        "process:bot -x:seconds=2",
-        "greedy",
-        "monte_carlo:ms=5",
-    ):
+    for player in (SEARCH, "search(runs/x)", "process(bot --x=3):seconds=2", "greedy", "monte_carlo:ms=5"):
         settings = compose(TournamentSettings, "tournament", [f"players=[{player},random]", f"anchor={player}"])
         assert settings.anchor == player
 

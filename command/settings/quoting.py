@@ -16,7 +16,7 @@ _OPTION = re.compile(r"\w[\w.]*=[^/:=()]*")
 _PLAIN = re.compile(r"""[^'"\[\]{}$]+""")  # nothing in it has a meaning for Hydra, or is quoted already
 # `name:key=value`, `name(path)`, or both, perhaps after `result:`; of a list also a path, which may have `=` in it.
 # A program may have anything in its command.
-_PLAYER = re.compile(rf"(?:{_NAME}:)?{_NAME}(?:\([^()]*\))?(?::\w+=[^:]*)+|{_NAME}\([^()]*\)|{PROCESS}[:(].+")
+_PLAYER = re.compile(rf"(?:{_NAME}:)?{_NAME}(?:\([^()]*\))?(?::\w+=[^:]*)+|{_NAME}\([^()]*\)|{PROCESS}\(.+")
 
 # A player with options in a mapping, as in `{network: 0.5, monte_carlo:samples=20: 0.5}`.
 _PLAYER_AS_KEY = re.compile(rf"(?<=[{{,\s]){_NAME}(?::\w+=[^:,{{}}\s\\]+)+(?=\s*:)")

@@ -10,7 +10,7 @@ from typing import Any
 
 from cards.base.bounds import bounded
 from cards.game import Game
-from cards.player_specs import is_program
+from cards.player_specs import PROCESS
 from command.settings.checks import (
     MAX_SEATS,
     MAX_SEED,
@@ -136,7 +136,7 @@ def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given:
     Also where the saved one has a program as a player that the command line does not name: a file starts none.
     """
     given = list(given)
-    programs = [seat for seat in saved["seats"] if is_program(seat)]
+    programs = [seat for seat in saved["seats"] if seat.startswith(f"{PROCESS}(")]
     if programs and not {"opponents", "partner"} & set(given):
         hint = "name all players here, too, as in opponents='process(python bot.py)'"
         raise SettingsError("save", f"{path} starts programs: {', '.join(dict.fromkeys(programs))}", hint)

@@ -121,8 +121,6 @@ def test_a_kind_of_another_game() -> None:
         ("search(runs/t/a=b,c:d):samples=5", PlayerSpec("search", "runs/t/a=b,c:d", {"samples": "5"}), None),
         ("search(runs/t (2))", PlayerSpec("search", "runs/t (2)"), None),
         ("process(a (b) --c=d:e):seconds=2", PlayerSpec("process", "a (b) --c=d:e", {"seconds": "2"}), None),
-        ("process:a (b) --c=d:e:f", PlayerSpec("process", "a (b) --c=d:e:f"), None),
-        ("process:a b.py:seconds=2", PlayerSpec("process", "a b.py", {"seconds": "2"}), None),
         ("champion", PlayerSpec("champion"), "champion"),
         ("./runs/", PlayerSpec("", "./runs"), "./runs"),
         ("runs//t/a.pt", PlayerSpec("", "runs/t/a.pt"), "runs/t/a.pt"),

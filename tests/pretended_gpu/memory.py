@@ -97,7 +97,6 @@ def allocated(tensor: Tensor, pinned: bool = False) -> None:
     storage = tensor.untyped_storage()
     if storage._cdata not in world().memories:
         world().memories[storage._cdata] = Memory(storage, current_stream(), pinned)
-        world().counts["pinned allocations"] += pinned
 
 
 def is_pinned(tensor: Tensor) -> bool:

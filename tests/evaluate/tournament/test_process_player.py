@@ -179,8 +179,9 @@ def test_seconds_are_of_silence_not_of_a_batch() -> None:
         ("process", "needs a command"),
         ("process(no-such-program --x)", "no-such-program"),
         ("process(python 'bot.py)", "quotation"),
-        ("process:python bot.py:second=3", "second"),
-        ("process:python bot.py:seconds=0", "seconds"),
+        ("process(python bot.py):second=3", "second"),
+        ("process(python bot.py):seconds=0", "seconds"),
+        ("process:python bot.py", "key=value"),
     ],
 )
 def test_what_cannot_be_a_program(text: str, says: str) -> None:
