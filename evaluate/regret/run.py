@@ -167,5 +167,5 @@ def _read(path: Path, kind: type[Any]) -> Any:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, EOFError, BadZipFile, zlib.error):
-        log.warning("%s is not whole, and is played again", path)
+        log.warning("%s is incomplete, and is played again", path)
         return None
