@@ -58,7 +58,7 @@ def _resumed(folder: Path) -> dict[str, Any]:
         before = read_json(path.read_text()) if path.exists() else {"machine": here, "parts": {}}
         done, was = dict(before["parts"]), {key: before["machine"][key] for key in _SAME}
     except (ValueError, LookupError, TypeError):
-        raise SettingsError("folder", f"{path} is not the result of a check", "choose another with folder=...") from None
+        raise SettingsError("folder", f"{path} is no result of a check", "choose another with folder=...") from None
     for key in _SAME:
         if was[key] != here[key]:
             problem = f"{folder} has the check of {key}={was[key]}, here it is {here[key]}"
