@@ -17,8 +17,9 @@ from command.busso import COMMANDS
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-# Not for people: the learner starts it, with file descriptors. And `busso` itself.
-WITHOUT_A_NAME = {"train.dqn.rollout.ray.supervisor", "play.app.lifeline", "command.busso"}
+# Not for people: other commands start them, with file descriptors. And `busso` itself.
+_STARTED = {"train.dqn.rollout.ray.supervisor", "play.app.lifeline", "evaluate.process_player.leash"}
+WITHOUT_A_NAME = {*_STARTED, "command.busso"}
 
 
 def busso(*arguments: str) -> subprocess.CompletedProcess[str]:

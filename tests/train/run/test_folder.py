@@ -7,6 +7,7 @@ import os
 import shlex
 import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -132,10 +133,17 @@ def test_signals_end_the_waiting(
     tmp_path: Path, restarted: Callable[[Path, float], None], capsys: Any, number: int, code: int
 ) -> None:
     restarted(tmp_path, 60.0)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
-    timer.start()
+    before = signal.getsignal(number)
+
+    def send() -> None:
+        while signal.getsignal(number) == before:  # until the run hears signals; a slow start may take seconds
+            time.sleep(0.05)
+        os.kill(os.getpid(), number)
+
+    sender = threading.Thread(target=send, daemon=True)
+    sender.start()
     assert main(small(tmp_path)) == code
-    timer.join()
+    sender.join()
     assert key_of(capsys.readouterr().err, alone=False) == str(settings(tmp_path).folder)
     assert read_owner((settings(tmp_path).folder / ".lock.owner").read_bytes()).host == "node9"  # type: ignore[union-attr]
 
