@@ -1,12 +1,12 @@
 #!/bin/bash
-# What a GPU does with busso: its tests, its figures, ten minutes of training, in one report. About 25 minutes.
+# Check busso on a GPU: tests, figures and ten minutes of training, in one report. About 25 minutes.
 #
 #   sbatch slurm/gpu_check.sh                             # gpu_check/gpu_check.md and gpu_check/gpu_check.json
 #   sbatch slurm/gpu_check.sh folder=gpu_check_2          # settings of `python -m train.gpu_check`, conf/gpu_check.yaml
 #   sbatch --gres=gpu:h100:1 slurm/gpu_check.sh folder=gpu_check_h100
 #
-# The same command goes on where the job was stopped, and at the end once more with what failed. The job fails where a part
-# did. CUDA's compute-sanitizer is a part where it is on PATH: load the site's CUDA module in slurm/site.env.
+# The same command resumes a stopped check; after the last part it repeats those that did not pass. The job fails if a part
+# failed. CUDA's compute-sanitizer runs if it is on PATH: load the site's CUDA module in slurm/site.env.
 # The lines below are those of train_dqn.sh, but for the time.
 #
 #SBATCH --job-name=gpu_check

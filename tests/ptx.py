@@ -58,9 +58,9 @@ def assembled(ptx: str, chip: str) -> str:
         nvjitlink.destroy(linker)
 
 
-def check_resources(report: str, stack: int = 0) -> None:
-    """Raises AssertionError for more than `stack` bytes of stack, and for registers that spill or are too many."""
-    registers = [int(found) for found in re.findall(r"Used (\d+) registers", report)]
+def check_resources(report: str, stack: int = 0, registers: int = REGISTERS) -> None:
+    """Raises AssertionError for more than `stack` bytes of stack or so many registers, and for registers that spill."""
+    used = [int(found) for found in re.findall(r"Used (\d+) registers", report)]
     kept = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", report)
-    assert registers and max(registers) <= REGISTERS, report
+    assert used and max(used) <= registers, report
     assert kept and all(int(frame) <= stack and spilled == ["0", "0"] for frame, *spilled in kept), report

@@ -91,7 +91,7 @@ class ProcessPlayer:
         try:
             answer = _object(program.line(START_SECONDS))
             if answer.get("protocol") != PROTOCOL:
-                raise ProgramError("illegal", f"{json.dumps(answer)[:80]} where {{'protocol': {PROTOCOL}}} belongs")
+                raise ProgramError("illegal", f"{{'protocol': {PROTOCOL}}} is wanted, not {json.dumps(answer)[:80]}")
         except ProgramError as error:
             program.close()
             raise self._error(f"hello: {error}", program) from None
@@ -134,7 +134,7 @@ class ProcessPlayer:
                 answer = _object(program.line(self._process.seconds))
                 row = answer["id"] - first if type(answer.get("id")) is int else -1
                 if row not in waiting:
-                    raise ProgramError("illegal", f"{json.dumps(answer)[:80]} answers no line")
+                    raise ProgramError("illegal", f"{json.dumps(answer)[:80]} answers no open decision")
             except ProgramError as error:
                 row = next(iter(waiting))
                 self.close()

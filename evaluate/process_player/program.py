@@ -96,7 +96,8 @@ class Program:
         """The end of what it wrote to its standard error, in one line."""
         size = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, size - _LAST_WORDS))
-        return " / ".join(self._errors.read().decode(errors="replace").split("\n")).strip(" /")
+        lines = map(str.strip, self._errors.read().decode(errors="replace").split("\n"))
+        return " / ".join(filter(None, lines))
 
 
 def _end(process: subprocess.Popen[bytes], lifeline: int) -> None:

@@ -1,4 +1,4 @@
-"""`python -m evaluate.regret players=[PLAYER,...] base=champion`: what decisions of players gain over those of a base.
+"""`python -m evaluate.regret players=[PLAYER,...] base=champion`: what single decisions gain over those of a base.
 
 Positions are of the self-play of `base`: in each game one decision with a choice is drawn, each as likely. Each legal
 action is played there on the true deal, and `base` plays on in all seats. A player is asked for its own action. Its

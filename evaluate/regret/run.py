@@ -71,7 +71,7 @@ def run(settings: RegretSettings) -> None:
 
 
 def about(settings: RegretSettings, game: Game, base: ResolvedPlayer) -> dict[str, Any]:
-    """What decides the positions and what comes of them, but for their number and the device."""
+    """What decides the positions and their results, except their number and the device."""
     return {
         "busso": __version__,
         "game": {"name": game.name, **asdict(game.options)},
@@ -167,5 +167,5 @@ def _read(path: Path, kind: type[Any]) -> Any:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, EOFError, BadZipFile, zlib.error):
-        log.warning("%s is not whole, and is played again", path)
+        log.warning("%s is incomplete, and is played again", path)
         return None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -26,7 +24,7 @@ from train.run.metrics import resources
 from train.settings.dqn import TrainSettings
 from tressette import GAME
 
-GAMES, ROUNDS, REPEATS = 1 << 20, 40, 5
+GAMES, ROUNDS = 1 << 20, 40
 GPU = torch.device("cuda")
 BATCHES = {512: 5000, 16_384: 25e6 / 16_384}  # and the updates/s to reach on an H100
 FILLED, SECONDS = 200_000, 3.0
@@ -48,11 +46,11 @@ def device_random_play() -> None:
             games.apply(masks, actions)
         games.check()
 
-    best = _best_seconds(play)
+    seconds = seconds_of(play, GPU, SECONDS)
     over = on_device(np.zeros(GAMES, np.bool_))
     games.over(over)
     assert on_host(over).all()
-    report("device_random_play", ROUNDS * GAMES / best / 1e6, "million moves/s", target=1000, gpu=_gpu())
+    report("device_random_play", ROUNDS * GAMES / seconds / 1e6, "million moves/s", target=1000, gpu=_gpu())
 
 
 def ray_on_gpu() -> None:
@@ -107,19 +105,6 @@ def _there_is_a_device(figure: str, games: bool = False) -> bool:
 
 def _gpu() -> str:
     return torch.cuda.get_device_name()
-
-
-def _best_seconds(play: Callable[[], object]) -> float:
-    """Of the clock: the CPU waits. What is played ends with a look at the device."""
-    play()
-    best = float("inf")
-    for _ in range(REPEATS):
-        torch.cuda.synchronize()
-        began = time.perf_counter()
-        play()
-        torch.cuda.synchronize()
-        best = min(best, time.perf_counter() - began)
-    return best
 
 
 FIGURES = (device_random_play, gpu_updates, ray_on_gpu, threads_on_gpu, device_on_gpu)

@@ -69,7 +69,7 @@ class Memory:
             world().problem(f"the host touches pinned memory while {each.operation} may be under way")
 
     def _freed(self, key: int) -> None:
-        """The allocator gives it to whoever asks next on the owner's stream. It keeps pinned memory by events."""
+        """The allocator gives it to the next request on the owner's stream. It keeps pinned memory by events."""
         here = world()
         with here.lock:
             if here.memories.get(key) is self:
@@ -97,7 +97,6 @@ def allocated(tensor: Tensor, pinned: bool = False) -> None:
     storage = tensor.untyped_storage()
     if storage._cdata not in world().memories:
         world().memories[storage._cdata] = Memory(storage, current_stream(), pinned)
-        world().counts["pinned allocations"] += pinned
 
 
 def is_pinned(tensor: Tensor) -> bool:

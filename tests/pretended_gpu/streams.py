@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -63,11 +62,6 @@ class Stream:
             world().counts["stream waits"] += 1
             self.host_waits("synchronize")
 
-    def query(self) -> bool:
-        with world().lock:
-            self.host_waits("query")
-        return True
-
     def __repr__(self) -> str:
         return self.name
 
@@ -77,14 +71,12 @@ class Event:
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self._clock: Clock = {}
-        self._time = 0.0
 
     def record(self, stream: Stream | None = None) -> None:
         stream = stream or current_stream()
         with world().lock:
             stream.asked()
             self._clock = dict(stream.clock)
-            self._time = time.perf_counter()
 
     def wait(self, stream: Stream | None = None) -> None:
         with world().lock:
@@ -94,15 +86,6 @@ class Event:
         with world().lock:
             world().counts["event waits"] += 1
             join(host_clock(), self._clock)
-
-    def query(self) -> bool:
-        with world().lock:
-            join(host_clock(), self._clock)
-        return True
-
-    def elapsed_time(self, end: Event) -> float:
-        """Milliseconds of the host, which did the work."""
-        return (end._time - self._time) * 1000
 
 
 _streams: weakref.WeakSet[Stream] = weakref.WeakSet()

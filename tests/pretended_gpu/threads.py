@@ -66,11 +66,6 @@ class SimpleQueue:
     def get_nowait(self) -> Any:
         return self.get(block=False)
 
-    put_nowait = put
-
-    def empty(self) -> bool:
-        return self._queue.empty()
-
     def qsize(self) -> int:
         return self._queue.qsize()
 

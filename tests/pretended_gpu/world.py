@@ -47,7 +47,6 @@ class World:
     * `waits`: the host waited for the device to read something back, or for a copy
     * `event waits`, `stream waits`, `device waits`: calls of `synchronize`
     * `captured`, `replays`: operations put into graphs, and graphs replayed
-    * `pinned allocations`
     """
 
     def __init__(self) -> None:

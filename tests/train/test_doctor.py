@@ -170,6 +170,6 @@ def test_a_node_with_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     given = small(tmp_path, "device=cuda", "rollout=threads", "rollout.actor_threads=1")
     assert main(["doctor", *given]) == 0
     says = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "the GPU computes what the CPU does: values, updates, rollout=threads" in says
+    assert "the GPU computes what the CPU does: values, kernels, updates, rollout=threads" in says
     assert "rollout=threads: " in says and "decisions/s, played and learned from" in says
     assert not any(tmp_path.iterdir())

@@ -55,12 +55,12 @@ def test_each_part_ends_as_it_does_and_the_others_go_on(tmp_path: Path, monkeypa
         "sound": "passed", "failing": "failed", "crashing": "failed", "hanging": "failed", "skipping": "left out",
         "figures": "passed", "absent": "left out",
     }  # fmt: skip
-    assert found["failing"]["says"] == ["why"] and found["hanging"]["says"] == ["its time was up", "so far"]
+    assert found["failing"]["says"] == ["why"] and found["hanging"]["says"] == ["time limit reached", "so far"]
     assert 1 <= found["hanging"]["seconds"] < 10 and found["figures"]["figures"] == [FIGURE]
     page = (tmp_path / work.PAGE).read_text()
     assert "# Check of NVIDIA L40\n" in page and "| sound | passed | 0 | fine / with a bar |" in page
     assert "no-such-program is not there" in page
-    # Then once more what failed, and that alone.
+    # Then once more what did not pass, and that alone.
     mended.touch()
     assert work.check(tmp_path, [each for each in some if each.name != "hanging"]) == 1
     again = results(tmp_path)
@@ -68,7 +68,7 @@ def test_each_part_ends_as_it_does_and_the_others_go_on(tmp_path: Path, monkeypa
     assert work.check(tmp_path, some[:2]) == 0
 
 
-def test_a_check_that_is_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_check_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the second part, whose process ends with it."""
     _machine(monkeypatch)
     count = "open('count', 'a').write('x'); print('fine')"
@@ -85,6 +85,13 @@ def test_a_check_that_is_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
         with error_about(SettingsError, "folder", hint="folder="):
             work.check(tmp_path, [])
         (tmp_path / work.FILE).write_text("[]")
+
+
+def test_a_clone_without_pytest_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "find_spec", lambda name: None)
+    with error_about(SettingsError, "pytest", hint="pip install"):
+        work.check(tmp_path / "none", parts.all_parts(tmp_path, 1.0))
+    assert not (tmp_path / "none").exists()
 
 
 def test_without_a_clone_the_parts_that_need_one_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,12 +51,18 @@ def chosen(tmp_path: Path, kind: str, *overrides: str) -> TrainSettings:
     )
 
 
+ON_GPU = ("device=cuda",)
+SHARED = ("device=cuda", "rollout.gpus_per_worker=0.5", "rollout.workers=2")
+
+
 @pytest.mark.parametrize(
     ("kind", "more", "names"),
     [
         ("local", (), ["rollout", "replay", "learner"]),
         ("ray", ("rollout.workers=3",), ["workers", "CPUs", "replay", "learner"]),
         ("threads", ("rollout.actor_threads=2",), ["games", "CPUs", "replay", "learner"]),
+        pytest.param("threads", ON_GPU, ["games", "replay", "learner"], marks=pytest.mark.gpu),
+        pytest.param("ray", SHARED, ["workers", "CPUs", "replay", "learner"], marks=pytest.mark.gpu),
     ],
 )
 def test_every_kind_has_one_limit(kind: str, more: tuple[str, ...], names: list[str], tmp_path: Path) -> None:
@@ -84,16 +90,6 @@ def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: 
     prioritised = ("replay.prioritised=true", "replay.beta=0.7")
     measure.measure(chosen(tmp_path, "threads", "device=cpu", *prioritised), make_backend, seconds=0.02)
     assert buffers[0]._priorities is not None and buffers[0].beta == 0.7
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize(
-    ("kind", "names"), [("threads", ["games", "replay", "learner"]), ("ray", ["workers", "CPUs", "replay", "learner"])]
-)
-def test_values_of_a_gpu(kind: str, names: list[str], tmp_path: Path) -> None:
-    more = ["rollout.gpus_per_worker=0.5", "rollout.workers=2"] if kind == "ray" else []
-    found = measure.measure(chosen(tmp_path, kind, "device=cuda", *more), make_backend, seconds=0.2)
-    assert [stage.name for stage in found.stages] == names and found.decisions > 0
 
 
 @pytest.mark.gpu

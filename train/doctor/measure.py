@@ -28,7 +28,7 @@ from train.settings.dqn import CPU_GAMES, TrainSettings
 
 Make = Callable[[TrainSettings, torch.device], RolloutBackend]
 
-SECONDS = 1.5  # of measuring, for each stage and kind of rollout
+_SECONDS = 1.5  # of measuring, for each stage
 _IN_TURN = {
     "local": ("in the learner's process", "rollout=ray, which plays on the other CPUs"),
     "device": ("on the learner's GPU", "a smaller network.hidden"),
@@ -88,7 +88,7 @@ class Measured:
         return f"limited by the {limit.name}: {says}: {limit.change}"
 
 
-def measure(settings: TrainSettings, make: Make, seconds: float = SECONDS) -> Measured:
+def measure(settings: TrainSettings, make: Make, seconds: float = _SECONDS) -> Measured:
     """Measure each stage by itself for so many seconds, in this process; `make` opens rollouts."""
     kind, device, game = settings.rollout.kind, choose_device(settings.device), settings.load_game()
     torch.set_num_threads(settings.rollout.torch_threads)

@@ -178,7 +178,7 @@ def _ray(settings: TrainSettings) -> list[Finding]:
 
 
 def _self_check(settings: TrainSettings) -> Iterator[Finding]:
-    """Nothing without a GPU. A fault is an error here, though a run would go on without what has it."""
+    """Nothing without a GPU. A fault is an error here; a run would start without the faulty part."""
     try:
         checks = self_check(settings, choose_device(settings.device))[1]
     except RuntimeError as error:

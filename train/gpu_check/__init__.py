@@ -1,1 +1,1 @@
-"""`python -m train.gpu_check`: what there is to know of busso on a GPU, in one report."""
+"""`python -m train.gpu_check`: a check of busso on a GPU, in one report."""

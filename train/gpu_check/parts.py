@@ -6,7 +6,6 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from command.child import child_command
@@ -39,16 +38,19 @@ class Part:
     command: Sequence[str]
     seconds: float  # after which it is ended, and has failed
     shows: str
-    clone: bool = False  # whether it needs the tests, which a wheel has not
+    clone: bool = False  # whether it needs the tests, which are not in a wheel
 
     def missing(self) -> str:
         """What it needs and is not there; empty if all is."""
-        if self.clone and not (ROOT / "tests" / "bench").is_dir():
+        if self.clone and not in_a_clone():
             return "needs the tests: run it in a clone of the repository"
-        if self.clone and find_spec("pytest") is None:
-            return "needs pytest: .venv/bin/pip install --constraint constraints.txt --editable '.[dev,gpu]'"
         program = self.command[0]
         return "" if shutil.which(program) else f"{program} is not there: it comes with the CUDA toolkit"
+
+
+def in_a_clone() -> bool:
+    """Whether the tests are here."""
+    return (ROOT / "tests" / "bench").is_dir()
 
 
 def machine() -> list[str]:

@@ -10,39 +10,44 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from cards.base.files import make_folder, write_atomic
 from command.settings.checks import SettingsError
 from command.settings.foreign import read_json
-from train.gpu_check.parts import ROOT, Part, machine
+from train.gpu_check.parts import ROOT, Part, in_a_clone, machine
 from train.gpu_check.report import FAILED, LEFT_OUT, PASSED, markdown
 
 FILE, PAGE = "gpu_check.json", "gpu_check.md"
+_ENDS = PASSED, FAILED, LEFT_OUT
 _SAME = ("version", "commit", "torch", "gpus")
-_GRACE = 60.0  # seconds for what is told to end, as a training that writes its checkpoint
+_GRACE = 60.0  # seconds between SIGTERM and SIGKILL, in which a training writes its checkpoint
 _LINES = 12  # of the output of a part, at most
 
 
 def check(folder: Path, parts: Sequence[Part]) -> int:
-    """Do the parts that are not done; if all are, those that failed once more. Returns 1 where one has failed.
+    """Do the parts that are not done; if all are, repeat those that did not pass. Returns 1 if one has failed.
 
-    Raises SettingsError for a folder with the check of another program or machine.
+    Raises SettingsError for a folder with the check of another program or machine, and for a clone without pytest.
     """
+    if any(part.clone for part in parts) and in_a_clone() and find_spec("pytest") is None:
+        hint = ".venv/bin/pip install --constraint constraints.txt --editable '.[dev,gpu]'"
+        raise SettingsError("pytest", "is not installed", hint)
     make_folder(folder)
     found = _resumed(folder)
     done: dict[str, Any] = found["parts"]
     waiting = [part for part in parts if part.name not in done]
-    for part in waiting or [part for part in parts if done[part.name]["result"] == FAILED]:
+    for part in waiting or [part for part in parts if done[part.name]["result"] != PASSED]:
         print(f"{part.name}: at most {part.seconds:.0f} s", file=sys.stderr, flush=True)
         done[part.name] = result = _done(part, folder)
         write_atomic(folder / FILE, json.dumps(found, indent=2) + "\n")
         write_atomic(folder / PAGE, markdown(found, [part.name for part in parts], folder))
         print(f"{part.name}: {result['result']} after {result['seconds']:.0f} s", file=sys.stderr, flush=True)
-    failed = [part.name for part in parts if done[part.name]["result"] == FAILED]
-    print(f"{folder / PAGE}: {'failed: ' + ', '.join(failed) if failed else 'nothing failed'}")
-    return 1 if failed else 0
+    names = {result: [part.name for part in parts if done[part.name]["result"] == result] for result in _ENDS}
+    print(f"{folder / PAGE}: " + "; ".join(f"{result}: {', '.join(each)}" for result, each in names.items() if each))
+    return 1 if names[FAILED] else 0
 
 
 def _resumed(folder: Path) -> dict[str, Any]:
@@ -53,7 +58,7 @@ def _resumed(folder: Path) -> dict[str, Any]:
         before = read_json(path.read_text()) if path.exists() else {"machine": here, "parts": {}}
         done, was = dict(before["parts"]), {key: before["machine"][key] for key in _SAME}
     except (ValueError, LookupError, TypeError):
-        raise SettingsError("folder", f"{path} is not that of a check", "choose another with folder=...") from None
+        raise SettingsError("folder", f"{path} is no result of a check", "choose another with folder=...") from None
     for key in _SAME:
         if was[key] != here[key]:
             problem = f"{folder} has the check of {key}={was[key]}, here it is {here[key]}"
@@ -73,12 +78,12 @@ def _done(part: Part, folder: Path) -> dict[str, Any]:
     says = [line for line in lines if re.search(part.shows, line)][:_LINES]
     result = FAILED if code != 0 else PASSED if figures or says else LEFT_OUT
     if result != PASSED:
-        says = [*(["its time was up"] if code is None else []), *list(filter(None, lines))[-1:]]
+        says = [*(["time limit reached"] if code is None else []), *list(filter(None, lines))[-1:]]
     return {"result": result, "seconds": round(time.monotonic() - began, 1), "says": says, "figures": figures}
 
 
 def _exit_code(part: Part, output: Any) -> int | None:
-    """That of the command; None where its time was up. Whatever happens, nothing of it is left."""
+    """That of the command; None where time limit reached. Whatever happens, nothing of it is left."""
     where, streams = ROOT if part.clone else None, {"stdout": output, "stderr": subprocess.STDOUT}
     process = subprocess.Popen(part.command, cwd=where, env=_environment(), start_new_session=True, **streams)
     try:

@@ -168,7 +168,7 @@ def _refusal(index: int) -> Problem | None:
     if "busy or unavailable" in text:
         return Problem(f"cuda:{index} is busy, in exclusive mode with another process ({text})", another)
     if "out of memory" in text:
-        return Problem(f"cuda:{index} has not even the memory to start on ({text})", another)
+        return Problem(f"cuda:{index} has too little free memory to start CUDA ({text})", another)
     return Problem(text)
 
 

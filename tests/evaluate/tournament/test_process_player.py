@@ -1,4 +1,4 @@
-"""Players in programs of their own: what they are told, what their faults cost, and that none stays behind."""
+"""Players that are programs: the lines that they read, the cost of their faults, and that no process stays behind."""
 
 import json
 import os

@@ -258,13 +258,13 @@ def test_captured_updates_learn_on_cuda(precision: str) -> None:
 def test_a_capture_that_fails_on_cuda_leaves_updates_that_go_on(caplog: pytest.LogCaptureFixture) -> None:
     """A step that reads a number back in the middle, with the scaler of float16 half used."""
     it, one = (filled(on_cuda("float16"), discount=0.9) for _ in range(2))
-    update_target = it._update_target
+    set_priorities = it.replay.set_priorities
 
-    def waiting() -> None:
+    def waiting(*given: torch.Tensor) -> None:
         it._count.item()
-        update_target()
+        set_priorities(*given)
 
-    it._update_target = waiting  # type: ignore[method-assign]
+    it.replay.set_priorities = waiting  # type: ignore[method-assign]
     with caplog.at_level(logging.WARNING, "train"):
         it.update_many(30)
     assert "could not be captured" in caplog.text

@@ -74,8 +74,8 @@ def test_next_value_uses_target_network_and_the_seats_own_mask(double: bool, chi
         actions = [a for a in range(4) if mask >> a & 1]
         chooser = of_online if double else of_target
         best = max(actions, key=lambda a: float(chooser[row, a].detach()))
-        expected.append(float(of_target[row, best]))
-    assert it.next_value(batch(masks)).tolist() == pytest.approx(expected, abs=1e-6)
+        expected.append(1 + 0.5 * float(of_target[row, best]))
+    assert it.best_target(batch(masks)).tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def filled(it: Learner, discount: float = 0.0) -> Learner:

@@ -204,7 +204,7 @@ def test_other_values_than_on_the_cpu_end_the_start(
     assert "self-check" in capsys.readouterr().err
 
 
-def test_a_gpu_that_no_longer_answers_is_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_no_longer_answers_ends_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def illegal(*_: object) -> None:
         monkeypatch.setattr(torch, "ones", illegal)
         raise RuntimeError("CUDA error: an illegal memory access was encountered")

@@ -56,7 +56,7 @@ FAILURES = {
     "a very old driver": ("470.57.02", "12.6", 0, "", ("470.57.02", "CUDA 12.6"), "driver of 525.60.13", False),
     "an architecture": ("580.65.06", "13.0", 1, "no kernel image is available", ("V100", "sm_70"), CU126, False),
     "exclusive mode": ("580.65.06", "13.0", 1, "device(s) is/are busy or unavailable", ("exclusive",), "cuda:N", True),
-    "no memory": ("580.65.06", "13.0", 1, "out of memory", ("memory to start",), "nvidia-smi", True),
+    "no memory": ("580.65.06", "13.0", 1, "out of memory", ("too little free memory",), "nvidia-smi", True),
     "anything else": ("580.65.06", "13.0", 1, "unknown error", ("CUDA error: unknown error",), "device=cpu", True),
 }
 

@@ -13,7 +13,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from train.dqn.kernels.operators import by_kernels
 from train.dqn.learner.flat_adam import FlatAdam, follow
-from train.dqn.learner.one_operation import TDLoss, best_target, next_value, td_target
+from train.dqn.learner.one_operation import TDLoss, best_target
 from train.dqn.network.cuda_graphs import CudaRecorder, GraphedSteps
 from train.dqn.network.flat import flatten
 from train.dqn.network.precision import learner_format
@@ -101,7 +101,7 @@ class Learner:
 
     def _step_by_operations(self) -> None:
         batch, rows, weight = self.replay.sample(self.settings.batch_size)
-        target = td_target(batch.n_step_return, batch.discount, self.next_value(batch))
+        target = self.best_target(batch)
         value = self.online(batch.observation).gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
         losses = LOSSES[self.settings.loss](value, target, reduction="none")
         loss = (losses if weight is None else losses * weight).mean()
@@ -115,7 +115,9 @@ class Learner:
 
         with torch.no_grad():
             self._count += 1
-            self._update_target()
+            how = self.settings
+            limits = how.target_tau, how.target_update_interval, 1 - how.ema_decay
+            follow(self._weights, self._following, self._count, *limits)
             td_error = value - target
             self.replay.set_priorities(rows, td_error)
             self._sums += torch.stack([loss, value.mean(), td_error.abs().mean(), self._applied(norm)])
@@ -123,7 +125,7 @@ class Learner:
     def _step_by_kernels(self) -> None:
         """The same on a GPU, in fewer operations."""
         batch, rows, weight = self.replay.sample(self.settings.batch_size)
-        target = self._best_target(batch)
+        target = self.best_target(batch)
         values = self.online(batch.observation)
         huber = self.settings.loss == "huber"
         loss, td_error = TDLoss.apply(values, batch.action, target, weight, huber, self._sums_of_rows)  # type: ignore[no-untyped-call]
@@ -170,31 +172,17 @@ class Learner:
         self.online(torch.zeros(1, words, dtype=torch.int64, device=self.device)).sum().backward()
 
     @torch.no_grad()
-    def next_value(self, batch: ReplayBatch) -> Tensor:
-        """What the target network says of the best legal next action of the same seat, `[batch]`.
+    def best_target(self, batch: ReplayBatch) -> Tensor:
+        """The n-step return, and the discounted value of the best legal next action of the same seat, `[batch]`.
 
-        With `double`, the online network chooses the action by its values (van Hasselt et al., 2016, equation 4).
+        The value is that of the target network. With `double`, the online network chooses the action by its values
+        (van Hasselt et al., 2016, equation 4).
         """
         if not self.replay.bootstraps:  # every transition reaches the end of its game
-            return torch.zeros_like(batch.discount)
-        return next_value(*self._next_values(batch), batch.next_legal)
-
-    def _next_values(self, batch: ReplayBatch) -> tuple[Tensor, Tensor]:
-        """Those of the target network, and those that choose among them."""
-        values = self.target(batch.next_observation)
-        return values, self.online(batch.next_observation) if self.settings.double else values
-
-    @torch.no_grad()
-    def _best_target(self, batch: ReplayBatch) -> Tensor:
-        if not self.replay.bootstraps:
             return batch.n_step_return
-        values, choosing = self._next_values(batch)
+        values = self.target(batch.next_observation)
+        choosing = self.online(batch.next_observation) if self.settings.double else values
         return best_target(values, choosing, batch.next_legal, batch.n_step_return, batch.discount)
-
-    def _update_target(self) -> None:
-        how = self.settings
-        limits = how.target_tau, how.target_update_interval, 1 - how.ema_decay
-        follow(self._weights, self._following, self._count, *limits)
 
     def inference_weights(self) -> dict[str, Tensor]:
         """A copy of the weights that play, on this device: the running average, or the online network without one."""

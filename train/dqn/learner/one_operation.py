@@ -23,12 +23,6 @@ def masked_argmax(values: Tensor, legal: Tensor) -> Tensor:
     return values.masked_fill(~legal, -torch.inf).argmax(dim=1, keepdim=True)
 
 
-def next_value(values: Tensor, choosing: Tensor, legal: Tensor) -> Tensor:
-    """Of each row of `values` that of the legal action whose value in `choosing` is greatest; `legal` are bit masks."""
-    best = masked_argmax(choosing, legal_tensor(legal, values.shape[1]))
-    return values.gather(1, best).squeeze(1)
-
-
 def _best_target(values: Tensor, choosing: Tensor, legal: Tensor, n_step_return: Tensor, discount: Tensor) -> Tensor:
     out = torch.empty_like(n_step_return)
     arguments = values, choosing, legal, n_step_return, discount, out
@@ -41,8 +35,9 @@ def _best_target(values: Tensor, choosing: Tensor, legal: Tensor, n_step_return:
     _best_target,
 )
 def best_target(values: Tensor, choosing: Tensor, legal: Tensor, n_step_return: Tensor, discount: Tensor) -> Tensor:
-    """`td_target` of `next_value`."""
-    return td_target(n_step_return, discount, next_value(values, choosing, legal))
+    """`td_target` of the legal action whose value in `choosing` is greatest, by `values`; `legal` are bit masks."""
+    best = masked_argmax(choosing, legal_tensor(legal, values.shape[1]))
+    return td_target(n_step_return, discount, values.gather(1, best).squeeze(1))
 
 
 def _td_loss(

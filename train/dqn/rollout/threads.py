@@ -52,8 +52,8 @@ class _HandedOver(NamedTuple):
 class ThreadsBackend:
     """Blocks of games, each with a thread; and one thread that evaluates.
 
-    A request is played from its start to its end by one thread with the newest weights at its start, so what comes of
-    it does not depend on how many there are. Weights are handed over with the event after which they are there,
+    A request is played from its start to its end by one thread with the newest weights at its start, so its
+    rollout does not depend on the number of threads. Weights are handed over with the event after which they are there,
     rollouts once their device is done with them. See `train.dqn.rollout.backend.RolloutBackend` for the methods, which
     are for the learner's thread. An exception in a thread is raised there, by `ready` or `evaluated`.
     """

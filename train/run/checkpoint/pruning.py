@@ -16,7 +16,7 @@ log = logging.getLogger("train")
 
 
 def prune(folder: Path, keep: int | None = None) -> None:
-    """Delete segments that no checkpoint needs; before, with `keep`, all but so many checkpoints, the newest.
+    """Delete all but the newest `keep` checkpoints, if that is given, and segments that no checkpoint needs.
 
     Those that are set aside may still be repaired, and count as well. Nothing is deleted while a checkpoint cannot be
     read, or is of a newer busso. What cannot be deleted stays; a checkpoint with a warning.
