@@ -54,7 +54,7 @@ def test_a_setting_that_is_wrong_ends_the_job_with_one_line(cluster: Cluster) ->
 
 
 def test_doctor_sees_both_nodes(cluster: Cluster) -> None:
-    job = cluster.sbatch("-N2", "--cpus-per-task=2", "--mem=4G", "slurm/doctor.sh", "network.hidden=[32]")
+    job = cluster.sbatch("-N2", "--cpus-per-task=2", "--mem=4G", "slurm/doctor.sh", "device=cpu", "network.hidden=[32]")
     cluster.ended(job, "COMPLETED", 120)
     text = cluster.log(job)
     assert "node1 (10.77.0.11): 2 CPUs" in text and "node2 (10.77.0.12): 2 CPUs" in text

@@ -14,6 +14,7 @@ from train.run.checkpoint import checkpoint
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(400)]
 
 SMALL = (
+    "device=cpu",  # a job with a GPU does not train on a CPU by itself
     "rollout.games=32",
     "network.hidden=[32]",
     "learner.learning_starts=1000",
