@@ -103,11 +103,12 @@ class Cluster:
         return Job(dict(re.findall(r"(\w+)=(\S*)", line)))
 
     def until(self, what: str, seen: Callable[[], bool], seconds: float, number: str | None = None) -> float:
-        """Wait for it; the seconds it took. Fails with the log of the job, at once if the job has ended."""
-        start = time.monotonic()
+        """Wait for it; the seconds it took. Fails with the log of the job, two seconds after it has ended."""
+        start, ended = time.monotonic(), 0
         while not seen():
             over = number is not None and self.job(number).state not in UNFINISHED
-            if (over and not seen()) or time.monotonic() - start > limits.seconds(seconds):
+            ended = ended + 1 if over else 0  # looks in a row: a preempted job has ended for a moment before it waits
+            if ended > 10 or time.monotonic() - start > limits.seconds(seconds):
                 waited = f"{time.monotonic() - start:.0f} s"
                 raise AssertionError(f"not within {waited}: {what}\n{self.log(number) if number else ''}")
             time.sleep(0.2)
