@@ -59,7 +59,7 @@ def assembled(ptx: str, chip: str) -> str:
 
 
 def check_resources(report: str, stack: int = 0, registers: int = REGISTERS) -> None:
-    """Raises AssertionError for more than `stack` bytes of stack or so many registers, and for registers that spill."""
+    """Raises AssertionError if a kernel uses more stack or registers than allowed, or spills registers."""
     used = [int(found) for found in re.findall(r"Used (\d+) registers", report)]
     kept = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", report)
     assert used and max(used) <= registers, report

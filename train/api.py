@@ -60,20 +60,15 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         import torch
 
         from train.doctor.job_memory import check_job_memory
-        from train.dqn.kernels.operators import switch_off
-        from train.dqn.self_check import log_checks, self_check
         from train.dqn.trainer import DqnTrainer
-        from train.run.gpu_failures import device_of_run, failed_before
+        from train.run.gpu_failures import device_of_run
         from train.run.metrics import resources
 
         torch.set_num_threads(settings.learner.threads)
         device = device_of_run(settings.device, folder.path)
         if device.type == "cuda":
             look_at_gpus(settings, device)
-            if failed_before(folder.path):  # perhaps by a kernel of ours, which nothing in that process could survive
-                switch_off("the GPU failed in the last start")
-            settings, checks = self_check(settings, device)
-            log_checks(checks)
+            settings = checked_on_gpu(settings, device, folder)
         else:
             check_job_memory(settings, resources.memory())
         with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
@@ -90,6 +85,19 @@ def look_at_gpus(settings: TrainSettings, device: torch.device) -> None:
     if line := other_gpus(settings.device, gpu_names(), index):
         log.warning(line)
     check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{index}")
+
+
+def checked_on_gpu(settings: TrainSettings, device: torch.device, folder: RunFolder) -> TrainSettings:
+    """The settings without what the self-check found at fault. Raises RuntimeError if the GPU itself fails."""
+    from train.dqn.kernels.operators import switch_off
+    from train.dqn.self_check import log_checks, self_check
+    from train.run.gpu_failures import failed_before
+
+    if failed_before(folder.path):  # perhaps by a kernel of ours, which nothing in that process could survive
+        switch_off("the GPU failed in the last start")
+    settings, checks = self_check(settings, device)
+    log_checks(checks)
+    return settings
 
 
 def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:

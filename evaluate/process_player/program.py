@@ -60,7 +60,7 @@ class Program:
                 self._write()
 
     def line(self, seconds: float) -> bytes:
-        """The next line of the program. Raises ProgramError where none comes in so many seconds."""
+        """The next line of the program. Raises ProgramError if it takes longer than `seconds`."""
         end = time.monotonic() + seconds
         while b"\n" not in self._unread:
             if len(self._unread) > _LONGEST:

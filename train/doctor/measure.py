@@ -89,7 +89,7 @@ class Measured:
 
 
 def measure(settings: TrainSettings, make: Make, seconds: float = _SECONDS) -> Measured:
-    """Measure each stage by itself for so many seconds, in this process; `make` opens rollouts."""
+    """Measure each stage by itself for `seconds`, in this process; `make` opens rollouts."""
     kind, device, game = settings.rollout.kind, choose_device(settings.device), settings.load_game()
     torch.set_num_threads(settings.rollout.torch_threads)
     transitions, playing = _played(settings, device, make, seconds)

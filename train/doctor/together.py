@@ -32,7 +32,7 @@ _LEAST_GAIN = 1.1  # of another kind of rollout, to be worth a line
 def compare_kinds(settings: TrainSettings, make: Make, seconds: float = _SECONDS) -> Iterator[str]:
     """Where the learner is on a GPU: a line on the run as it is, and on each other kind of rollout that brings more.
 
-    Each is measured for so many seconds, with Ray and all.
+    Each is measured as a whole, with Ray where it uses it.
     """
     device = choose_device(settings.device)
     if device.type != "cuda":

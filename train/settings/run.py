@@ -56,7 +56,7 @@ class RunSettings(NamesGame):
 
 @dataclass
 class CheckpointSettings:
-    """A checkpoint every so many episodes; the last `keep` stay, besides `best`.
+    """A checkpoint every `every_episodes` episodes; the last `keep` stay, besides `best`.
 
     They are at least `min_seconds` apart. Where they take more than 2% of the time, they are further apart, up to
     `max_seconds`.

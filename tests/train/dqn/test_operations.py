@@ -24,7 +24,7 @@ ROUND = {"kernels": 13.1, "launches": 15.2, "waits": 1.13, "kernel bytes a row":
 
 
 def counted(gpu: World, rows: int, times: int) -> dict[str, float]:
-    """Of one of so many updates or rounds, each of so many rows."""
+    """Counts for one update or round: the mean over `times`, and bytes for each of its `rows`."""
     counts = gpu.counts
     return {
         "kernels": counts["kernels"] / times,

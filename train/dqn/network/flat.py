@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-ROWS = 8  # of which a matrix on a GPU has room for a multiple: tensor cores take so many numbers at a time
+ROWS = 8  # a matrix on a GPU is padded to a multiple of these: tensor cores take eight numbers at a time
 _ALIGNMENT = 64  # numbers: of 2 bytes, 128 bytes, which every kernel likes its matrices to begin at
 
 
