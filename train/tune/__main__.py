@@ -66,7 +66,7 @@ def _tune(search: Search) -> int:
         code = _run_trials(study, stop)
     report.show(study)
     if code:
-        print("stopped: the same command goes on with the study", file=sys.stderr)
+        print("stopped: the same command resumes the study", file=sys.stderr)
     return code
 
 
