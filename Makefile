@@ -10,7 +10,7 @@ PYTEST = $(BIN)/pytest --durations=30
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster soak faults bench bench-quick clean docs pictures
+.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster soak faults bench bench-quick clean settings-page pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -78,13 +78,13 @@ soak: $(TOOLS) ## kill a run with Ray for an hour (SOAK_MINUTES=60), draw soak/s
 faults: $(TOOLS) ## seed faults one at a time and see whether the tests catch them; ARGS="n-step-one-too-many" the named ones
 	$(BIN)/python -m tests.faults $(ARGS)
 
-docs: $(TOOLS) ## write docs/settings.md from conf/
+settings-page: $(TOOLS) ## write docs/reference/settings.md from conf/
 	$(BIN)/python docs/settings.py
 
 pictures: $(TOOLS) ## take the pictures of the tables in README; ARGS="spike menu" those named
 	$(BIN)/python docs/pictures.py $(ARGS)
 
-bench: $(TOOLS) ## measure the figures of docs/performance.md five times; ARGS="update rollout" the named ones, ARGS=--commit to keep them
+bench: $(TOOLS) ## measure the figures of docs/explanation/performance.md five times; ARGS="update rollout" the named ones, ARGS=--commit to keep them
 	$(BIN)/python -m tests.bench --runs 5 $(ARGS)
 
 bench-quick: $(TOOLS) ## compare ratios with the committed ones; fails when one has fallen by more than 10%

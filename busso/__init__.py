@@ -2,7 +2,7 @@
 
 Games: `load_game`, `deal`, `look`, `step`. Players: `load_player`, `choose`, `duel`, `tournament`, `solve`. Runs:
 `train`, `load_run`, `export`. What a caller can mend raises `BussoError`, a ValueError of one line. Each has an example
-in its docstring; docs/library.md is the page about them.
+in its docstring; docs/howto/library.md is the page about them.
 
 Each name is loaded when it is first used: games wait for neither PyTorch nor Ray.
 """

@@ -22,9 +22,9 @@ _SEEDS = 2**64
 def load_game(name: str, **options: Any) -> Game:
     """The game of that name, `tressette`, `spike`, `sette_mezzo` or `blackjack`, under these rules.
 
-    `options` are the keys of its group in docs/settings.md without `game.`; the others have their defaults. The
-    functions of a `Game` are for whole arrays of states: `deal`, `legal`, `apply`, `observe`, `over`, `returns`. Raises
-    BussoError for a game or an option that there is not.
+    `options` are the keys of its group in docs/reference/settings.md without `game.`; the others have their defaults.
+    The functions of a `Game` are for whole arrays of states: `deal`, `legal`, `apply`, `observe`, `over`, `returns`.
+    Raises BussoError for a game or an option that there is not.
 
     >>> import busso
     >>> game = busso.load_game("spike", seats=4, credits=30)

@@ -38,11 +38,11 @@ runs/tressette/default
 
 
 def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
-    """Train a run, or go on with it, as `python -m train` with these settings does; returns it when it is complete.
+    """Train a run, or resume it, as `python -m train` with these settings does; returns it when it is complete.
 
-    Settings are those of docs/settings.md, as keywords with groups as dictionaries, or as on the command line,
-    `"network.hidden=[32,32]"`. `quiet` says nothing but warnings. The run is the folder `runs/<game>/<name>`; the same
-    call goes on where it was stopped, and shows a complete one again. Ctrl-C leaves a checkpoint and raises
+    Settings are in docs/reference/settings.md. Give them as keywords, groups as dictionaries, or as on the command
+    line, `"network.hidden=[32,32]"`. `quiet` says nothing but warnings. The run is the folder `runs/<game>/<name>`. The
+    same call resumes a stopped run, and shows a complete one again. Ctrl-C writes a checkpoint and raises
     KeyboardInterrupt. Call it in the main thread. Raises BussoError as the command says `error:`.
 
     >>> import busso

@@ -5,7 +5,7 @@
   (`gymnasium.make_vec`) also `busso/Tressette-v0` and `busso/Spike-v0`.
 
 They need the extra `envs` (pettingzoo, gymnasium) and know the games alone, nothing of the trainer.
-docs/environments.md has what each of them hands out.
+docs/howto/environments.md has what each of them hands out.
 """
 
 try:

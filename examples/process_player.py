@@ -1,4 +1,4 @@
-"""A player of Tressette in a program of its own, which knows nothing of busso but the lines; docs/tournaments.md.
+"""A player of Tressette in a program of its own, which knows nothing of busso but the lines; docs/howto/tournaments.md.
 
 `python -m evaluate.tournament 'players=[process(python examples/process_player.py),random]' deals=64`
 """

@@ -1,7 +1,7 @@
 """`python -m play`: sit down at a table, against rule players, trained agents or one another.
 
 `python -m play game=tressette opponents=greedy seed=7 record=games.jsonl` plays a hand of Tressette in lines of text,
-one a decision, from a terminal or a pipe. docs/play.md has every word that can be typed.
+one a decision, from a terminal or a pipe. docs/howto/play.md has every word that can be typed.
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ import pytest
 
 from command import __version__
 from command.busso import COMMANDS
+from tests.pages import TEXT
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Not for people: other commands start them, with file descriptors. And `busso` itself.
 _STARTED = {"train.dqn.rollout.ray.supervisor", "play.app.lifeline", "evaluate.process_player.leash"}
 WITHOUT_A_NAME = {*_STARTED, "command.busso"}
@@ -125,14 +125,13 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 
 def test_commands_in_the_pages_exist() -> None:
-    text = "\n".join(page.read_text() for page in PAGES)
-    code = [*re.findall(r"^```\n(.*?)^```", text, re.M | re.S), *re.findall(r"`([^`\n]+)`", text)]
+    code = [*re.findall(r"^```\n(.*?)^```", TEXT, re.M | re.S), *re.findall(r"`([^`\n]+)`", TEXT)]
     named = {name for each in code for name in re.findall(r"^(?:\.venv/bin/)?busso ([a-z][a-z-]*)", each, re.M)}
     assert {"train", "tournament"} <= named <= set(COMMANDS)
 
 
 def test_the_table_of_commands_has_each_with_its_module() -> None:
-    page = (ROOT / "docs" / "commands.md").read_text()
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| `([a-z._ ]+)` \|", page, re.M)
     modules = {name: " ".join((each.module.removesuffix(".__main__"), *each.first)) for name, each in COMMANDS.items()}
     assert dict(rows) == modules and len(rows) == len(modules)

@@ -10,17 +10,16 @@ import pytest
 
 from evaluate.tournament.__main__ import main as tournament
 from tests.bench.__main__ import main as bench
+from tests.pages import TEXT
 from train.__main__ import main as train
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-TEXT = "\n".join(page.read_text() for page in PAGES)
 TRAIN = re.findall(r"^\.venv/bin/python -m train (.*?)(?: +#.*)?$", TEXT, re.M)
 TOURNAMENT = re.findall(r"^\.venv/bin/python -m evaluate.tournament (.*)$", TEXT, re.M)
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)
 
 
-@pytest.mark.parametrize("arguments", [line for line in TRAIN if line != "--help"])
+@pytest.mark.parametrize("arguments", [line for line in TRAIN if line != "--help" and "NAME" not in line])
 def test_train_command(
     arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from command.conf_folder import CONF
+from tests.pages import PAGES, TEXT
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
 from train.settings.tabular import TabularSettings
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-SETTINGS = (ROOT / "docs" / "settings.md").read_text()
-TEXT = "\n".join(page.read_text() for page in PAGES)
+SETTINGS = (ROOT / "docs" / "reference" / "settings.md").read_text()
 CHOSEN = ("game", "algo", "opponents.phases", "rollout.kind")  # by a group, or explained in a paragraph
 
 
@@ -37,7 +36,7 @@ def test_every_setting_is_explained(schema: type) -> None:
 
 
 def test_the_page_of_settings_is_current() -> None:
-    """`make docs` writes it."""
+    """`make settings-page` writes it."""
     page = runpy.run_path(str(ROOT / "docs" / "settings.py"))["page"]
     assert "\n".join(page()) + "\n" == SETTINGS
 
@@ -47,7 +46,7 @@ def test_every_choice_is_named(group: str) -> None:
     assert all(f"`{group}={path.stem}`" in SETTINGS for path in (CONF / group).glob("*.yaml"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_and_pictures_exist(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
     missing = [link for link in links if not link.startswith("https://") and not (page.parent / link).exists()]

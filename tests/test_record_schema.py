@@ -1,4 +1,4 @@
-"""docs/record.schema.json: what the games write fits it, and what it demands is demanded by the engine too."""
+"""docs/reference/record.schema.json: what the games write fits it, and the engine demands what it demands."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from evaluate.replay import replay_file
 from tests.cards.recorded import recorded
 
 ROOT = Path(__file__).parent.parent
-SCHEMA = json.loads((ROOT / "docs" / "record.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "docs" / "reference" / "record.schema.json").read_text())
 VALID = Draft202012Validator(SCHEMA)
 RECORDS = (ROOT / "tests" / "golden" / "records.jsonl").read_text().splitlines()
 EXPECTED = (ROOT / "tests" / "golden" / "records.expected.jsonl").read_text().splitlines()

@@ -22,8 +22,8 @@
 
 Each seat's 19 bits of declarations are those of `tressette.accusi`. What a signal still owes (`owed` in the state) is
 not here: a network has the newest signals and the cards played. What 782 to 917 say follows from the bits before: a
-network learns sooner with them (docs/strength.md). The first 462 bits are those of older versions, whose networks look
-at no others, and a network that has learned without accusi looks at the first 918 where seats declare
+network learns sooner with them (docs/explanation/strength.md). The first 462 bits are those of older versions, whose
+networks look at no others, and a network that has learned without accusi looks at the first 918 where seats declare
 (`network.inputs`).
 """
 

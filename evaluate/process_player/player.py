@@ -33,7 +33,7 @@ class ProcessPlayerError(UserError):
 
 
 class ProcessPlayer:
-    """Asks a program. See docs/tournaments.md for the lines and `cards.play.Player` for the rest.
+    """Asks a program. See docs/howto/tournaments.md for the lines and `cards.play.Player` for the rest.
 
     Where `forgiving` is set, a decision without a legal answer in time is a fault: it loses that game, in which legal
     actions by chance are played from there on. `faults` counts them by their reason: `illegal`, `silent` or `ended`.
@@ -164,7 +164,7 @@ class ProcessPlayer:
 
     def _error(self, said: str, program: Program) -> ProcessPlayerError:
         self.close()
-        return ProcessPlayerError(self._name, f"{said}{_quoted(program)}", "docs/tournaments.md has the protocol")
+        return ProcessPlayerError(self._name, f"{said}{_quoted(program)}", "docs/howto/tournaments.md has the protocol")
 
 
 def _quoted(program: Program) -> str:

@@ -1,4 +1,4 @@
-"""`python -m tests.bench [NAME ...]`: the figures of docs/performance.md, one JSON line each, on one core."""
+"""`python -m tests.bench [NAME ...]`: figures of docs/explanation/performance.md, one JSON line each, on one core."""
 
 from __future__ import annotations
 

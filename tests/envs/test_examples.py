@@ -1,4 +1,4 @@
-"""The scripts under examples/ run as they are, for a short time, and so does the code in docs/environments.md."""
+"""The scripts under examples/ run as they are, for a short time, and so does the code in docs/howto/environments.md."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.limits import seconds
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs" / "environments.md"
+PAGE = ROOT / "docs" / "howto" / "environments.md"
 SMALL = ["--hidden", "32", "--num-envs", "64", "--batch-size", "64", "--starts", "500", "--games", "200"]
 
 

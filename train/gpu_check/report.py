@@ -1,4 +1,4 @@
-"""gpu_check.md: what passed, what limits, how the run learned, and which rows of docs/performance.md to replace."""
+"""gpu_check.md: what passed, what limits, how the run learned, and which rows of performance.md to replace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from train.gpu_check.parts import ROOT, RUN
 from train.run.read import SPEED, UPDATE_SPEED, load_run
 
 PASSED, FAILED, LEFT_OUT = "passed", "failed", "left out"
-PERFORMANCE = ROOT / "docs" / "performance.md"
+PERFORMANCE = ROOT / "docs" / "explanation" / "performance.md"
 # Rows of that page with estimates, by figure and what it was measured with.
 ROWS = {
     "gpu_updates batch=512": "updates of batch 512",
@@ -44,7 +44,7 @@ def _parts(done: dict[str, Any], names: Sequence[str]) -> Iterator[str]:
         each = done.get(name, {"result": "not done yet", "seconds": 0.0, "says": []})
         says = "<br>".join(one_line(line).replace("|", "/") for line in each["says"] if not line.startswith("{"))
         yield f"| {name} | {each['result']} | {each['seconds']:.0f} | {says} |"
-    yield "\n## Figures\n\nThose with a row replace the estimate in that row of docs/performance.md.\n"
+    yield "\n## Figures\n\nThose with a row replace the estimate in that row of docs/explanation/performance.md.\n"
     yield "| figure | measured | row | estimate |\n|---|---|---|---|"
     for figure in [figure for name in names if name in done for figure in done[name]["figures"]]:
         name = " ".join([figure["figure"], *(f"{key}={figure[key]}" for key in ("batch", "rollout") if key in figure)])
@@ -54,7 +54,7 @@ def _parts(done: dict[str, Any], names: Sequence[str]) -> Iterator[str]:
 
 
 def estimates_of(row: str) -> dict[str, str]:
-    """What docs/performance.md says in this row of a table, by column; empty without such a row or page."""
+    """What docs/explanation/performance.md says in this row of a table, by column; empty without such a row or page."""
     columns: list[str] = []
     for line in PERFORMANCE.read_text().splitlines() if row and PERFORMANCE.exists() else ():
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
