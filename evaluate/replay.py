@@ -2,7 +2,7 @@
 
 A game from elsewhere, which records may not name by themselves, is named after the file: `FILE game=NAME`.
 A record that breaks a rule or is malformed gets a line with its error, and the rest goes on. Hands of a match are
-checked against those before them: who leads, the score, and that nobody plays on after the end. Exit code: 0 when
+checked against those before them: who leads, the score, and that no hand follows the end. Exit code: 0 when
 every record could be played, 1 when one could not, 2 when the file could not be read.
 """
 
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _print_results(path: Path) -> int:
     failed = False
-    # Where the results go by on a terminal, they say themselves how far it has come; in a pipe nobody looks.
+    # Where the results go by on a terminal, they say themselves how far it has come; in a pipe none are seen.
     silent = sys.stdout.isatty() or not sys.stderr.isatty()
     with nullcontext() if silent else Progress("playing", None, "records") as progress:
         for result in replay_file(path):

@@ -2,7 +2,7 @@
 
 With the better action and what it was worth, for what the seat could know; as text, JSON or one page of HTML. A record
 that cannot be played is named and left out. Exit code: 0 when every record was graded, 1 when one was left out, 2 when
-there was nothing to grade or nobody who could, 130 after Ctrl-C, which leaves what was graded.
+there was nothing to grade or no player that could grade it, 130 after Ctrl-C, which leaves what was graded.
 """
 
 from __future__ import annotations

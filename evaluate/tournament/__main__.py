@@ -1,6 +1,6 @@
 """`python -m evaluate.tournament players=[...] deals=4096 seed=7`: every pair of players on duplicate deals.
 
-With `match=21` the hands of Tressette are played on until a team has so many points, and it is matches that count. With
+With `match=21` the hands of Tressette are played until a team has 21 points, and matches count. With
 `seating=one_against_many` each player also sits alone among seats that are all the other's, so that a pair is
 played, and has a row, both ways round.
 """

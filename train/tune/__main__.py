@@ -4,7 +4,7 @@ What has several values or an interval is searched, all else holds for every tri
 
     python -m train.tune study=lr minutes=2 learner.lr='tag(log,interval(1e-4,1e-2))' learner.n_step=1,2,4 trials=30
 
-Without such a key conf/tune.yaml says what is searched. Ctrl-C leaves what is done, and the same command goes on with
+Without such a key conf/tune.yaml says what is searched. Ctrl-C leaves what is done, and the same command resumes
 it; started several times at once, on this machine or as a job array (slurm/tune.sh), processes share the study.
 """
 
