@@ -52,7 +52,7 @@ def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     ... )
     >>> str(run.folder), run.results["random"]["deals"]
     ('runs/tressette/example', 64)
-    >>> steps, won = run.curves()["eval/win_rate_vs_random"]  # after so many decisions
+    >>> steps, won = run.curves()["eval/win_rate_vs_random"]  # after these numbers of decisions
     >>> player = busso.load_player(busso.load_game(run.game), run)
     """
     from train.api import train as start

@@ -240,7 +240,7 @@ def _expect_batch_plays_like_single(game: Game, states: States, games: Games, ac
 
 
 def games_end(case: Case) -> None:
-    """Every game ends within `max_moves`, whoever of the game's players sits in it."""
+    """Every game ends within `max_moves`, with any of the game's players."""
     for name in ["random", *case.game.policies]:
         rounds, _ = played(case, named_player(case.game, name))
         assert rounds, "all games are over when they are dealt"

@@ -74,7 +74,7 @@ class Game:
     """A game with its options chosen.
 
     `blank_for(options)` is a state record that holds the options and nothing else (ValueError for a bad option); its
-    dtype has the field `turn`, the seat to move. With a field `players`, only the first so many of `seats` are taken
+    dtype has the field `turn`, the seat to move. With a field `players`, only the first `players` of `seats` are taken
     in a game; the others never move and their result is 0. The rules are compiled scalar functions on one record:
 
     - `deal(state, seed)`: a new game under the options in `state`; all chance in it follows from `seed`;

@@ -25,7 +25,7 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 # Of a block: few, so that each has many registers, and a multiple of the 32 that run together.
 THREADS = 4 if SIMULATED else 128
 _NOTHING_ILLEGAL = np.iinfo(np.int64).max
-_OVER = np.uint64(0)  # the mask of a game that is over, in which nobody moves
+_OVER = np.uint64(0)  # the mask of a game that is over, in which no seat moves
 _ACTIONS = 256  # what an action may be as a byte
 
 # Numba says so at every launch of a small grid; the last games of a run are few.

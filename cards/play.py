@@ -18,7 +18,7 @@ class Decisions:
     """Decisions to be taken at the same time: one by the seat to move in each of `states[games]`.
 
     What there is to know of them is asked of the rules once. The player that decides, the check of its actions and
-    whoever records them are given the same arrays, and must not change them.
+    the recorder are given the same arrays, and must not change them.
     """
 
     def __init__(self, game: Game, states: States, games: Games, legal: NDArray[np.uint64] | None = None) -> None:

@@ -48,7 +48,7 @@ COMMANDS = {
     "warm": Command("busso.warm"),
     "completion": Command("command.completion"),
 }
-_NOW = {
+REPLACED = {
     "ablation": "train --multirun row=all seed=1,2,3, then busso compare",
     "sweep": "compare --multirun key=a,b",
     "sweep-task": "train --multirun task=0/8 key=a,b",
@@ -112,8 +112,8 @@ def summary(command: Command) -> str:
 
 
 def _no_command(name: str) -> str:
-    if name in _NOW:
-        return f"no command {name!r} any more: type busso {_NOW[name]}"
+    if name in REPLACED:
+        return f"no command {name!r} any more: type busso {REPLACED[name]}"
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, COMMANDS, 1)

@@ -27,9 +27,9 @@ _LONGEST = 300  # seconds that anything may take
 
 @dataclass(frozen=True)
 class Picture:
-    """What is to be seen: the table of a command line, so many decisions later, after these keys.
+    """What is to be seen: the table of a command line, some decisions later, after these keys.
 
-    A key `...` waits, so many seconds as there are dots; where it learns, no two pictures are the same.
+    A key `...` waits a second for each dot; where it learns, no two pictures are the same.
     """
 
     overrides: tuple[str, ...]

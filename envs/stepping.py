@@ -25,7 +25,7 @@ class Steps(NamedTuple):
 
     - `deal(states, seed, words, observation, mask, totals)`: a new game; says OVER where the deal has decided it;
     - `step(states, action, words, observation, mask, totals)`: one action of the seat to move; ILLEGAL, and nothing
-      has changed, if it may not do that, as nobody may once the game is over;
+      has changed, if it may not do that, or the game is over;
     - `see(states, seat, words, observation)`: what a seat sees.
     """
 

@@ -24,7 +24,7 @@ class SteppedGame:
     """A game that is dealt and stepped, with what the seat to move sees and may do in plain arrays.
 
     `observation` (`[bits]`) and `mask` (`[actions]`) are int8 of 0 and 1, and `totals` (`[seats]`, float32) what the
-    last step earned each seat. They are written anew by every step: whoever keeps them copies them.
+    last step earned each seat. They are written anew by every step: copy them to keep them.
     """
 
     def __init__(self, game: Game, reward: Reward) -> None:
@@ -46,7 +46,7 @@ class SteppedGame:
         self.observation, self.mask = self._observation[0], self._mask[0]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Of a copy, or what was pickled: NumPy makes arrays of their own of what were views."""
+        """The state of a copy, or of a pickle: NumPy makes arrays of their own of what were views."""
         self.__dict__.update(state)
         self._hand_out()
 

@@ -101,7 +101,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _print_results(path: Path) -> int:
     failed = False
-    # Where the results go by on a terminal, they say themselves how far it has come; in a pipe nobody looks.
+    # Where the results go by on a terminal, they say themselves how far it has come; in a pipe none are seen.
     silent = sys.stdout.isatty() or not sys.stderr.isatty()
     with nullcontext() if silent else Progress("playing", None, "records") as progress:
         for result in replay_file(path):

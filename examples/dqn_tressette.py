@@ -60,7 +60,7 @@ class Replay:
         self.added += len(action)
 
     def sample(self, rows: int, random: np.random.Generator) -> list[Tensor]:
-        """So many rows by chance, column by column, in the order of `add`."""
+        """Random rows, column by column, in the order of `add`."""
         at = random.integers(0, min(self.added, self.capacity), rows)
         columns = (self.observation, self.action, self.reward, self.following, self.legal, self.done)
         return [torch.from_numpy(column[at]) for column in columns]
@@ -95,7 +95,7 @@ def update(q: nn.Module, target: nn.Module, optimizer: torch.optim.Optimizer, ba
 
 
 def learn(args: argparse.Namespace) -> nn.Module:
-    """Play and learn from so many decisions; the network. The same seed gives the same one on the same machine."""
+    """Play and learn from `decisions` decisions; the network. The same seed gives the same one on the same machine."""
     random = np.random.default_rng(args.seed)
     torch.manual_seed(args.seed)
     games = gymnasium.make_vec("busso/Tressette-v0", num_envs=args.num_envs, others=args.opponents)
@@ -139,7 +139,7 @@ def learn(args: argparse.Namespace) -> nn.Module:
 
 
 def evaluate(q: nn.Module, args: argparse.Namespace) -> tuple[Array, Array]:
-    """Whether each of so many new games is won, and by how many points, `[games]`."""
+    """Whether each of `games` new games is won, and by how many points, `[games]`."""
     width = min(args.games, 1024)
     games = gymnasium.make_vec("busso/Tressette-v0", num_envs=width, others=args.opponents)
     seen, _ = games.reset(seed=10**9 + args.seed)

@@ -5,8 +5,8 @@
 #   sbatch --array=0-7%4 slurm/sweep.sh learner.lr=1e-3,3e-4 seed=0,1,2,3    # at most 4 at a time
 #   sbatch --array=0-2 slurm/sweep.sh name=wide network.hidden=[512,512] 'seed=range(3)'
 #
-# Each is the run runs/<game>/<its values>, with name= before them if given. The same command again goes on with what is
-# not finished. A job that waits for all tasks writes a table, runs/compare/<game>,<swept keys>/, and its log shows it;
+# Each is the run runs/<game>/<its values>, with name= before them if given. The same command resumes what is not
+# finished. A job that waits for all tasks writes a table, runs/compare/<game>,<swept keys>/, and its log shows it;
 # `.venv/bin/python -m evaluate.compare --multirun learner.lr=1e-3,3e-4 seed=0,1,2,3` shows it at any time.
 #
 # Each task trains for the time it asks for, unless minutes= or episodes= say otherwise; see train_dqn.sh.
@@ -40,7 +40,7 @@ overrides=(--multirun "task=$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" "${ove
 # The first task submits the table, once: while the array is not done, the table waits, and a restart finds it in the queue.
 table=table-$SLURM_ARRAY_JOB_ID
 if ((SLURM_ARRAY_TASK_ID == 0)) && [[ ! $(squeue --noheader --me --name="$table" --format=%i) ]]; then
-    # Without TMPDIR: Slurm makes that folder where the job starts, and nobody removes this task's a second time.
+    # Without TMPDIR: Slurm makes that folder where the job starts, and this task's is not removed a second time.
     env -u TMPDIR sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" \
         ${SLURM_JOB_ACCOUNT:+--account="$SLURM_JOB_ACCOUNT"} ${SLURM_JOB_QOS:+--qos="$SLURM_JOB_QOS"} \
         --dependency="afterany:$SLURM_ARRAY_JOB_ID" \

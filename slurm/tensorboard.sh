@@ -3,7 +3,7 @@
 #
 #   sbatch slurm/tensorboard.sh                 # the runs of this folder, or of BUSSO_RUNS
 #   sbatch slurm/tensorboard.sh runs/tressette  # some of them
-#   sbatch slurm/tensorboard.sh --public        # where nobody may ssh to a compute node; a folder may follow
+#   sbatch slurm/tensorboard.sh --public        # where ssh to a compute node is forbidden; a folder may follow
 #   cat slurm/logs/tensorboard-*.out
 #
 # It listens on the node itself (127.0.0.1), and your ssh goes through the login node to that node. With --public it listens

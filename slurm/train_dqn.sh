@@ -9,8 +9,8 @@
 # It trains for the time it asks for: the four hours of --time below, less five minutes for --signal and two to begin and to
 # end. Another budget: --time before the script, or minutes=60 or episodes=1000000 after it.
 #
-# The run is runs/<game>/<name>; the same command again goes on with it, and so does the job by itself when its time is up
-# or another job takes its place: five minutes before, it writes a checkpoint and goes back into the queue.
+# The run is runs/<game>/<name>; the same command resumes it, and so does the job by itself when its time is up or
+# another job takes its place: five minutes before, it writes a checkpoint and goes back into the queue.
 #
 # What you may want to change: the lines below, and slurm/site.env (modules, scratch folder; see site.env.example).
 # Every CPU but the learner's plays games, by Ray's workers: more CPUs, more games. The GPU of the first node is the

@@ -5,7 +5,7 @@
 #   sbatch --array=0-3 slurm/tune.sh study=first game=spike minutes=30       # what conf/tune.yaml searches
 #
 # Trials are the runs runs/<game>/<study>/trial-000 and so on; docs/howto/tuning.md has more. A task ends when there are as
-# many trials as trials= says; one that is stopped goes on with its trial, and the same command goes on with the study.
+# many trials as trials= says; one that is stopped resumes its trial, and the same command resumes the study.
 #
 # What you may want to change: the lines below, for one task each.
 #

@@ -20,11 +20,11 @@ from spike.state import Options, blank
 
 
 def _varying(options: Options) -> Mapping[str, Any]:
-    blank(options)  # bad options are found here: so many seats may be none, or more than fit into memory
+    blank(options)  # bad options are found here: there may be no seats, or more than fit into memory
     return {
         "seats": options.seats,
         "teams": tuple((seat,) for seat in range(options.seats)),
-        # What lies in the second pot after the last hand belongs to nobody.
+        # What lies in the second pot after the last hand belongs to no seat.
         "worst": -float(options.credits),
         "total": None if options.sabacc_pot else 0.0,
     }

@@ -93,7 +93,7 @@ def parse(written: str) -> int:
 
 
 def enumerate_states(players: int) -> NDArray[np.int64]:
-    """All states of a game of so many players, the terminal one last: 231,041 for 2 and 361,001 for 4."""
+    """All states of a game of `players` players, the terminal one last: 231,041 for 2 and 361,001 for 4."""
     numbers = np.arange(TERMINAL)
     both = numbers % LEVELS + numbers // LEVELS % LEVELS
     return np.append(numbers[both <= 5 * players], TERMINAL)

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.words import GONE, PER_GAME
+from tests.words import GONE, PER_GAME, RELAPSES
 
 ROOT = Path(__file__).parents[1]
 MODULES_OF_A_FOLDER, LINES_OF_A_FILE = 12, 300
+READ = (".j2", ".md", ".py", ".sh", ".tcss", ".yaml")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -63,6 +64,19 @@ def test_words_that_went_stay_away() -> None:
         for name in names(path):
             came_back = words & {word.lower() for word in _WORD.findall(name)}
             found += [f"{path}: {name}, say {GONE[word][0]}" for word in came_back]
+    assert found == []
+
+
+def test_plain_english() -> None:
+    """In pages, settings, scripts, and the comments and strings of the code; the changelog keeps what it said."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    phrases = "|".join(phrase.replace(" ", r"[\s#*]+") for phrase in RELAPSES)
+    relapse = re.compile(rf"\b(?:{phrases})\b|\"{{3}}Of ", re.IGNORECASE)
+    found = []
+    for path in map(Path, listed):
+        if path.suffix in READ and path.parts[0] != "tests" and path.name != "CHANGELOG.md" and (ROOT / path).exists():
+            text = (ROOT / path).read_text(encoding="utf-8")
+            found += [f"{path}:{text.count(chr(10), 0, hit.start()) + 1}: {hit[0]}" for hit in relapse.finditer(text)]
     assert found == []
 
 

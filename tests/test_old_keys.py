@@ -1,5 +1,6 @@
 """Keys of version 0.2.0: refused with the new name on a command line, renamed in what was saved with them."""
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ import yaml
 
 import busso
 from cards.player_specs import champion_file as shipped_champion
+from command.busso import REPLACED
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
 from command.settings.old_keys import CHOICES, KEYS, upgraded
 from evaluate.solve.__main__ import SolveSettings
 from play.table.settings import PlaySettings
 from tests.errors import error_about
+from tests.pages import ROOT
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.players import champion_file
@@ -48,6 +51,13 @@ def test_a_deleted_or_searched_key_is_refused_with_the_new_one(key: str) -> None
         compose(TrainSettings, "train", [f"~{key}"])
     with error_about(SettingsError, key, KEYS[key]):
         search_of([f"{key}=1,2"])
+
+
+def test_the_page_on_the_way_from_0_2_0_has_each_old_name() -> None:
+    page = (ROOT / "docs" / "migration.md").read_text()
+    settings_section, commands_section = re.findall(r"^## (?:Settings|Commands)\n(.*?)(?=^## )", page, re.M | re.S)
+    assert dict(re.findall(r"^\| `(\S+)` \| `(\S+)` \|$", settings_section, re.M)) == KEYS | CHOICES
+    assert set(re.findall(r"^\| `busso (\S+)`", commands_section, re.M)) == set(REPLACED)
 
 
 def test_the_key_of_another_command_is_not_an_old_one() -> None:

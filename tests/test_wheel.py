@@ -1,4 +1,4 @@
-"""A wheel holds all that the tree holds, and works in an environment and a folder that know nothing of the tree."""
+"""A wheel, built from the sdist, holds all that the tree holds, and works where nothing knows of the tree."""
 
 import os
 import shutil
@@ -29,14 +29,17 @@ ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.p
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, so that no `build/` of an earlier time is in it or left in the tree; without a network."""
+    """Built from the sdist of a copy, so that no `build/` of an earlier time is in it or left; without a network."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     for name in (*ROOMS, "conf"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
+    build = [sys.executable, "-c", "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"]
+    subprocess.run([*build, target], cwd=source, check=True, env=OUTSIDE, capture_output=True, timeout=seconds(60))
+    (sdist,) = target.glob("*.tar.gz")
     options = ["--no-deps", "--no-build-isolation", "--no-index", f"--wheel-dir={target}"]
-    subprocess.run([*PIP, "wheel", *options, str(source)], check=True, env=OUTSIDE, timeout=seconds(60))
+    subprocess.run([*PIP, "wheel", *options, str(sdist)], check=True, env=OUTSIDE, timeout=seconds(60))
     (built,) = target.glob("*.whl")
     return built
 
@@ -57,6 +60,9 @@ def test_a_wheel_holds_what_the_tree_holds(wheel: Path) -> None:
     assert "command/conf/game/tressette.yaml" in files
     with zipfile.ZipFile(wheel) as found:
         assert {name for name in found.namelist() if ".dist-info/" not in name} == files
+        about = f"busso-{__version__}.dist-info"
+        assert found.read(f"{about}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
+        assert b"\nLicense-Expression: MIT\n" in found.read(f"{about}/METADATA")
 
 
 def environment(wheel: Path, folder: Path) -> tuple[Path, Path]:

@@ -1,4 +1,4 @@
-"""Words that went, as names of modules, classes, functions, parameters and fields."""
+"""Words that went: as names of modules, classes, functions, parameters and fields, and in sentences."""
 
 # The word that went: the field's word, and folders where it names another thing.
 GONE: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -25,3 +25,5 @@ GONE: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 # Classes of one name in several modules: each game has its own.
 PER_GAME = {"GameBoard", "GameScreen", "Options"}
+# Phrases that are not plain English, in whatever readers see.
+RELAPSES = ("goes on with", "go on with", "is told", "what comes of", "nobody", "whoever", "so many")

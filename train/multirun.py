@@ -153,7 +153,7 @@ def _said(run: GridRun) -> str:
 
 @contextmanager
 def _helpers(given: Sequence[str], count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """So many other processes take part in the grid, silently; they end with this one, each with a checkpoint."""
+    """`count` other processes take part in the grid, silently; they end with this one, each with a checkpoint."""
     command = child_command("train", ["--multirun", *given, "jobs=1"])
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     nowhere = subprocess.DEVNULL

@@ -9,8 +9,8 @@ from cards.compiled.jit import njit
 from tressette.cards import ACE, RANKS, TWO
 from tressette.rules import NO_CARD, POINTS, SEATS, over, points
 
-# What a trick with so many high cards is worth: 0.5, and 0.3 for each. A table, because a GPU would round the product
-# and the sum once, a CPU twice.
+# A trick is worth 0.5, and 0.3 for each high card. A table, because a GPU would round the product and the sum once, a
+# CPU twice.
 _TRICK_WORTH = np.array([0.5 + 0.3 * high for high in range(SEATS + 1)])
 
 

@@ -64,7 +64,7 @@ def highest(word: np.uint64) -> np.int64:
 
 @njit
 def nth_bit(word: np.uint64, n: int) -> np.int64:
-    """Index of the n-th set bit, counted from 0 at the lowest; 64 when there are not so many."""
+    """Index of the n-th set bit, counted from 0 at the lowest; 64 when there are fewer."""
     for _ in range(n):
         word &= word - np.uint64(1)
     return lowest(word)

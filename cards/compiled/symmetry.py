@@ -22,7 +22,7 @@ class Symmetry:
     place: NDArray[np.int64]
 
     def first(self, bits: int) -> Symmetry:
-        """The same for the first so many bits. Raises ValueError where they hold more of one part than of another."""
+        """The same for the first `bits` bits. Raises ValueError where they hold more of one part than of another."""
         part, place = self.part[:bits], self.place[:bits]
         for number in range(-1, self.parts):
             there = np.sort(place[part == number])

@@ -107,7 +107,7 @@ def seatings(game: Game, seating: str = ALTERNATE) -> NDArray[np.uint8]:
 
     `alternate`: teams alternate between the two players, and every deal is played once as such and once swapped. In a
     game of one team, that is once by each player. `one_against_many`: the first player sits alone, in each seat in
-    turn, and the second in all the others. Raises ValueError for a game in which nobody can sit alone.
+    turn, and the second in all the others. Raises ValueError for a game of a single side.
     """
     if seating == ONE_AGAINST_MANY:
         if len(game.teams) != game.seats or game.seats < 2:
@@ -182,7 +182,7 @@ def duel_of(
     seating: str = ALTERNATE,
     batch: int = BATCH,
 ) -> Duel:
-    """A duel whose games are `played` elsewhere, those of so many deals at a time; see `duel`."""
+    """A duel whose games are `played` elsewhere, a number of deals at a time; see `duel`."""
     if not seeds.size:
         raise ValueError("a duel needs at least one deal")
     batches = (plays_of(game, seeds[k : k + batch], seating) for k in range(0, seeds.size, batch))
@@ -204,7 +204,7 @@ def _scores(
         wins, even = _first_places(returns, mine, occupied), 1 / occupied.sum(axis=2).max(axis=0)
     else:
         if len(game.teams) == 1:
-            # Nobody sits on the other side: what the two made of the same deal is compared.
+            # The other side is empty: what the two made of the same deal is compared.
             own, other = own[:1], other[1:]
         wins, even = (np.sign(own - other) + 1) / 2, np.full(deals, 0.5)
     number = plays.counted.sum(axis=0) if len(own) == len(plays.counted) else len(own)
@@ -212,7 +212,7 @@ def _scores(
 
 
 def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Mean over the seats of a side, `[plays, deals, seats]` -> `[plays, deals]`; 0 where nobody sits on it."""
+    """Mean over the seats of a side, `[plays, deals, seats]` -> `[plays, deals]`; 0 for an empty side."""
     mean: NDArray[np.float64] = (returns * side).sum(axis=2) / np.maximum(side.sum(axis=2), 1)
     return mean
 
@@ -220,7 +220,7 @@ def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDAr
 def _first_places(
     returns: NDArray[np.float64], mine: NDArray[np.bool_], occupied: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """What part of the first place is mine, `[plays, deals]`: equal seats share it; 0 where nobody sits."""
+    """What part of the first place is mine, `[plays, deals]`: equal seats share it; 0 for an empty seat."""
     results = np.where(occupied, returns, -np.inf)
     first = occupied & (results == results.max(axis=2, keepdims=True))
     share: NDArray[np.float64] = (first & mine).sum(axis=2) / np.maximum(first.sum(axis=2), 1)

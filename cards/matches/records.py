@@ -58,7 +58,7 @@ class RecordedMatches:
     """The matches of a file of records, hand by hand in the order of its lines; hands of several may alternate."""
 
     def __init__(self) -> None:
-        # What the next hand of a match must say; None after one that could not be played, when nobody knows the score.
+        # What the next hand of a match must say; None after one that could not be played, when the score is unknown.
         self._next: dict[tuple[str, str | int], _Hand | None] = {}
 
     def read(self, game: Game, record: dict[str, Any]) -> Replayed:

@@ -148,7 +148,7 @@ def _initialised() -> Iterator[None]:
     from hydra import initialize_config_dir
 
     with initialize_config_dir(str(CONF), version_base="1.3"), warnings.catch_warnings():
-        # Hydra goes on without a folder of hydra.searchpath that is not there, and then misses what lies in it.
+        # Hydra ignores a folder of hydra.searchpath that is not there, and then misses what lies in it.
         warnings.filterwarnings("error", r"provider=hydra\.searchpath")
         yield
 

@@ -93,7 +93,7 @@ def main(settings: ChampionSettings) -> None:
     found_results = results.of_duels(duels, game.unit)
     results.write(settings.file.parent, found_results)
     command = f"python -m evaluate.champion to={settings.to} deals={settings.deals} seed={settings.seed}"
-    if settings.players is not None:  # else whoever repeats it meets others than the table has
+    if settings.players is not None:  # else a repetition meets other players than the table has
         command += f" 'players=[{','.join(settings.players)}]'"
     (settings.file.parent / "CARD.md").write_text(card(found, settings.file, game, found_results, command))
     result_console().print(results_table(str(settings.file), game.unit, duels, meaning_of_won(game)))

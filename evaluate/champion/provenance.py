@@ -55,7 +55,7 @@ def command_of(settings: TrainSettings) -> str | None:
         plain = settings_of([f"game={settings.game_name}"])
     except SettingsError:
         return None
-    if isinstance(plain, TrainSettings):  # who plays has all bits that it sees by number, which nobody need say
+    if isinstance(plain, TrainSettings):  # a player knows the number of its bits
         plain.network.inputs = plain.network.inputs or settings.load_game().bits
     left_out = {*CHANGEABLE, "name"} - {*BUDGET_KEYS}
     given = [

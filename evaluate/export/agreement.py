@@ -33,7 +33,7 @@ class ExportError(UserError):
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of how many observations, how far values are apart at most, and in how many the actions are the same.
+    """The number of observations, the greatest distance of values, and in how many the actions are the same.
 
     In the others the two actions are worth the same, to within the tolerance.
     """
@@ -77,7 +77,7 @@ def _choices(values: NDArray[np.float32], legal: NDArray[np.bool_]) -> NDArray[n
 
 
 def observations(game: Game, kind: str, rows: int = ROWS) -> tuple[Words, NDArray[np.bool_]]:
-    """So many packed observations `[rows, words]`, and legal actions `[rows, actions]`, always the same.
+    """`rows` packed observations `[rows, words]`, and legal actions `[rows, actions]`, always the same.
 
     `random`: each bit is set once in sixteen, as often as in Tressette, and each action legal half the time; nothing
     is compiled for it. `games`: those of games that random players play.

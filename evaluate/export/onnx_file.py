@@ -65,7 +65,7 @@ def description(source: ExportSource, form: str) -> dict[str, Any]:
             "form": form,
             "bits": game.bits,
             "words": game.words,
-            "seen": settings.network.inputs or game.bits,  # the network looks at the first so many
+            "seen": settings.network.inputs or game.bits,  # the network looks at the first ones
             "order": _ORDER[form],
             "layout": layout_of(game),
         },

@@ -126,7 +126,7 @@ def _with_value(graph: _Graph, prefix: str, network: QNetwork, features: str, ad
 
 
 def _of_drawn(graph: _Graph, outputs: Sequence[str]) -> str:
-    """Of the values of several networks those of the one that each row names."""
+    """The values of the network that each row names, out of several."""
     alike = [graph.add("Unsqueeze", output, _axis(graph)) for output in outputs]
     together = graph.add("Concat", *alike, axis=1)
     return graph.add("GatherND", together, graph.add("Unsqueeze", NETWORK, _axis(graph)), batch_dims=1)

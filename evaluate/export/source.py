@@ -77,7 +77,7 @@ def _of_champion(path: Path, run: str) -> ExportSource:
     load_champion(game, path, _CPU, "run")  # its weights fit, else this says so
     own = run == CHAMPION
     title = f"{game.name} champion" if own else f"{game.name} {path.parent.name}"
-    # What comes with the program may lie where nobody may write.
+    # What comes with the program may lie in a folder that is read-only.
     beside = Path(EXPORT) / f"{game.name}-champion" if own else path.parent / EXPORT
     return ExportSource(title, found, _results(path.parent), beside)
 

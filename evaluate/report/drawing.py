@@ -79,7 +79,7 @@ def style() -> AbstractContextManager[None]:
 
 
 def new_figure(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, NDArray[Any]]:
-    """A figure as wide as the page with so many axes, `[rows, columns]`; heights are in inches."""
+    """A figure as wide as the page with its axes, `[rows, columns]`; heights are in inches."""
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 

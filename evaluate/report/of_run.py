@@ -64,7 +64,7 @@ def _playing(run: Run, wanted: Wanted, say: Say) -> list[Section]:
         else:
             found = []
         if getattr(run.settings, "policy", None) is not None:
-            return found  # of tables that only say what a policy is worth, nobody plays
+            return found  # a table of the values of a policy is no player
         agent = load_agent(run)
     except UserError as error:
         return [Section("How it plays", [Text(f"No games were played: {code(error)}.")])]

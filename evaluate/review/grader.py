@@ -57,7 +57,7 @@ class Grader:
         best, played = values[found.worths[0].action], values[found.action]
         if best is None or played is None:
             return found
-        # The best of the first look stays first: what was second is told by the same draws that measure it.
+        # The best of the first look stays first: the same draws name the second and measure it.
         first = [each for each in again.worths if each.action == found.worths[0].action]
         rest = [each for each in again.worths if each.action != found.worths[0].action]
         return Judged(again.number, again.seat, again.action, (*first, *rest), max(0.0, best - played))

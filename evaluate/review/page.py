@@ -54,7 +54,7 @@ def _shown(show: str, reviewed: ReviewedHand) -> list[Decision]:
 
 
 def _share(tally: Tally, grade: str) -> float:
-    """Of the graded decisions, in percent."""
+    """The share of a grade in the graded decisions, in percent."""
     return 100 * tally.grades[grade] / tally.decisions if tally.decisions else 0.0
 
 

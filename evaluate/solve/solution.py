@@ -54,7 +54,7 @@ class Solved:
 def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds: None) -> Solved:
     """Policy iteration on the game of these settings. Raises SettingsError when it has no exact process.
 
-    `watch` is told the number of each round.
+    `watch` gets the number of each round.
     """
     from train.tabular.algorithms import outcome_probabilities, policy_iteration
 
@@ -144,7 +144,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def write_states(solved: Solved, path: Path) -> None:
-    """Every state that can be met, with the decision and what comes of it."""
+    """Every state that can be met, with the decision and its outcome."""
     model = solved.model
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

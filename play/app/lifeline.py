@@ -1,7 +1,7 @@
 """`python lifeline.py SECONDS COMMAND...`: run the table of a page, and end it if it outlives its server.
 
 Standard input is a pipe from the server. When the other end is closed, which the kernel does for a server that was
-killed, the table has so many seconds to save. This process waits beside the table, so a table that hangs cannot stop
+killed, the table has some seconds to save. This process waits beside the table, so a table that hangs cannot stop
 it. It starts without Python's site packages, in a few milliseconds.
 """
 
@@ -29,7 +29,7 @@ def main(seconds: float, command: list[str]) -> int:
 def _end(table: subprocess.Popen[bytes], seconds: float) -> None:
     """End the table so long after its server has closed the pipe."""
     closed = select.poll()
-    closed.register(0, 0)  # what comes in is for the table; that the pipe is closed is told without being asked for
+    closed.register(0, 0)  # what comes in is for the table; poll reports a closed pipe without being asked for it
     closed.poll()
     time.sleep(seconds)
     table.kill()

@@ -11,7 +11,7 @@ from play.blackjack_lab.learning import LearningProcess, TableSnapshot
 _STEP_SECONDS = 0.004  # what a step takes at most: so long does a change have to wait
 _MOST = 1 << 17  # episodes in a step
 _PUBLISH_SECONDS = 0.25  # from one progress to the next ...
-_PUBLISH_SHARE = 10  # ... or so many times what it takes, if that is longer
+_PUBLISH_SHARE = 10  # ... or this multiple of what it takes, if that is longer
 _NAP, _GAP = 0.02, 0.0002
 FULL = 0  # speed: as many episodes as there can be
 

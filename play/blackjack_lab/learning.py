@@ -69,7 +69,7 @@ class LearningProcess:
         self.episodes = self.decisions = 0
 
     def step(self, episodes: int) -> None:
-        """Play so many more episodes and learn from them."""
+        """Play more episodes and learn from them."""
         seeds = stream(self.settings.seed, "episodes", self.episodes, episodes)
         chosen = self.settings
         discount = self._subject.model.mdp.discount

@@ -41,7 +41,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Summed:
-    """Of a cell: visits, the mean value and error, the share of hits and of right actions, all `[soft, sum, card]`."""
+    """Visits, mean value and error, shares of hits and of right actions of each cell, all `[soft, sum, card]`."""
 
     visits: Numbers
     value: Numbers

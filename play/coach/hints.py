@@ -46,7 +46,7 @@ class Coach:
 
     @cached_property
     def adviser(self) -> Adviser | None:
-        """Who knows what actions are worth, None if nobody does. Raises SettingsError for a player that gives none."""
+        """The adviser on the worth of actions, if there is one. Raises SettingsError for a player that gives none."""
         if self.name is None:
             return None
         if self.name == EXACT:
@@ -60,7 +60,7 @@ class Coach:
         raise SettingsError("hint", f"{self.name} gives no values", f"name one that does, as {valuing(self.game)}")
 
     def hint(self, hand: Hand) -> list[Worth]:
-        """What each legal action is worth now, the best first; none where nobody knows, or the hand is over."""
+        """What each legal action is worth now, the best first; none where they are unknown, or the hand is over."""
         return [] if hand.over else self._worths(hand, len(hand.moves), hand.state, hand.legal)
 
     def judged(self, hand: Hand, number: int, move: Move) -> list[Worth]:

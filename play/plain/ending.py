@@ -18,7 +18,7 @@ def interrupt_at(numbers: Sequence[signal.Signals]) -> Iterator[None]:
     """Let the first of these signals raise KeyboardInterrupt in the main thread; from then on all of them are ignored.
 
     Python runs a handler between two steps of its own. A signal that comes after the last of them before a read is
-    noted, and the read waits as if there had been none: for ever, if nobody types. So a thread hears of each signal by
+    noted, and the read waits as if there had been none: for ever, without a key. So a thread hears of each signal by
     the wakeup descriptor and sends it to the main thread again until the handler has run. For the main thread; at the
     end of the context everything is as it was before.
     """

@@ -21,7 +21,7 @@ class _LeaveError(Exception):
 
 
 class PlainTable:
-    """A session in lines: `run` plays so many games, and then more as long as it is asked for."""
+    """A session in lines: `run` plays its games, and then more as long as it is asked for."""
 
     def __init__(self, session: Session, language: Language, games: int, lines: TextIO, out: TextIO) -> None:
         self.session, self.table = session, session.table

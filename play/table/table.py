@@ -39,7 +39,7 @@ class Setup:
 
 @dataclass
 class Score:
-    """Of the games, or matches, that were finished: how many, which team won how many, what each seat has in all."""
+    """The finished games or matches: how many, which team won how many, what each seat has in all."""
 
     games: int = 0
     ties: int = 0

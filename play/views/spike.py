@@ -153,7 +153,7 @@ def _is_showdown(state: np.void) -> bool:
 def ends_of_hands(game: Game, move: Move) -> list[tuple[np.void, np.void | None]]:
     """The hands that ended with a move: the state at the end of each, and at the start of the next, None for the last.
 
-    A hand in which nobody has credits left to decide about begins and ends without a move.
+    A hand in which no seat has credits left to decide about begins and ends without a move.
     """
     wanted = int(move.after[0]["hands_played"])
     if wanted == int(move.before[0]["hands_played"]):

@@ -42,7 +42,7 @@ class Ending:
 
 
 def endings(hand: Hand, move: Move) -> list[Ending]:
-    """The hands that ended with a move: none, or one; or more, where nobody had credits to decide about."""
+    """The hands that ended with a move: none, or one; or more, where no seat had credits to decide about."""
     found, before = [], move.before[0]
     for ended, _ in ends_of_hands(hand.game, move):
         told = showdown(ended)[-1]

@@ -6,7 +6,7 @@ trainer='' signals=0 signal='' told='' cancelled=''
 
 # USR1, shortly before the time limit or a preemption: checkpoint, and back into the queue. TERM, of scancel, or when
 # preemption comes without USR1: checkpoint only. A cancelled job must not come back, a preempted one is requeued by Slurm.
-# The trainer is told once: a second signal would end it in the middle of its checkpoint.
+# The trainer gets one signal: a second one would end it in the middle of its checkpoint.
 on_signal() { # NAME
     signals=$((signals + 1))
     [[ $1 == TERM ]] && cancelled=1

@@ -124,8 +124,8 @@ def showdown_odds(
 ) -> NDArray[np.float64]:
     """How likely the seat to move is to win the hand in each of `states[games]` if everybody goes to the showdown.
 
-    Nobody folds or buys any more, what was bought is discarded, and the dice still to come fall. Over `samples` of what
-    the seat cannot see; `generators`, one for each state, move on.
+    No seat folds or buys any more, what was bought is discarded, and the dice still to come fall. Over `samples` of
+    what the seat cannot see; `generators`, one for each state, move on.
     """
     won = np.zeros(games.size)
     _count_showdowns(states, games, samples, generators, np.zeros(1, STATE), won)

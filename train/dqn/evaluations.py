@@ -36,7 +36,7 @@ HISTOGRAM_ROWS = 1024  # of the buffer, evenly over it
 
 
 class Evaluations:
-    """Has the learner's weights evaluated by the backend, and writes down what comes of it.
+    """Has the learner's weights evaluated by the backend, and writes down the results.
 
     `under_way` has the weights by their env_steps. What a stop request ended, or an error, stays there: a checkpoint
     holds it, and `begin` starts it again.

@@ -16,7 +16,7 @@ from train.run.every import Every
 from train.settings.dqn import LearnerSettings, TrainSettings
 from train.settings.saved import counters_of_checkpoint
 
-_FLIGHTS = 4  # rollouts may be as old as the updates that so many times what is in flight pays for
+_FLIGHTS = 4  # rollouts may be as old as the updates that this multiple of what is in flight pays for
 
 
 @dataclass(frozen=True)

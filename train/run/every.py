@@ -1,4 +1,4 @@
-"""When something that is done every so many episodes is due."""
+"""When something that is done every N episodes is due."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SHARE = 0.02  # of the time, at most, for what has `most`
 class Every:
     """Due whenever a multiple of `every` episodes is passed, but never within `seconds` of the last time.
 
-    If it falls due before `seconds` are over, it waits until they are. So a fast run does it every so many seconds, a
-    slow one every so many episodes. `clock` gives seconds. With `dense` it is thinned, see `passes`.
+    If it falls due before `seconds` are over, it waits until they are. So a fast run does it every N seconds, a
+    slow one every N episodes. `clock` gives seconds. With `dense` it is thinned, see `passes`.
 
     With `most` above `seconds`, the distance depends on the cost. What took s seconds, until `ended`, is due again
     s / SHARE seconds after it began, within `seconds` and `most`. Until it has ended, the distance is `most`.
@@ -35,11 +35,11 @@ class Every:
         self.last, self.distance = -math.inf, seconds  # when it was last due; seconds from then to the next time
 
     def skip(self, episodes: int) -> None:
-        """Count all that was due after so many episodes as done."""
+        """Count all that was due after `episodes` as done."""
         self.passed = episodes // self._every
 
     def take(self, episodes: int) -> bool:
-        """Whether it is due after so many episodes; if so, it counts as done."""
+        """Whether it is due after `episodes`; if so, it counts as done."""
         reached = episodes // self._every
         self.passed = min(self.passed, reached)  # it was counted in a smaller `every` before the run was resumed
         due = passes(self.passed, reached, self._dense) and self._clock() - self.last >= self.distance

@@ -129,18 +129,18 @@ class RunFolder:
         return found.path
 
     def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> Future[None]:
-        """Write the checkpoint after so many episodes or iterations in the background, and keep the newest `keep`.
+        """Write the checkpoint after `episodes` or iterations in the background, and keep the newest `keep`.
 
         Raises CheckpointError when an earlier one could not be written.
         """
         return self.writer.save(self.checkpoint_at(done), ids.with_id(state, self.run_id), keep)
 
     def checkpoint_at(self, done: int) -> Path:
-        """Where the checkpoint after so many episodes or iterations lies."""
+        """Where the checkpoint after these episodes or iterations lies."""
         return checkpoint.path_for(self.checkpoints, done)
 
     def write_results(self, found: Mapping[str, Any], done: int, env_steps: int) -> None:
-        """Write results.json of the run, complete after so many episodes or iterations. Raises LostError."""
+        """Write results.json of the run, complete after these episodes or iterations. Raises LostError."""
         self.require_own()
         results.write_of_run(self.path, found, self.run_id, self.checkpoint_at(done).name, env_steps)
 
@@ -188,7 +188,7 @@ class RunFolder:
         """The settings of before with the rules and rewards of the game that had no key yet.
 
         Any other key that the run did not have is no change, whatever its value: an experiment may set it, and there
-        is no old value to go on with. The run goes on as one that begins today would, even where the program did
+        is no old value to keep. The run goes on as one that begins today would, even where the program did
         something else before it had the key. But what is in the buffer was played by the rules of then, and those are
         what the default of an option stands for.
         """

@@ -132,7 +132,7 @@ class Run:
         return named + [name for name in self.against("win_rate") if curve_name(name) not in known]
 
     def seconds_at(self, steps: Numbers) -> Numbers:
-        """Seconds of training after so many decisions: the sum of what the rows of metrics.csv took, by their speed."""
+        """Seconds of training until `steps` decisions: the sum of what the rows of metrics.csv took, by their speed."""
         curve = self.curve(SPEED)
         if curve is None:
             return np.full(steps.shape, np.nan)

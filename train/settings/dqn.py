@@ -103,7 +103,7 @@ class RolloutSettings:
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
 
     def look_seconds(self, workers: int) -> float:
-        """Seconds between two heartbeats of each of so many Ray workers; each brings word of new weights, too.
+        """Seconds between two heartbeats of each of `workers` Ray workers; each brings word of new weights, too.
 
         Those of hundreds would keep the process that speaks Ray busy, so they come less often.
         """
@@ -119,7 +119,7 @@ class RolloutSettings:
         return self.games or DEVICE_GAMES
 
     def actor_threads_on(self, gpu: bool, cpus: int) -> int:
-        """Rollouts that threads play at a time on so many CPUs; at least two where a GPU computes for one meanwhile."""
+        """Rollouts that threads play at a time on `cpus` CPUs; at least two where a GPU computes for one meanwhile."""
         return self.actor_threads or (min(max(2, cpus), GPU_ACTORS) if gpu else max(1, cpus))
 
 

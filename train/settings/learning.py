@@ -66,7 +66,7 @@ class ReplaySettings:
 
     @property
     def exponent(self) -> float:
-        """Of priorities: 0 where sampling is uniform."""
+        """The exponent of priorities: 0 where sampling is uniform."""
         return self.alpha if self.prioritised else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Players that a run is told to meet, by what a person calls them; files are looked at later, before the run starts."""
+"""Players that a run meets, by the names in its settings; files are looked at later, before the run starts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_player(game: Game, key: str, text: str) -> None:
 
 
 def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
-    """Raise SettingsError for phases that are no plan of a whole run of so many episodes."""
+    """Raise SettingsError for phases that are no plan of a whole run of `episodes`."""
     require(bool(phases), "opponents.phases", "at least one phase", phases)
     ends = [math.inf if phase.until is None else phase.until for phase in phases]
     rising = all(a < b for a, b in pairwise(ends)) and ends[-1] == math.inf

@@ -25,7 +25,7 @@ SCHEMAS: dict[str, type[AnyRunSettings]] = {
 BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
 _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # by an experiment
 
-_WAVES = 50  # of rollouts that are out at a time, at least, in a run of so many episodes
+_WAVES = 50  # of rollouts that are out at a time, at least, in a run
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def with_rollout(settings: TrainSettings, rollout: RolloutSettings, machine: Mac
 def _games(settings: TrainSettings, rollout: RolloutSettings, most: int, threads: int) -> int:
     """Games of one rollout, where they are not named: at most what the device likes.
 
-    But so few that the buffer holds what is out at a time, and that of a run of so many episodes not much is played
+    But so few that the buffer holds what is out at a time, and that not much of a run is played
     before the first update.
     """
     if rollout.games:

@@ -59,7 +59,7 @@ def policy_iteration(
 ) -> Solution:
     """The optimal policy and its values: evaluation and greedy improvement until the policy is stable.
 
-    `watch` is told the number of each round when it begins.
+    `watch` gets the number of each round when it begins.
     """
     allowed = legal(mdp)
     policy = np.where(allowed.any(axis=1), allowed.argmax(axis=1), NO_ACTION)

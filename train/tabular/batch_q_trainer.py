@@ -67,7 +67,7 @@ class BatchQCounters:
 
 
 def policy_path(folder: Path, iteration: int) -> Path:
-    """Where a run keeps the policy after so many iterations."""
+    """Where a run keeps the policy after `iterations`."""
     return folder / POLICIES / f"iteration_{iteration:03d}.npz"
 
 
@@ -113,7 +113,7 @@ class BatchQTrainer:
         self._save_policy_if_due()
 
     def log_row(self) -> dict[str, float]:
-        """Of the iteration that was just made."""
+        """The curves of the iteration that was just made."""
         seen, changed = self._row["table/visited"], self._row["table/changed"]
         self._runner.display.remember("table", f"{seen:,} states visited, {changed:,} actions changed")
         log.info("iteration %d: %s", self.counters.iteration, self._row)

@@ -150,7 +150,7 @@ class TabularTrainer:
         return self.counters.episodes > self._began
 
     def errors(self) -> Errors:
-        """Of the table as it is now."""
+        """Distances of the table, as it is now, from the exact values."""
         return self.exact.errors(self.values, self.visits, self.settings.min_visits)
 
     def step(self) -> None:

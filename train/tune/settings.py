@@ -67,7 +67,7 @@ class Search:
 
     @property
     def folder(self) -> Path:
-        """Of the study: runs/<game>/<study>."""
+        """The folder of the study: runs/<game>/<study>."""
         return Path(self.base.runs) / self.base.game_name / self.settings.study
 
     def trial(self, number: int, values: Mapping[str, str]) -> Chosen:

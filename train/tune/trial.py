@@ -55,7 +55,7 @@ class Pruning:
 
 
 def run(trial: optuna.Trial, chosen: Chosen) -> tuple[int, bool]:
-    """Run the trial, or go on with it: the exit code, and whether it was given up. Raises UserError."""
+    """Run or resume the trial: the exit code, and whether it was given up. Raises UserError."""
     settings = chosen.settings
     pruning = Pruning(trial, settings) if isinstance(settings, TrainSettings) else None
     code = train(chosen, pruning)
@@ -63,7 +63,7 @@ def run(trial: optuna.Trial, chosen: Chosen) -> tuple[int, bool]:
 
 
 def clear(folder: Path) -> None:
-    """Of a trial that has ended keep the best network and the curves: its replay buffer alone may have a gigabyte."""
+    """Keep of a trial that has ended the best network and the curves: its replay buffer alone may have a gigabyte."""
     checkpoints = folder / "checkpoints"
     if (checkpoints / checkpoint.BEST).exists():
         with suppress(InUseError), Lock(folder / LOCK):

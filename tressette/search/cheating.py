@@ -32,7 +32,7 @@ def make(game: Game, options: CheatingOptions) -> StochasticPlayer:
     """BREAKS THE RULE that a player uses nothing but what its seat may know: it solves the hands as they are.
 
     With at most `tricks` left its card is one of the best there are against and with best play. Before that `greedy`
-    plays on for all seats until so many are left, after each card. Of equal cards it plays the one with the fewest
+    plays on for all seats until only these are left, after each card. Of equal cards it plays the one with the fewest
     thirds, then the weakest. Nothing is drawn: its choice follows from the state.
     """
     return StochasticPlayer(_choose_all, options.tricks, np.zeros(2, STATE), new_table(_TABLE_BITS))

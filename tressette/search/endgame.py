@@ -36,9 +36,9 @@ class ExactOptions(PlayerOptions):
 class EndgameAdviser:
     """The mean points of the team after each card over hands that agree with what the seat knows, each solved exactly.
 
-    All hands there can be are taken where they are no more than `samples`, else so many are drawn. In each everybody
+    All hands there can be are taken where they are no more than `samples`, else `samples` are drawn. In each every seat
     then plays as if all hands were open, the seat itself too: that is exact where only one is possible, and else
-    flatters cards whose right continuation nobody could know (strategy fusion: Frank and Basin, 1998). Before the last
+    flatters cards whose right continuation no seat could know (strategy fusion: Frank and Basin, 1998). Before the last
     `tricks` nothing is known. See `Adviser`.
     """
 
@@ -97,7 +97,7 @@ def refined(adviser: Adviser) -> Adviser:
 
 
 def tricks_left(state: States) -> int:
-    """Of the hand, the one on the table with them."""
+    """Tricks of the hand that are not over, with the one on the table."""
     return -(-(CARDS - int(state["plays"][0])) // SEATS)
 
 

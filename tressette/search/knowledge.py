@@ -36,7 +36,7 @@ TABLES = np.dtype(
         ("barred", np.uint64, HIDDEN),  # cards that h surely does not hold, whole suits of voids included
         ("played", np.uint64, HIDDEN),
         ("free", np.int64, HIDDEN),  # unplaced cards that h holds
-        ("least", np.int64, (SUITS, HIDDEN)),  # of the unplaced cards of a suit, h holds so many at least
+        ("least", np.int64, (SUITS, HIDDEN)),  # of the unplaced cards of a suit, h holds this number at least
         ("most", np.int64, (SUITS, HIDDEN)),  # and at most
         ("owes_high", np.uint8, (SUITS, HIDDEN)),  # 1: h holds the 2 or the 3, unplaced
         ("never_all", np.uint64, (SUITS, HIDDEN)),  # h does not hold all of these, if they are any
@@ -145,7 +145,7 @@ def _bound_suit(state: Any, seat: int, declares: bool, tables: Any, h: int, suit
 
 @njit
 def keeps_caps(tables: Any, hands: Any, seat: int) -> bool:
-    """Whether nobody was dealt three or four of a rank that it did not declare, if these are the hands."""
+    """Whether no seat was dealt three or four of a rank that it did not declare, if these are the hands."""
     for h in range(HIDDEN):
         dealt = hands[(seat + 1 + h) & 3] | tables.played[h]
         for k in range(HIGH_RANKS):

@@ -56,7 +56,7 @@ def _value_all(
 def try_cards(
     state: Any, cards: np.uint64, samples: int, generators: Any, index: int, tables: Any, start: Any, totals: Any
 ) -> None:
-    """Points and thirds of the team to move, summed over so many deals, for each of `cards`: into `totals[card]`."""
+    """Points and thirds of the team to move, summed over these deals, for each of `cards`: into `totals[card]`."""
     seat, team = np.int64(state.turn), np.int64(state.turn & 1)
     totals[:] = 0
     hands, played, thirds = np.empty(4, np.uint64), np.empty(4, np.uint64), np.empty(2, np.int64)

@@ -37,8 +37,8 @@ class TressetteSearchOptions(PlayerOptions):
     the first takes a part of the hands, and each leaves the better half of the cards to the next, which takes twice as
     many. The network's own values count as much as `prior` samples. `temperature` and `partner_temperature` say how
     exactly opponents and partner are taken to follow the network's values (in their unit), `slack` how often they are
-    taken to play just any card. With `tricks` above 0 so many last tricks of a play-out are solved exactly, all hands
-    open.
+    taken to play just any card. The last `tricks` tricks of a play-out are solved exactly, all
+    hands open.
     """
 
     samples: str = AUTO
@@ -164,7 +164,7 @@ class SearchPlayer(StochasticPlayer):
         alive: NDArray[np.bool_],
         total: NDArray[np.float64],
     ) -> None:
-        """Add what the cards `alive` of each decision come to in its worlds `picked`, each so many `times`."""
+        """Add what the cards `alive` of each decision come to in its worlds `picked`, each as often as `times` says."""
         decision, card, place = np.nonzero(alive[:, :, None] & (times > 0)[:, None, :])
         points = self.simulator.points(worlds, picked[decision, place], card.astype(np.uint8))
         worth = 2 * points / POINTS - 1

@@ -27,7 +27,7 @@ from tressette.rules import STATE
 from tressette.search.knowledge import HIDDEN, MOST, PLACES, SUIT_HIGH, TABLES, keeps_caps, learn
 
 _CHOOSE = np.array([[comb(n, k) for k in range(MOST)] for n in range(MOST)], np.int64)
-# n cards of which one seat gets a, the next b, the last the rest; 0 where there are not so many.
+# n cards of which one seat gets a, the next b, the last the rest; 0 where there are fewer.
 _SPLITS = np.array(
     [[[comb(n, a) * comb(max(n - a, 0), b) for b in range(MOST)] for a in range(MOST)] for n in range(MOST)], np.int64
 )

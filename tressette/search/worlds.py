@@ -27,7 +27,7 @@ def _single(mask: np.uint64) -> bool:
 
 @njit
 def _one_of_a_run(state: Any, mask: np.uint64, values: NDArray[np.float32]) -> np.uint64:
-    """Of neighbours in strength of the same thirds, between which nobody else has a card, that of the greatest value.
+    """The most valued of neighbours in strength and thirds, between which no other seat has a card.
 
     Whichever of them is played, the others then stand for it. Where it is led and heard whether the 2 or the 3 is left,
     these come to the same as no other.
@@ -95,9 +95,9 @@ def rewind(worlds: Any, dealt: Any) -> None:
 
 @njit(nogil=True)
 def past_choices(past: Any, seats: NDArray[np.uint8], live: Indices, rows: Indices, words: NDArray[np.uint64]) -> int:
-    """Of the worlds `live`, list those whose seat to move is not `seats[world]` and has a choice, and what it sees.
+    """List those of the worlds `live` whose seat to move is not `seats[world]` and has a choice, and what it sees.
 
-    Returns how many; the first so many of `rows` are worlds, those of `words` packed observations.
+    Returns how many; the first ones of `rows` are worlds, those of `words` packed observations.
     """
     count = 0
     for k in live:

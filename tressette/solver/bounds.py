@@ -1,4 +1,4 @@
-"""What each team gets at the least, seen without a search: by cards that nobody can beat."""
+"""What each team gets at the least, seen without a search: by cards that cannot be beaten."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def _masters(own: np.uint64, rivals: np.uint64, cards: np.uint64) -> np.uint64:
 
 @njit
 def sure_thirds(frame: Any, seat: int) -> int:
-    """Thirds that the team of `seat` gets at the least once this seat has the lead, by the cards that nobody beats.
+    """Thirds that the team of `seat` gets at the least once this seat has the lead, by the cards that cannot be beaten.
 
     The seat leads its own such cards, then one to the partner, who leads the others. Who has the suit follows: the
     team with its most valuable cards, the rivals at the best with their least. (A card that a rival throws away before

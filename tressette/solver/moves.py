@@ -32,9 +32,9 @@ def _repeated(cards: np.uint64, gaps: np.uint64) -> np.uint64:
 
 @njit
 def distinct(frame: Any) -> np.uint64:
-    """Of the legal cards, one (the lowest) of each group that comes to the same.
+    """One legal card, the lowest, of each group of equivalent ones.
 
-    These are cards of one suit and value between which nobody else has a card, nor the trick its highest: within such
+    These are cards of one suit and value between which no other seat has a card, nor the trick its highest: within such
     a run it does not matter in which order the hand's own cards stand.
     """
     legal = legal_cards(frame)

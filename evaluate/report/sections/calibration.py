@@ -22,7 +22,7 @@ class Reliability:
     """Decisions in bins by the value of what was done, as many in each: means of values and outcomes of each bin.
 
     `half_width` is of the 95% interval of the mean outcome, over games: decisions of one game are not independent. It
-    is nan where all are of one game, whose spread nobody knows.
+    is nan where all are of one game, whose spread is unknown.
     """
 
     value: Numbers  # [bins]

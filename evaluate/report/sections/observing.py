@@ -35,7 +35,7 @@ class Valued(Protocol):
 
 @dataclass(frozen=True)
 class Agent:
-    """Who plays: `network` is None for a table, whose values nobody can ask for by an observation."""
+    """Who plays: `network` is None for a table, which has no values by observation."""
 
     game: Game
     player: Player
@@ -119,7 +119,7 @@ def unpacked(masks: NDArray[np.uint64], actions: int) -> NDArray[np.bool_]:
 
 
 def watch_games(agent: Agent, games: int, seed: int) -> Watched:
-    """Play so many games, the agent in all seats, or against the player that it learned against."""
+    """Play `games` games, the agent in all seats, or against the player that it learned against."""
     game, by_value = agent.game, _ByValue(agent) if agent.network is not None else None
     players: list[Player] = [by_value or agent.player]
     seats = np.zeros((games, game.seats), np.uint8)

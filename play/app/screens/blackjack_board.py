@@ -133,7 +133,7 @@ class Lab(Vertical):
         self.query_one(selector, Static).update(text, layout=False)  # its height is fixed: this comes all the time
 
     def _made(self, learned: TableSnapshot | None, quantity: str) -> dict[str, tuple[Block, Block]]:
-        """Of the hard and the soft sums what is shown, and what is below it where there is room."""
+        """The shown part of the hard and the soft sums, and what is below it where there is room."""
         say = self._language.say
         letters = (say("blackjack_screen.letter_stand"), say("blackjack_screen.letter_hit"))
         cells = None if learned is None else summed(learned)

@@ -139,7 +139,7 @@ class TableScreen(BoardScreen):
             self.action_choose(self.table.hand.legal[number])
 
     def action_choose(self, action: int) -> None:
-        """A person plays this, or is told why not."""
+        """A person plays this, or reads why not."""
         if self._is_busy():
             return
         if not self.table.person_to_move:

@@ -158,7 +158,7 @@ class Learner:
         return restore
 
     def _applied(self, norm: Tensor) -> Tensor:
-        """The gradient norm of the step that was taken: 0 where float16 skipped one to go on with a smaller scale.
+        """The gradient norm of the step that was taken: 0 where float16 skipped one and lowered its scale.
 
         A scale that has fallen below `MIN_SCALE` is no overflow but divergence, and the norm stays what it is.
         """

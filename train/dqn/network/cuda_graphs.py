@@ -34,10 +34,10 @@ class GraphRecorder(Protocol):
     """What makes graphs: `CudaRecorder`, or a stand-in in tests."""
 
     def warm_up(self, step: Callable[[], None], times: int) -> None:
-        """Have the device do a step so many times, in a way that prepares for a capture."""
+        """Have the device do a step `count` times, in a way that prepares for a capture."""
 
     def capture(self, step: Callable[[], None], times: int) -> Graph:
-        """A graph of so many steps, none of which the device does now. Raises RuntimeError where that fails."""
+        """A graph of `count` steps, none of which the device does now. Raises RuntimeError where that fails."""
 
 
 class GraphedSteps:

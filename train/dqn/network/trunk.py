@@ -113,7 +113,7 @@ def _layers_of(network: Network) -> tuple[list[Layer], Tensor | None]:
 
 
 def _count(network: Network) -> int:
-    """Of the parameters of hidden layers, which are the first ones."""
+    """The number of parameters of hidden layers, which are the first ones."""
     return 2 + len(list(network.body.parameters()))
 
 

@@ -121,7 +121,7 @@ def _by_network(tensors: Mapping[str, Tensor]) -> list[Weights]:
 
 
 def _digest(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """Of all that is in a file: the format itself has no checksum, and would play with a flipped bit."""
+    """The checksum of all that is in a file: the format itself has no checksum, and would play with a flipped bit."""
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(tensors):
         value = tensors[name]

@@ -61,7 +61,7 @@ def exploration_threshold(epsilon: float) -> int:
 
 
 def nth_legal(legal: Tensor, n: Tensor) -> Tensor:
-    """Index of the n-th true entry of each row of `legal`, counted from 0; 0 where there are not so many."""
+    """Index of the n-th true entry of each row of `legal`, counted from 0; 0 where there are fewer."""
     return (legal.cumsum(1) > n.unsqueeze(1)).byte().argmax(1)
 
 

@@ -97,7 +97,7 @@ def load_network(
 
 
 def _inputs_of_older(game: Game, settings: TrainSettings, rows: int, path: Path) -> int:
-    """Of a version that had no such setting: a row of the first layer for each bit, which is where it was then."""
+    """The bits of a version without such a setting: one for each row of the first layer."""
     if any(getattr(settings.load_game().options, name) for name in game.additions):
         raise CheckpointError(path, "learned with other observations, by an older version of busso", "train it anew")
     return min(game.bits, rows)

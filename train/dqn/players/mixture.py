@@ -17,7 +17,7 @@ _DRAW = 0x30F  # salt of the generators that draw
 class MixturePlayer:
     """Draws one of the networks for each game, each as likely, by the game's generator; that one plays all of it.
 
-    Against whoever cannot tell which, that is the average of the policies, as fictitious play has it (Brown, 1951).
+    Against opponents that cannot tell which, that is the average of the policies, as in fictitious play (Brown, 1951).
     """
 
     def __init__(self, members: Sequence[NetworkPlayer]) -> None:

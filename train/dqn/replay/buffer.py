@@ -137,7 +137,7 @@ class ReplayBuffer:
         return Sample(self._rows(index), index, (weight / weight.max()).float())
 
     def spread(self, rows: int) -> ReplayBatch:
-        """At most so many transitions, evenly over the buffer: a look that draws nothing."""
+        """At most `count` transitions, evenly over the buffer: a look that draws nothing."""
         step = max(1, -(-self.size // rows))
         return self._rows(torch.arange(0, self.size, step, device=self._greatest.device))
 

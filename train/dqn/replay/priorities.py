@@ -34,7 +34,7 @@ class Priorities:
 
     @property
     def weights(self) -> Tensor:
-        """Of every place, `[capacity]`."""
+        """The priority of every place, `[capacity]`."""
         return self._weights[: self._capacity]
 
     @property

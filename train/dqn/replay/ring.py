@@ -14,7 +14,7 @@ from train.run.checkpoint.segments import FOLDER, GrowingColumns, Segments, segm
 
 
 class RingGuard:
-    """Makes whoever overwrites rows wait for those who still need them.
+    """Makes a writer of rows wait for the readers that still need them.
 
     Rows are counted from the first that was ever inserted, so the row in place k of a ring of n is k, n + k, 2n + k ...
     """

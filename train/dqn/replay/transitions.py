@@ -61,7 +61,7 @@ class TransitionRecorder:
         """Record the decisions and the `actions` that were chosen, and what the deciding seats had earned before them.
 
         Forced moves are recorded too: their values are the easiest to learn, and others are learned from them. They
-        are `greedy` whoever made them; which others are is told (all, if not): sums of rewards end before the rest.
+        always count as greedy; `greedy` says which others do (None: all): sums of rewards end before the rest.
         """
         legal, games, seats = decisions.legal, decisions.games, decisions.seats
         single = (legal & (legal - np.uint64(1))) == 0

@@ -34,7 +34,7 @@ def score(totals: NDArray[np.float32], own: NDArray[np.bool_], theirs: NDArray[n
 
 @dataclass
 class Member:
-    """The weights that played after so many episodes, and how the network of today does against them."""
+    """The weights that played after a number of episodes, and how the network of today does against them."""
 
     number: int  # of those that ever joined, in their order
     episodes: int
@@ -89,7 +89,7 @@ class League:
         return {member.number: member.weights for member in self._members}
 
     def join(self, episodes: int, weights: Weights) -> None:
-        """These weights, of after so many episodes, are a member from now on; for it another may leave."""
+        """These weights, of after `episodes`, are a member from now on; for it another may leave."""
         self._members.append(Member(self._next_number, episodes, weights))
         self._next_number += 1
         if len(self._members) > self._settings.size:

@@ -26,7 +26,7 @@ class RolloutRequest:
     member: int | None = None
 
     def pieces(self, most: int) -> list[RolloutRequest]:
-        """The same episodes, at most so many at a time: a small backend may play what was asked of a larger one."""
+        """The same episodes, fewer at a time: a small backend may play what was asked of a larger one."""
         starts = range(0, self.count, most)
         return [replace(self, first=self.first + k, count=min(most, self.count - k)) for k in starts]
 

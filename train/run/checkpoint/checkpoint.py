@@ -214,7 +214,7 @@ def listed(folder: Path) -> list[Path]:
 
 
 def path_for(folder: Path, episodes: int) -> Path:
-    """Where the checkpoint after so many episodes lies."""
+    """Where the checkpoint after `episodes` lies."""
     return folder / f"episode_{episodes:012d}.pt"
 
 

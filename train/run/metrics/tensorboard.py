@@ -80,7 +80,7 @@ class EventFile:
         self.flush()
 
     def add(self, summary: Any, env_steps: int) -> None:
-        """A `Summary` after so many decisions."""
+        """A `Summary` after a number of decisions."""
         self._write(Event(summary=summary), env_steps)
 
     def flush(self) -> None:

@@ -65,7 +65,7 @@ def _legal_by_trick(watched: Watched) -> TextTable:
 
 
 def _is_highest(watched: Watched, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether nobody else holds a higher card of the suit that is led."""
+    """Whether no other seat holds a higher card of the suit that is led."""
     cards = watched.action[rows]
     others = np.bitwise_or.reduce(watched.states["hands"][rows], axis=1)
     others &= ~watched.states["hands"][rows, watched.seat[rows]]
@@ -97,13 +97,13 @@ def _played_by_trick(watched: Watched) -> Figure:
 
 
 def suit_lengths(watched: Watched, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of leads: how many cards of each suit the hand holds, `[rows, suits]`, and how many of the one that it leads."""
+    """For leads: how many cards of each suit the hand holds, `[rows, suits]`, and how many of the one that it leads."""
     lengths = hands_of(watched)[rows].reshape(-1, SUITS, RANKS).sum(axis=2)
     return lengths, lengths[np.arange(rows.size), watched.action[rows] // RANKS]
 
 
 def _suit_lengths(watched: Watched) -> list[Block]:
-    """How often the suit that is led has so many cards in the hand, beside what a card drawn from it would be."""
+    """How often the suit that is led has each number of cards in the hand, beside a card drawn from the hand."""
     leads = leads_of(watched)
     plays = watched.states["plays"][leads]
     panels = (("first lead", leads[plays == 0]), ("all leads", leads))

@@ -118,7 +118,7 @@ class DeviceEvaluator:
 
 
 def _occupied(game: Game, block: DeviceBlock, count: int) -> NDArray[np.bool_]:
-    """Which seats are taken in the first so many games of a block."""
+    """Which seats are taken in the first games of a block."""
     varies = "players" in (game.dtype.names or ())
     return game.occupied(on_host(block.games.states[:count]) if varies else np.zeros(count, game.dtype))
 

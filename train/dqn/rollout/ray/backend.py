@@ -35,7 +35,7 @@ _LOG = "ray.log"  # in the run's folder: what Ray itself says
 class RayBackend:
     """Workers on this machine or on the cluster of RAY_ADDRESS, each with `in_flight` requests.
 
-    See `train.dqn.rollout.backend.RolloutBackend` for the methods; none of them waits for Ray unless it is told to.
+    See `train.dqn.rollout.backend.RolloutBackend` for the methods; none of them waits for Ray unless asked to.
     Once the cluster is gone, `ready` gives out what has come, and then raises BackendLostError.
     """
 
@@ -118,7 +118,7 @@ class RayBackend:
         rollout, lease = self._rollouts.popleft()
         self._out -= 1
         self._lent = [each for each in self._lent if each() is not None]
-        if len(self._lent) >= SLOTS // 2:  # a learner that keeps so many gets copies: others must find a slot
+        if len(self._lent) >= SLOTS // 2:  # a learner that keeps that much gets copies: others must find a slot
             return [_copied(rollout)]
         self._lent.append(weakref.ref(lease))
         return [rollout]
