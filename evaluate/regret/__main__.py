@@ -1,7 +1,7 @@
-"""`python -m evaluate.regret players=[PLAYER,...] base=champion`: what single decisions gain over those of a base player.
+"""`python -m evaluate.regret players=[PLAYER,...] base=champion`: what single decisions gain over a base player's.
 
-Positions come from self-play of `base`: in each game one decision with a choice is drawn uniformly. Each legal action is
-played there on the true deal, and `base` plays on in all seats. Each player chooses its own action. Its gain is the
+Positions come from self-play of `base`: in each game one decision with a choice is drawn uniformly. Each legal action
+is played there on the true deal, and `base` plays on in all seats. Each player chooses its own action. Its gain is the
 result of that action minus the result of the base's own action: own minus the other side's, and games won.
 
 This is the gain of deviating once and playing as `base` afterwards. The deal is one exact sample of what the seat
