@@ -15,7 +15,12 @@ from train.__main__ import main as train
 
 # Without settings, or with files that must be there: tests/test_busso.py says that they exist.
 WITHOUT_CFG = {"completion", "curves", "doctor", "gpu-check", "play.sh", "replay", "tensorboard", "warm"}
-COMMANDS_OF_PAGES = [each for each in dict.fromkeys(commands()) if each[0] in COMMANDS and each[0] not in WITHOUT_CFG]
+ELSEWHERE = re.compile(r"hydra\.searchpath|\bgame=(?!(?:blackjack|sette_mezzo|spike|tressette)\b)")  # tests/test_howto.py
+COMMANDS_OF_PAGES = [
+    (name, arguments)
+    for name, arguments in dict.fromkeys(commands())
+    if name in COMMANDS and name not in WITHOUT_CFG and not ELSEWHERE.search(" ".join(arguments))
+]
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)
 
 

@@ -1,4 +1,4 @@
-"""`python -m train doctor [key=value ...]`: what a run with these settings would get here, and what would limit it."""
+"""`python -m train doctor [key=value ...]`: what a run with these settings gets here, and what limits it."""
 
 from __future__ import annotations
 
