@@ -1,7 +1,7 @@
 """`python -m busso.warm [GAME ...]`: compile now what commands would compile at their first start on this CPU.
 
 It plays a few games with every player, trains, records, replays and reviews, in a folder that is removed afterwards.
-`make install` ends with it. On a cluster run it once on a node of each kind; the nodes share the folder.
+`make install` runs it at its end. On a cluster run it once on a node of each kind; the nodes share the folder.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def summary(command: Command) -> str:
 
 def _no_command(name: str) -> str:
     if name in REPLACED:
-        return f"no command {name!r} any more: say busso {REPLACED[name]}"
+        return f"no command {name!r} any more: type busso {REPLACED[name]}"
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, COMMANDS, 1)

@@ -1,8 +1,8 @@
-"""`python -m command.completion SHELL`: prints the completion of commands and settings for bash, zsh or fish.
+"""`python -m command.completion SHELL`: print the completion of commands and settings for bash, zsh or fish.
 
-In bash and zsh `source <(busso completion bash)`, for every shell by that line in ~/.bashrc or ~/.zshrc; in fish
-`busso completion fish | source`. It completes `busso` and `python -m MODULE`, groups by their choices, and starts no
-Python: all settings stand in it.
+In bash and zsh type `source <(busso completion bash)`, or put that line into ~/.bashrc or ~/.zshrc; in fish
+`busso completion fish | source`. It completes `busso` and `python -m MODULE`, and groups by their choices. The script
+has all settings, so no Python starts.
 """
 
 from __future__ import annotations

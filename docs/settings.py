@@ -82,9 +82,11 @@ TABLES = (
 
 
 PHASES = (
-    "`opponents.phases` says who sits in the seats while learning: a list of "
-    "`{until: EPISODE, mix: {player: probability}}`, the last with `until: null`; `network` is the one that learns, "
-    "`league` a past self of it (`league.*`), others are named as in `evaluation.opponents`."
+    "`opponents.phases` names the players at the table during training: a list of "
+    "`{until: EPISODE, each: seat, mix: {player: probability}}`, the last with `until: null`. `network` is the network "
+    "that learns, `league` an earlier version of it (`league.*`); others are named as in `evaluation.opponents`. "
+    "`each: seat` draws a player for each seat. `each: side` draws one player for all seats but those of one side; the "
+    "network has that side and learns from its decisions only."
 )
 
 
@@ -199,7 +201,7 @@ def page() -> Iterator[str]:
         "",
         "### Recipes",
         "",
-        "What is known to be best for each game takes the place of these defaults:",
+        "The best known settings of each game override these defaults:",
         "",
     )
     yield from recipes()

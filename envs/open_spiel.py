@@ -59,7 +59,7 @@ class TressetteGame(pyspiel.Game):
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> "TressetteObserver":
         """What a seat may know."""
         if iig_obs_type is not None and iig_obs_type.perfect_recall:
-            raise ValueError("python_busso_tressette has observations alone, no information states")
+            raise ValueError("python_busso_tressette has observations, but no information states")
         return TressetteObserver(_rules(self.options).bits)
 
 

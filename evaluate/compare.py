@@ -1,9 +1,9 @@
 """`python -m evaluate.compare RUN RUN ...`: compare runs: a table with intervals over seeds, curves, settings.
 
-Runs that differ in their seed alone are one row, compared with the row `baseline` seed by seed. With `deals=16384` the
+Runs that differ in the seed only are one row, compared with the row `baseline` seed by seed. With `deals=16384` the
 best networks play 16,384 duplicate deals now, against `opponents=[random,greedy,baseline]`. There `baseline` is the run
-of the baseline with the same seed. Without `deals` the table has the results of the runs. After `--multirun` stands a
-grid as `python -m train --multirun` has it, in place of runs:
+of the baseline with the same seed. Without `deals` the table has the results of the runs. `--multirun` and a grid name
+the runs as in `python -m train --multirun`:
 
     python -m evaluate.compare baseline=recipe --multirun row=recipe,double seed=1,2,3
 """

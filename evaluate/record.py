@@ -1,7 +1,7 @@
-"""`python -m evaluate.record players=[champion,greedy] deals=10 to=games.jsonl`: writes games between players down.
+"""`python -m evaluate.record players=[champion,greedy] deals=10 to=games.jsonl`: play games and write them to a file.
 
-As the records of a tournament, with who sat in each seat: for evaluate.review, evaluate.replay and `python -m play
-watch=FILE`. What is played is written at once, so that Ctrl-C leaves it.
+The records name the player of each seat. evaluate.review, evaluate.replay and `python -m play watch=FILE` read them.
+Each game is written at once, so Ctrl-C keeps the games played.
 """
 
 from __future__ import annotations

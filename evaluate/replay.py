@@ -1,9 +1,8 @@
-"""`python -m evaluate.replay FILE`: play recorded games through the engine, one JSON line out for each record.
+"""`python -m evaluate.replay FILE`: replay recorded games and check them, with one line of JSON for each record.
 
-A game from elsewhere, which records may not name by themselves, is named after the file: `FILE game=NAME`.
-A record that breaks a rule or is malformed gets a line with its error, and the rest goes on. Hands of a match are
-checked against those before them: who leads, the score, and that no hand follows the end. Exit code: 0 when
-every record could be played, 1 when one could not, 2 when the file could not be read.
+`FILE game=NAME` reads records of a game of your own. A record that breaks a rule or is malformed gets a line with its
+error; the others are replayed. Hands of a match are checked against those before them: leader, score and end of the
+match. Exit code: 0 if every record could be played, 1 if one could not, 2 if the file could not be read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`python -m play`: sit down at a table, against rule players, trained agents or one another.
+"""`python -m play`: play at a table against rule players, trained agents or each other.
 
-`python -m play game=tressette opponents=greedy seed=7 record=games.jsonl` plays a hand of Tressette in lines of text,
-one a decision, from a terminal or a pipe. docs/howto/play.md has every word that can be typed.
+`python -m play ui=plain game=tressette opponents=greedy seed=7 record=games.jsonl` plays a hand of Tressette in lines
+of text. docs/howto/play.md lists all words that you can type.
 """
 
 from __future__ import annotations

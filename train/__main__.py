@@ -1,4 +1,4 @@
-"""`python -m train [key=value ...]`: train a run, or resume it. `python -m train doctor`: look before you do."""
+"""`python -m train [key=value ...]`: train a run, or resume it. `python -m train doctor`: check the machine first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m train --multirun key=a,b`: the runs of a grid, on this machine or each as a task of a job array."""
+"""`python -m train --multirun key=a,b`: train a grid of runs, on this machine or each as a task of a job array."""
 
 from __future__ import annotations
 

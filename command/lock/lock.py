@@ -208,7 +208,9 @@ class Lock:
                 raise
             if self._key not in _warned:
                 _warned.add(self._key)
-                log.warning("%s: no byte-range locks here (%s); %s alone holds", self.path, error.strerror, OWNER)
+                log.warning(
+                    "%s: no byte-range locks here (%s); only %s protects the run", self.path, error.strerror, OWNER
+                )
         return True
 
     def _create(self, me: Owner, beat: int) -> bool:

@@ -1,7 +1,7 @@
-"""`python -m evaluate.champion run=RUN to=tressette/champion`: puts a network into a file that travels, with a card.
+"""`python -m evaluate.champion run=RUN to=tressette/champion`: write a network to a file for others, with a card.
 
-The file, which is read without running code, its results against other players and a card that says how it came about
-and what it cannot do. Without run= the file that is there is measured again, and the card written anew.
+Reading the file runs no code. Beside it are its results against other players and a card: how it was made, and its
+limits. Without run= the existing file is measured again and the card rewritten.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def limits(found: Champion, game: Game) -> Iterator[str]:
     """What it cannot do, as a list."""
     unseen = [name for name in game.additions if not getattr(game.options, name)]
     but = f", but for {' and '.join(unseen)}=true, where it does not see what is added" if unseen else ""
-    yield f"* It knows the options above alone; a table with others refuses it{but}."
+    yield f"* It knows the options above only; a table with other options refuses it{but}."
     yield "* It chooses by values that a network has learned, without looking ahead."
     if len(found.networks) > 1:
         yield "* Who knows that several networks take turns, game by game, may learn in a game which one plays."

@@ -1,7 +1,7 @@
-"""`python -m evaluate.export run=runs/tressette/default format=onnx`: a network as a file for other programs, checked.
+"""`python -m evaluate.export run=runs/tressette/default format=onnx`: write a network to a file for other programs.
 
-format=onnx is for onnxruntime and whatever else reads ONNX, format=safetensors for busso and PyTorch. Beside the file
-lies a card in the form that model hubs read. The file is compared with the network before it takes its place.
+format=onnx is for onnxruntime and other readers of ONNX, format=safetensors for busso and PyTorch. A model card is
+written beside the file. The file is compared with the network before it replaces an older one.
 Example: `python -m evaluate.export run=champion game=spike format=onnx input=bits to=spike-agent`.
 """
 

@@ -1,16 +1,16 @@
-"""`python -m evaluate.regret players=[PLAYER,...] base=champion`: what single decisions gain over those of a base.
+"""`python -m evaluate.regret players=[PLAYER,...] base=champion`: what single decisions gain over a base player's.
 
-Positions are of the self-play of `base`: in each game one decision with a choice is drawn, each as likely. Each legal
-action is played there on the true deal, and `base` plays on in all seats. A player is asked for its own action. Its
-gain is the result of that action less the result of the base's own action: own less the other side's, and games won.
+Positions come from self-play of `base`: in each game one decision with a choice is drawn uniformly. Each legal action
+is played there on the true deal, and `base` plays on in all seats. Each player chooses its own action. Its gain is the
+result of that action minus the result of the base's own action: own minus the other side's, and games won.
 
-So this is the gain of deviating once and playing as `base` afterwards. The deal is one exact sample of what the seat
-cannot know, given what it has seen, so the mean over positions is unbiased. It is not the gain of playing so always:
-the player is never in positions of its own, and its later decisions are those of `base`.
+This is the gain of deviating once and playing as `base` afterwards. The deal is one exact sample of what the seat
+cannot know, given what it has seen, so the mean over positions is unbiased. It is not the gain of always playing so:
+the player never meets positions of its own, and its later decisions are those of `base`.
 
-Players are asked about the position alone. What they draw at the beginning of a game they draw anew, and so does a base
-that is a mixture of networks when it plays on. What was played is kept in the folder: a further player costs its own
-decisions alone, and a stopped command resumes.
+Players see the position only. They draw again what they draw at the beginning of a game; so does a base that is a
+mixture of networks when it plays on. What was played is kept in the folder: another player costs its own decisions
+only, and a stopped command resumes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`python -m evaluate.report RUN`: a page on a run that opens anywhere: curves, results, how it plays, and why so fast.
+"""`python -m evaluate.report RUN`: a page about a run: curves, results, how it plays, what limits its speed.
 
-`report.html` needs no other file, opens offline and prints; `report.md` beside it says the same. With `study=spike` the
-page is on that study and our runs of it. Example: `python -m evaluate.report runs/tressette/default`.
+`report.html` needs no other file, opens offline and prints; `report.md` beside it has the same. With `study=spike` the
+page is about that study and our runs of it. Example: `python -m evaluate.report runs/tressette/default`.
 """
 
 from __future__ import annotations

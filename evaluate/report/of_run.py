@@ -51,7 +51,7 @@ def report_of(run: Run, seeds: Sequence[Run], wanted: Wanted, say: Say) -> Repor
 def _lead(run: Run, seeds: Sequence[Run]) -> str:
     text = f"The run in {code(run.folder)}"
     if seeds:
-        text += " with " + ", ".join(code(other.name) for other in seeds) + ", which differ from it in the seed alone"
+        text += " with " + ", ".join(code(other.name) for other in seeds) + ", which differ from it in the seed only"
     return text + "."
 
 

@@ -155,7 +155,7 @@ class Comparison:
         ]
         lead = f"{len(runs)} runs of {game}"
         several = len(self.kinds) < len(runs)
-        lead += f", {len(self.kinds)} kinds: those that differ in their seed alone are one." if several else "."
+        lead += f", {len(self.kinds)} kinds: those that differ in the seed only are one." if several else "."
         more = f" and {len(self.kinds) - 4} more" if len(self.kinds) > 4 else ""
         return Report(f"{game}: {', '.join(kind.name for kind in self.kinds[:4])}{more}", lead, {}, sections)
 

@@ -1,8 +1,8 @@
-"""`python -m evaluate.review FILE`: grades every decision of recorded games best, fine, mistake or blunder.
+"""`python -m evaluate.review FILE`: grade every decision of recorded games: best, fine, mistake or blunder.
 
-With the better action and what it was worth, for what the seat could know; as text, JSON or one page of HTML. A record
-that cannot be played is named and left out. Exit code: 0 when every record was graded, 1 when one was left out, 2 when
-there was nothing to grade or no player that could grade it, 130 after Ctrl-C, which leaves what was graded.
+Shows the better action and its value, for what the seat could know; as text, JSON or one page of HTML. A record that
+cannot be played is named and left out. Exit code: 0 if every record was graded, 1 if one was left out, 2 if there was
+nothing to grade or no player that can grade, 130 after Ctrl-C, which keeps the grades so far.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def _summary(summary: Sequence[Tally]) -> Iterator[str]:
     units = ", ".join(dict.fromkeys(tally.unit for tally in summary))
     yield f"lost: {units} a hand by what was not the best"
     if missing := sum(tally.unknown for tally in summary):
-        yield f"not graded, because nobody knows what they were worth: {missing} decisions"
+        yield f"not graded, because their values are unknown: {missing} decisions"
 
 
 def _method(reviewed: ReviewedHand) -> str:

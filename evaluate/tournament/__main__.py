@@ -1,8 +1,7 @@
-"""`python -m evaluate.tournament players=[...] deals=4096 seed=7`: every pair of players on duplicate deals.
+"""`python -m evaluate.tournament players=[...] deals=4096 seed=7`: every pair of players, on the same duplicate deals.
 
-With `match=21` the hands of Tressette are played until a team has 21 points, and matches count. With
-`seating=one_against_many` each player also sits alone among seats that are all the other's, so that a pair is
-played, and has a row, both ways round.
+With `match=21` the players play matches of Tressette to that score, and matches are counted. With
+`seating=one_against_many` each player also sits alone among seats of the other player, so a pair has two rows.
 """
 
 from __future__ import annotations

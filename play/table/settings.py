@@ -81,7 +81,7 @@ def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
     if not others and settings.opponents is not None:
         raise SettingsError("opponents", f"{game.name} has one seat, and the dealer plays by a rule", "leave this out")
     if len(team) == 1 and settings.partner is not None:
-        raise SettingsError("partner", f"in {game.name} everybody plays alone", "leave this out")
+        raise SettingsError("partner", f"in {game.name} each seat plays for itself", "leave this out")
     names = _opponents(settings, game, len(others))
     players = [name for name in names if name != HUMAN] or [default_opponent(game)]
     seats = {settings.seat: HUMAN, **dict(zip(others, names, strict=True))}

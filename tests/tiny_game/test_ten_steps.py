@@ -1,4 +1,4 @@
-"""The ten steps to a new game in CONTRIBUTING.md name what exists, and Kuhn poker has all of it."""
+"""The ten steps to a new game in docs/howto/own_game.md name what exists, and Kuhn poker has all of it."""
 
 import re
 from importlib import import_module
@@ -10,7 +10,8 @@ from cards.conformance import CHECKS
 
 ROOT = Path(__file__).parent.parent.parent
 HERE = Path(__file__).parent
-SECTION = (ROOT / "CONTRIBUTING.md").read_text().partition("## A new game in ten steps\n")[2].partition("\n## ")[0]
+PAGE = (ROOT / "docs" / "howto" / "own_game.md").read_text()
+SECTION = PAGE.partition("## Ten steps\n")[2].partition("\n## ")[0] + "\n```"
 STEPS = [" ".join(step.split()) for step in re.findall(r"^\d+\. (.*?)(?=^\d+\. |^```)", SECTION, re.M | re.S)]
 KIT = [check.__name__ for check in CHECKS]
 

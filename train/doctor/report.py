@@ -1,4 +1,4 @@
-"""`python -m train doctor [key=value ...]`: what a run with these settings would get here, and what would limit it."""
+"""`python -m train doctor [key=value ...]`: what a run with these settings gets here, and what limits it."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _folder(settings: TrainSettings) -> Finding:
         newest = RunFolder(settings).newest()
     except UserError as error:
         return Finding("run folder", str(error), "error")
-    start = f"goes on from {newest.name}" if newest else "starts anew"
+    start = f"resumes from {newest.name}" if newest else "starts from the beginning"
     says = f"{folder} {start}; {free / GIB:.1f} GiB free, at most {wanted / GIB:.1f} GiB wanted"
     return Finding("run folder", says, "ok" if wanted <= free else "warning")
 
@@ -160,7 +160,7 @@ def _locks(settings: TrainSettings) -> Iterator[Finding]:
     except OSError:
         return
     if not fine:
-        says += "; between nodes the file of the owner alone keeps two trainers of a run apart"
+        says += "; between nodes only the owner file keeps two trainers of a run apart"
     yield Finding("locks", says, "ok" if fine else "warning")
 
 

@@ -1,4 +1,4 @@
-"""`python -m train.gpu_check [key=value ...]`: tests, figures and a run on the GPU of this machine, in one report."""
+"""`python -m train.gpu_check [key=value ...]`: tests, measurements and a run on this machine's GPU, in one report."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _ON_CPU = "device=cpu computes on the CPU"
 
 @dataclass(frozen=True)
 class Build:
-    """A kind of wheel of PyTorch, and where it runs; docs/howto/cluster.md has the same table."""
+    """A kind of wheel of PyTorch, and where it runs; docs/howto/cluster_install.md has the same table."""
 
     name: str  # of its index at download.pytorch.org/whl, and of its versions: 2.13.0+cu126
     driver: str  # the oldest; it runs every minor version of the same CUDA

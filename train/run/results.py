@@ -88,7 +88,7 @@ def set_aside_of_shorter_run(folder: Path) -> None:
         mark = str(found[0]["env_steps"]) if found and found[0] else "before"
     except SettingsError:
         mark = "damaged"
-    log.info("the run goes on: %s is now %s", FILE, rename_aside(path, f".{mark}").name)
+    log.info("the run is continued: %s is now %s", FILE, rename_aside(path, f".{mark}").name)
 
 
 def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:

@@ -199,7 +199,7 @@ class TrainSettings(RunSettings):
 
     def _check_no_league(self) -> None:
         if self.opponents.only is None and any(LEAGUE in phase.mix for phase in self.opponents.phases):
-            problem = "rollout=device has no league, one network alone plays there"
+            problem = "rollout=device has no league: only one network plays there"
             raise SettingsError("opponents.phases.mix", problem, "say rollout=threads")
 
     @property

@@ -48,7 +48,7 @@ def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
 def check_sides(game: Game, key: str, rollout: str) -> None:
     """Raise SettingsError naming `key`, which puts players on sides, where there is one, or rollouts know of none."""
     if len(game.teams) < 2:
-        raise SettingsError(key, f"{game.name} has one side, so nobody sits against it", "leave it out")
+        raise SettingsError(key, f"{game.name} has one side, so there is no opponent", "leave it out")
     if rollout == "device":
         raise SettingsError(key, "rollout=device learns from all seats, not from one side", "say rollout=threads")
 

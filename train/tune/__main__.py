@@ -1,11 +1,11 @@
-"""`python -m train.tune [key=value ...]`: a search of hyperparameters, each trial a run that resumes.
+"""`python -m train.tune [key=value ...]`: search hyperparameters; each trial is a run.
 
-What has several values or an interval is searched, all else holds for every trial:
+A key with several values or an interval is searched; all others hold for every trial:
 
     python -m train.tune study=lr minutes=2 learner.lr='tag(log,interval(1e-4,1e-2))' learner.n_step=1,2,4 trials=30
 
-Without such a key conf/tune.yaml says what is searched. Ctrl-C leaves what is done, and the same command resumes
-it; started several times at once, on this machine or as a job array (slurm/tune.sh), processes share the study.
+Without such a key conf/tune.yaml says what is searched. After Ctrl-C the same command resumes the study. Started
+several times at once, on this machine or as a job array (slurm/tune.sh), the processes share the study.
 """
 
 from __future__ import annotations

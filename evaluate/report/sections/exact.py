@@ -22,7 +22,7 @@ def section(run: Run) -> Section:
     found = beside_exact(solved, run.folder)
     rows = [line.split(": ", 1) for line in found.lines if ": " in line]
     blocks: list[Block] = [
-        Text("The game can be solved exactly, so that errors are of what was learned alone and not of measuring it."),
+        Text("The game has an exact solution, so these errors are those of learning, not of measuring."),
         TextTable(("", ""), rows, left=(0,)),
     ]
     if found.policy is not None and found.exact_policy is not None:

@@ -197,7 +197,7 @@ def test_nobody_sees_the_cards_of_another_person() -> None:
             held = {
                 seat: [c for suit in view(table.table.hand, seat).hand for c in suit] for seat in table.table.people
             }
-            covered = "let nobody else look" in text
+            covered = "let no one else look" in text
             shown = set() if covered else set(own(table))
             hidden = {card for cards in held.values() for card in cards} - shown
             assert not hidden & set(re.findall(r"\b[2-7AFCR][DCSB]\b", text))
@@ -222,7 +222,7 @@ def test_nobody_sees_the_cards_of_another_person() -> None:
         assert table.table.turn in (2, 3) and not re.search(SUITS, text_of(pilot.app))
         held_up.set()
         await wait(pilot, "a turn", lambda: table.is_quiet)
-        assert "let nobody else look" in text_of(pilot.app) and not re.search(SUITS, text_of(pilot.app))
+        assert "let no one else look" in text_of(pilot.app) and not re.search(SUITS, text_of(pilot.app))
 
     driven(application("opponents=[human,greedy]", "seed=5", "hint=monte_carlo:samples=2"), script)
 

@@ -138,7 +138,7 @@ def test_what_is_no_device_is_named() -> None:
 
 
 def test_the_documented_builds_are_those_that_are_advised() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "howto" / "cluster.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "howto" / "cluster_install.md").read_text()
     rows = re.findall(r"^\| (\S+) or later \|.*\| `(cu\d+)` \| (\d+\.\d+) to (\d+\.\d+) ", text, re.MULTILINE)
     assert rows == [
         (each.driver, each.name, *(f"{major}.{minor}" for major, minor in (each.oldest, each.newest)))

@@ -53,7 +53,7 @@ def load_player(
     if not holds_table(state):
         return load_network(game, path, state, device, key)[0]
     if of_table is None:
-        raise SettingsError(key, f"{path} holds a table of {game.name}, which plays in tournaments alone")
+        raise SettingsError(key, f"{path} holds a table of {game.name}, which plays in tournaments only")
     return of_table(game, path, state)
 
 

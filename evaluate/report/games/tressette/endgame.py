@@ -88,11 +88,10 @@ def section(watched: Watched, tricks: int, seed: int) -> Section | None:
     columns = ("tricks left", "with a choice", "that matter", *(f"best: {name}" for name in names))
     loses = {name: found.per_hand(name) for name in names}
     text = (
-        f"Every decision with a choice in the last {tricks} tricks of {watched.games:,} hands, held against the exact "
-        "result of each legal card with best play of all four seats and all hands open. A hand, the cards played there "
-        "lose "
+        f"Every decision with a choice in the last {tricks} tricks of {watched.games:,} hands, compared with the exact "
+        "result of each legal card with best play of all four seats and all hands open. Mean loss per hand: "
         + "; ".join(f"{value.mean:.2f} ± {value.half_width:.2f} points ({name})" for name, value in loses.items())
-        + ". Nobody who sees one hand alone can lose nothing: the measure compares players on the same positions."
+        + ". A player that sees one hand only always loses something: compare players on the same positions."
     )
     return Section(
         f"The last {tricks} tricks, solved",

@@ -1,0 +1,151 @@
+"""The reference pages say what the code has: every curve, the files of a run, and each game in one form."""
+
+import fnmatch
+import importlib
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import gymnasium
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from cards.game import Game, load_game
+from tests.pages import ROOT
+from tests.train.runs import TrainedRuns
+from train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
+from train.tabular import batch_q_trainer
+from train.tabular import trainer as table_trainer
+
+REFERENCE = ROOT / "docs" / "reference"
+CURVES = (REFERENCE / "curves.md").read_text(encoding="utf-8")
+GAMES = ("tressette", "spike", "sette_mezzo", "blackjack")
+FORM = ["Rules", "Seats", "Actions", "Observation", "Rewards", "Options", "Players", "Version"]
+LEAGUE = "opponents.phases=[{until: null, each: side, mix: {network: 0.7, league: 0.3}}]"
+
+
+def section(text: str, title: str) -> str:
+    found = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    assert found, title
+    return found
+
+
+def rows(text: str) -> Iterator[list[str]]:
+    """The cells of the tables, without headers."""
+    lines = text.splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if line.startswith("| ") and not following.startswith("|--"):
+            yield [cell.replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line[1:-1])]
+
+
+def named(text: str) -> set[str]:
+    """What the first cells of the tables name."""
+    return {name for row in rows(text) for name in re.findall(r"`([^`]+)`", row[0])}
+
+
+@pytest.fixture(scope="module")
+def run(trained_run: TrainedRuns) -> Path:
+    """A run with all curves that a network can have."""
+    return trained_run(LEAGUE, "league.every_episodes=64")
+
+
+def test_every_curve_of_a_network_is_on_the_page(run: Path) -> None:
+    with (run / "metrics.csv").open() as file:
+        found = set(file.readline().strip().split(",")) - {"env_steps"}
+    tags = EventAccumulator(str(run / "tensorboard")).Reload().Tags()
+    found |= {*tags["scalars"], *tags["histograms"], *tags["images"]}
+    general = {re.sub("^at_end/.*", "at_end/CURVE", re.sub("_vs_.*", "_vs_OPPONENT", name)) for name in found}
+    general = {re.sub("norm_of_.*", "norm_of_LAYER", name) for name in general}
+    titles = ("Evaluations", "Games", "Learning", "Speed", "League", "TensorBoard only")
+    assert named("".join(section(CURVES, title) for title in titles)) == general
+
+
+@pytest.mark.parametrize(
+    ("title", "scalars"),
+    [
+        ("Tables: Q-learning, Monte Carlo, TD", table_trainer.SCALARS),
+        ("Tables: batch Q-learning", batch_q_trainer.SCALARS),
+    ],
+)
+def test_every_curve_of_a_table_is_on_the_page(title: str, scalars: tuple[str, ...]) -> None:
+    assert named(section(CURVES, title)) == set(scalars)
+
+
+def test_every_curve_says_what_is_normal() -> None:
+    explained = CURVES.partition("\n## Evaluations\n")[2].partition("\n## Normal values\n")[0]
+    for cells in rows(explained):
+        assert cells[1].strip() and (cells[2].strip() or "picture" in cells[1]), cells
+
+
+def test_every_file_of_a_run_is_on_the_page(run: Path) -> None:
+    patterns = named((REFERENCE / "run_files.md").read_text(encoding="utf-8"))
+    there = [path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()]
+    assert there and all(any(fnmatch.fnmatch(name, pattern) for pattern in patterns) for name in there), there
+
+
+def test_what_may_change_in_a_run_is_on_the_page() -> None:
+    text = (ROOT / "docs" / "howto" / "resume.md").read_text(encoding="utf-8")
+    keys = re.findall(r"`([a-z_.]+\*?)`", text.partition("These settings may change")[2].partition(". Any other")[0])
+    groups = {key for key in keys if key.endswith("*")}
+    assert groups == {"log_*"} | {f"{group}*" for group in CHANGEABLE_GROUPS}
+    assert set(keys) - groups == {key for key in CHANGEABLE if not key.startswith(("log_", "iterations"))}
+
+
+def page_of(name: str) -> str:
+    return (REFERENCE / "games" / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(params=GAMES)
+def game(request: pytest.FixtureRequest) -> Game:
+    return load_game(request.param)
+
+
+def test_the_pages_of_games_have_one_form(game: Game) -> None:
+    page = page_of(game.name)
+    assert re.findall(r"^## (.*)$", page, re.M)[: len(FORM)] == FORM
+    facts = {cells[0].strip(): cells[1] for cells in rows(page.partition("\n## ")[0])}
+    assert f"{game.actions}" in facts["actions"] and f"{game.bits} bits" in facts["observation"]
+    assert re.findall(r"`(\w+)`", facts["rewards"]) == list(game.rewards)
+    (version,) = named(section(page, "Version")) or {cells[0].strip() for cells in rows(section(page, "Version"))}
+    assert version == facts["version"].strip()
+
+
+def test_the_observation_is_that_of_the_code(game: Game) -> None:
+    """The same rows as the table in the docstring, whose long cells have several lines."""
+    docstring = importlib.import_module(f"{game.name}.observation").__doc__ or ""
+    coded: list[list[str]] = []
+    for line in re.findall(r"^\| (.*) \|$", docstring, re.M)[1:]:
+        bits, _, what = (part.strip() for part in line.partition(" | "))
+        if bits:
+            coded.append([bits, what])
+        elif what:
+            coded[-1][1] += f" {what}"
+    assert [[cell.strip() for cell in cells] for cells in rows(section(page_of(game.name), "Observation"))] == coded
+    first = 0
+    for bits, _ in coded:
+        begin, _, end = bits.partition("-")
+        assert int(begin) == first
+        first = int(end or begin) + 1
+    assert first in (game.bits, getattr(importlib.import_module(f"{game.name}.observation"), "BITS_WITH_ACCUSI", 0))
+
+
+def test_all_options_rewards_players_and_actions_are_named(game: Game) -> None:
+    page = page_of(game.name)
+    assert named(section(page, "Options")) == {f"game.{field.name}" for field in fields(game.options)}
+    assert named(section(page, "Rewards")) == set(game.rewards)
+    players = named(section(page, "Players"))
+    kinds = {f"{name}(RUN)" if kind.of_network else name for name, kind in game.kinds.items()}
+    assert players - {"champion"} == {"random", *game.policies, *kinds}
+    assert ("champion" in players) == (ROOT / game.name / "champion").is_dir()
+    actions = {cells[1].strip() for cells in rows(section(page, "Actions"))}
+    assert game.actions == 40 or actions == {game.action_text(action) for action in range(game.actions)}
+
+
+def test_the_environments_of_a_version_exist(game: Game) -> None:
+    importlib.import_module("envs")
+    for name in re.findall(r"`(\S+)`", section(page_of(game.name), "Version").partition("\n\n")[0]):
+        if name.startswith("envs."):
+            assert callable(importlib.import_module(name).env)
+        elif name.startswith("busso/"):
+            assert gymnasium.spec(name).kwargs["game"] == game.name
