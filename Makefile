@@ -10,7 +10,7 @@ PYTEST = $(BIN)/pytest --durations=30
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster soak faults bench bench-quick clean settings-page pictures
+.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster soak faults bench bench-quick clean docs settings-page pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -43,7 +43,7 @@ tensorboard: $(READY) ## show the curves of all runs in a browser
 tournament: $(READY) ## the trained agent and the rule players, every pair; ARGS as for train
 	$(BIN)/python -m evaluate.tournament 'players=[runs/tressette/default,greedy,study_heuristic,random]' $(ARGS)
 
-test: lint types imports unit ## the checks before a commit: all but slow tests and those on a Slurm
+test: lint types imports docs unit ## the checks before a commit: all but slow tests and those on a Slurm
 
 test-all: test slow cluster ## all checks
 
@@ -77,6 +77,11 @@ soak: $(TOOLS) ## kill a run with Ray for an hour (SOAK_MINUTES=60), draw soak/s
 
 faults: $(TOOLS) ## seed faults one at a time and see whether the tests catch them; ARGS="n-step-one-too-many" the named ones
 	$(BIN)/python -m tests.faults $(ARGS)
+
+# Warnings are errors: a link to a page or heading that is missing, a name that no docstring explains.
+docs: $(TOOLS) ## build the pages as a site in build/site, with the API from docstrings
+	$(BIN)/python -m sphinx -W --keep-going -E -q -b html -c docs -d build/doctrees . build/site
+	@echo "open build/site/index.html"
 
 settings-page: $(TOOLS) ## write docs/reference/settings.md from conf/
 	$(BIN)/python docs/settings.py

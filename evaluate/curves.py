@@ -35,7 +35,8 @@ def draw(curves: Mapping[Path, Mapping[str, Curve]], out: Path) -> None:
                 if name.startswith(start) and not name.endswith(_LEFT_OUT):
                     label = name.removeprefix(start) or run.name
                     label = f"{run.name}: {label}" if len(curves) > 1 and label != run.name else label
-                    axis.plot(*zip(*sorted(zip(steps, values, strict=True)), strict=True), label=label, linewidth=1.6)
+                    points = zip(*sorted(zip(steps, values, strict=True)), strict=True)
+                    axis.plot(*points, label=label, linewidth=1.6, marker="." if len(steps) < 20 else None)
         axis.set(title=title, xlabel="env steps (decisions)")
         axis.grid(alpha=0.3)
         if axis.lines:

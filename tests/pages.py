@@ -1,8 +1,49 @@
-"""The pages of the documentation, for the tests that read them."""
+"""The pages of the documentation, and the commands on them, for the tests that read them."""
 
+import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
+
+from command.busso import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+_FENCE = re.compile(r"^```\w*\n(.*?)^```", re.M | re.S)
+_PLACEHOLDER = re.compile(r"\b(FILE|FOLDER|GAME|NAME|PATH|RUN)\b")
+_SHELL = ("|", ">", "<", "&&", "&", ";")
+_JOBS = {"train_dqn": "train", "sweep": "train --multirun", "evaluate": "tournament", "gpu_check": "gpu-check"}
+
+
+def commands() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The commands in code blocks: name, as `busso` has it, and arguments. Those with placeholders are left out."""
+    for block in _FENCE.findall(TEXT):
+        for line in block.replace("\\\n", " ").splitlines():
+            if re.match(r"(\.venv/bin/python -m|busso|sbatch|make train|make tournament) ?", line):
+                if _PLACEHOLDER.search(line) or not (words := _words(line)):
+                    continue
+                yield words[0], tuple(words[1:])
+
+
+def _words(line: str) -> list[str]:
+    """The words of a command as typed after `busso`; none for what is no command of busso."""
+    words = shlex.split(line, comments=True)
+    words = words[: min((words.index(sign) for sign in _SHELL if sign in words), default=len(words))]
+    match words:
+        case ["busso", *rest]:
+            return rest
+        case ["make", target, *rest]:
+            return [target, *shlex.split(rest[0].removeprefix("ARGS=") if rest else "")]
+        case ["sbatch", *rest]:
+            script = next(index for index, word in enumerate(rest) if word.startswith("slurm/"))
+            assert (ROOT / rest[script]).exists(), line
+            name = Path(rest[script]).stem
+            return [*_JOBS.get(name, name).split(), *rest[script + 1 :]]
+        case [_, "-m", "train", "doctor", *rest]:
+            return ["doctor", *rest]
+        case [_, "-m", module, *rest]:
+            names = {each.module.removesuffix(".__main__"): name for name, each in COMMANDS.items() if not each.first}
+            return [names[module], *rest] if module in names else []
+    return []

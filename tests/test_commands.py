@@ -2,36 +2,53 @@
 
 import json
 import re
-import shlex
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from evaluate.tournament.__main__ import main as tournament
+from command.busso import COMMANDS
 from tests.bench.__main__ import main as bench
-from tests.pages import TEXT
+from tests.pages import ROOT, commands
 from train.__main__ import main as train
 
-ROOT = Path(__file__).parent.parent
-TRAIN = re.findall(r"^\.venv/bin/python -m train (?!'hydra.searchpath)(.*?)(?: +#.*)?$", TEXT, re.M)
-# Games from elsewhere: tests/test_howto.py.
-TOURNAMENT = re.findall(r"^\.venv/bin/python -m evaluate.tournament (?!game=(?:kuhn|tressette_))(.*)$", TEXT, re.M)
+# Without settings, or with files that must be there: tests/test_busso.py says that they exist.
+WITHOUT_CFG = {"completion", "curves", "doctor", "gpu-check", "play.sh", "replay", "tensorboard", "warm"}
+ELSEWHERE = re.compile(r"hydra\.searchpath|\bgame=(?!(?:blackjack|sette_mezzo|spike|tressette)\b)")  # tests/test_howto.py
+COMMANDS_OF_PAGES = [
+    (name, arguments)
+    for name, arguments in dict.fromkeys(commands())
+    if name in COMMANDS and name not in WITHOUT_CFG and not ELSEWHERE.search(" ".join(arguments))
+]
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)
 
 
-@pytest.mark.parametrize("arguments", [line for line in TRAIN if line != "--help" and "NAME" not in line])
-def test_train_command(
-    arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "arguments"), COMMANDS_OF_PAGES, ids=lambda each: each if isinstance(each, str) else " ".join(each)
+)
+def test_a_command_of_the_pages_has_settings_that_exist(
+    name: str,
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """In a folder with an experiment of a study, where runs that others begin with are not trained yet."""
     study = tmp_path / "runs" / "tressette" / "lr" / "experiment"
     study.mkdir(parents=True)
     (study / "lr.yaml").write_text("# @package _global_\nlearner:\n  lr: 1e-4\n")
     monkeypatch.chdir(tmp_path)
-    arguments = arguments.replace("network.init_from=runs/tressette/default", "network.init_from=champion")
-    assert train([*shlex.split(arguments), "--cfg"]) == 0
-    assert "game:" in capsys.readouterr().out
+    typed = [
+        each.replace("network.init_from=runs/tressette/default", "network.init_from=champion") for each in arguments
+    ]
+    main = import_module(COMMANDS[name].module).main
+    if "--help" in typed:
+        with pytest.raises(SystemExit, match="0"):  # argparse
+            main(typed)
+    else:
+        assert main([*COMMANDS[name].first, *typed, "--cfg"]) == 0
+    assert capsys.readouterr().out.count(":") > 3
 
 
 def test_help_explains_every_group(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,14 +59,8 @@ def test_help_explains_every_group(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(word in text for word in ("n_step", "gpus_per_worker", "first_leader", "experiment", "spike_n"))
 
 
-@pytest.mark.parametrize("arguments", TOURNAMENT)
-def test_tournament_command(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tournament([*shlex.split(arguments), "--cfg"]) == 0
-    assert "\ndeals: " in capsys.readouterr().out
-
-
 def test_there_are_such_commands() -> None:
-    assert len(TRAIN) >= 4 and TOURNAMENT and len(TARGETS) >= 10
+    assert {"train", "tournament", "play", "compare"} <= {name for name, _ in COMMANDS_OF_PAGES} and len(TARGETS) >= 10
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -1,0 +1,39 @@
+"""The site of `make docs`: Sphinx reads the Markdown pages where they lie, so that links work here as on GitHub."""
+
+from command import __version__
+
+project = "busso"
+copyright = "the busso authors"  # noqa: A001 - the name that Sphinx reads
+release = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+
+# The source folder is the root of the repository.
+root_doc = "docs/index"
+include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "*/champion/CARD.md", "docs/**"]
+exclude_patterns = ["docs/site"]
+
+myst_heading_anchors = 4  # GitHub's anchors
+myst_linkify_fuzzy_links = False
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!(busso|cards|train|envs)\.).*")]  # types of other projects
+suppress_warnings = ["epub.unknown_project_files"]
+
+# Docstrings are plain text with code in single quotation marks of Markdown.
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 100
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"busso {release}"
+html_extra_path = ["site"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": False,
+    "show_toc_level": 2,
+}
