@@ -15,7 +15,9 @@ from train.__main__ import main as train
 
 # Without settings, or with files that must be there: tests/test_busso.py says that they exist.
 WITHOUT_CFG = {"completion", "curves", "doctor", "gpu-check", "play.sh", "replay", "tensorboard", "warm"}
-ELSEWHERE = re.compile(r"hydra\.searchpath|\bgame=(?!(?:blackjack|sette_mezzo|spike|tressette)\b)")  # tests/test_howto.py
+ELSEWHERE = re.compile(
+    r"hydra\.searchpath|\bgame=(?!(?:blackjack|sette_mezzo|spike|tressette)\b)"
+)  # tests/test_howto.py
 COMMANDS_OF_PAGES = [
     (name, arguments)
     for name, arguments in dict.fromkeys(commands())
