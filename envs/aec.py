@@ -80,7 +80,7 @@ class SeatsEnv(AECEnv):
     def step(self, action: int | None) -> None:
         """One action of `agent_selection`; None for one whose game is over, as PettingZoo asks for."""
         if not self.agents:
-            raise InputError(self.game.name, "no game is on", "reset() deals one")
+            raise InputError(self.game.name, "no game has started", "reset() deals one")
         agent = self.agent_selection
         if self.terminations[agent]:
             self._was_dead_step(action)
@@ -124,7 +124,7 @@ class SeatsEnv(AECEnv):
         first game.
         """
         if not self._seated:
-            raise InputError(self.game.name, "no game is on", "reset() deals one")
+            raise InputError(self.game.name, "no game has started", "reset() deals one")
         seen = np.zeros((self.game.seats, self.game.bits), np.int8)
         for seat in range(self._seated):
             seen[seat] = self.table.see(seat)

@@ -51,7 +51,7 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
     def step(self, action: Any) -> tuple[Bits, float, bool, bool, dict[str, Any]]:
         """One action; raises ValueError for one that there is not, and where no game is on."""
         if not self._dealt:
-            raise InputError(self.game.name, "no game is on", "reset() deals one")
+            raise InputError(self.game.name, "no game has started", "reset() deals one")
         over = self._decided
         if over:
             self._decided = False

@@ -77,7 +77,7 @@ class SteppedGame:
     def hand(self) -> Hand:
         """The game so far, move by move. Raises ValueError before the first one is dealt."""
         if self.seed < 0:
-            raise InputError(self.game.name, "no game is on", "reset() deals one")
+            raise InputError(self.game.name, "no game has started", "reset() deals one")
         seeds = np.array([self.seed], np.uint64)
         hand = Hand(self.game, seeds, self.game.deal(seeds))
         for action in self._actions:

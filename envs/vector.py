@@ -148,7 +148,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
     def _checked(self, actions: NDArray[Any]) -> tuple[Games, NDArray[np.uint8]]:
         """The games that are not decided yet, and what was chosen for them once it is found to be legal."""
         if not self._first.size:
-            raise InputError(self.game.name, "no games are on", "reset() deals them")
+            raise InputError(self.game.name, "no games have started", "reset() deals them")
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
             raise InputError("actions", f"{self.num_envs} whole numbers, not {chosen.dtype} {chosen.shape}")

@@ -112,7 +112,7 @@ def _expect_same(told: _Hand, expected: _Hand) -> None:
         raise InputError("leader", f"seat {told.leader}, it was the turn of seat {expected.leader}")
     for name, value in told.flags.items():
         if value != expected.flags[name]:
-            raise InputError(name, f"{str(value).lower()}, otherwise than in the hand before")
+            raise InputError(name, f"{str(value).lower()}, unlike the hand before")
 
 
 def _expect_first(told: _Hand) -> None:

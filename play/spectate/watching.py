@@ -113,7 +113,7 @@ def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
     assert settings.watch is not None
     for key in _NOT_WATCHED:
         if key in given:
-            raise SettingsError(key, "nothing is kept of games that you look on at", f"leave {key} out")
+            raise SettingsError(key, "games that you watch are not saved", f"leave {key} out")
     if settings.watch != AGENTS:
         return _open_film(Path(settings.watch), settings, given)
     game = load_configured_game(settings.game)

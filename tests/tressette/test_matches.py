@@ -184,7 +184,7 @@ def test_recorded_matches_replay(tmp_path: Path) -> None:
         (1, {"score": [1, -1]}, "score: -1 is not an integer"),
         (1, {"match": None}, "match: neither a name nor a number"),
         (1, {"match": "other"}, "hand: 2 is the first of this match, not 1"),
-        (1, {"accusi": False}, "accusi: false, otherwise than in the hand before"),
+        (1, {"accusi": False}, "accusi: false, unlike the hand before"),
         (1, {"accusi": 1}, "accusi: 1 is neither true nor false"),
     ],
 )

@@ -81,7 +81,7 @@ def _measured_against_opponent(
         return settings
     if any(key.startswith("opponents.phases") for key in named):
         other = f"opponents.only={only}, which sits in all seats of the other sides"
-        raise SettingsError("opponents.phases", f"says who sits where, and so does {other}", "leave one out")
+        raise SettingsError("opponents.phases", f"names the opponents, and so does {other}", "leave one out")
     if "evaluation.opponents" in named or experiment not in (None, BEST_RESPONSE):
         return settings
     best_metric = settings.evaluation.best_metric if "evaluation.best_metric" in named else "result"

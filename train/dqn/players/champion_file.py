@@ -109,7 +109,7 @@ def _check_about(header: Mapping[str, Any]) -> None:
     texts = [header["version"], *(about.get(key) or "" for key in ("command", "commit", "limits", "reward"))]
     plain = all(isinstance(text, str) for text in texts)
     if not plain or not all(isinstance(number, int | float) for number in numbers):
-        raise ValueError("what it says of how it came about is none of that")
+        raise ValueError("its description of the training is malformed")
 
 
 def _by_network(tensors: Mapping[str, Tensor]) -> list[Weights]:
