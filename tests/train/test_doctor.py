@@ -22,7 +22,7 @@ def test_a_run_that_would_start(tmp_path: Path, capsys: pytest.CaptureFixture[st
     text = capsys.readouterr().out
     assert all(stage in text for stage in ("rollout", "replay", "learner")) and text.count("limits") == 1
     assert text.count("limited by the ") == 1
-    assert torch.__version__ in text and "starts anew" in text
+    assert torch.__version__ in text and "starts from the beginning" in text
     assert not any(tmp_path.iterdir())  # looking leaves nothing behind
 
 
@@ -64,7 +64,7 @@ def test_runs_that_could_not_be_resumed(tmp_path: Path, trained_run: TrainedRuns
         return found["run folder"]
 
     trained_run("episodes=64", runs=tmp_path)
-    assert folder().verdict == "ok" and "goes on from episode_000000000064.pt" in folder().says
+    assert folder().verdict == "ok" and "resumes from episode_000000000064.pt" in folder().says
     assert folder("learner.lr=0.5").verdict == "error" and "learner.lr" in folder("learner.lr=0.5").says
     with RunFolder(settings(tmp_path)):
         assert folder().verdict == "error" and "another process is using this run" in folder().says
@@ -87,7 +87,7 @@ def test_locks_of_the_folder_are_tried(
     mounted(monkeypatch, mount)
     (found,) = doctor._locks(settings(tmp_path))
     assert found.what == "locks" and says in found.says and found.verdict == verdict
-    assert ("the file of the owner alone" in found.says) == (verdict == "warning") and not list(tmp_path.iterdir())
+    assert ("only the owner file" in found.says) == (verdict == "warning") and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
