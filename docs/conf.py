@@ -15,7 +15,8 @@ exclude_patterns = ["docs/site"]
 myst_heading_anchors = 4  # GitHub's anchors
 myst_linkify_fuzzy_links = False
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!(busso|cards|train|envs)\.).*")]  # types of other projects
+# Types of other projects; and settings, which have a page of their own.
+nitpick_ignore_regex = [("py:.*", r"(?!(busso|cards|train|envs)\.).*"), ("py:class", r"train\.settings\..*")]
 suppress_warnings = ["epub.unknown_project_files"]
 
 # Docstrings are plain text with code in single quotation marks of Markdown.

@@ -46,9 +46,7 @@ def main(arguments: Sequence[str]) -> int:
 
         return run_app(settings, given)
     if settings.watch is not None:
-        raise SettingsError(
-            "watch", "ui=plain cannot show games", "use ui=app in a terminal, or serve=true"
-        )
+        raise SettingsError("watch", "ui=plain cannot show games", "use ui=app in a terminal, or serve=true")
     from play.plain.ending import interrupt_at
 
     try:

@@ -10,8 +10,9 @@ from command.busso import COMMANDS
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
-TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-_FENCE = re.compile(r"^```\w*\n(.*?)^```", re.M | re.S)
+# Without the page about what is gone.
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "migration.md")
+BLOCKS: list[str] = re.findall(r"^```[^\n]*\n(.*?)^```", TEXT, re.M | re.S)
 _PLACEHOLDER = re.compile(r"\b(FILE|FOLDER|GAME|NAME|PATH|RUN)\b")
 _SHELL = ("|", ">", "<", "&&", "&", ";")
 _JOBS = {"train_dqn": "train", "sweep": "train --multirun", "evaluate": "tournament", "gpu_check": "gpu-check"}
@@ -19,7 +20,7 @@ _JOBS = {"train_dqn": "train", "sweep": "train --multirun", "evaluate": "tournam
 
 def commands() -> Iterator[tuple[str, tuple[str, ...]]]:
     """The commands in code blocks: name, as `busso` has it, and arguments. Those with placeholders are left out."""
-    for block in _FENCE.findall(TEXT):
+    for block in BLOCKS:
         for line in block.replace("\\\n", " ").splitlines():
             if re.match(r"(\.venv/bin/python -m|busso|sbatch|make train|make tournament) ?", line):
                 if _PLACEHOLDER.search(line) or not (words := _words(line)):

@@ -13,7 +13,7 @@ import pytest
 
 from command import __version__
 from command.busso import COMMANDS
-from tests.pages import TEXT
+from tests.pages import BLOCKS, TEXT
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -125,7 +125,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 
 def test_commands_in_the_pages_exist() -> None:
-    code = [*re.findall(r"^```\n(.*?)^```", TEXT, re.M | re.S), *re.findall(r"`([^`\n]+)`", TEXT)]
+    code = [*BLOCKS, *re.findall(r"`([^`\n]+)`", TEXT)]
     named = {name for each in code for name in re.findall(r"^(?:\.venv/bin/)?busso ([a-z][a-z-]*)", each, re.M)}
     assert {"train", "tournament"} <= named <= set(COMMANDS)
 

@@ -65,7 +65,9 @@ def agreement(networks: list[QNetwork], exported: Values, words: Words, legal: N
         differ = np.flatnonzero(mine != other)
         gap = wanted[differ, mine[differ]] - wanted[differ, other[differ]]
         if (gap > 2 * TOLERANCE * np.maximum(1, np.abs(wanted[differ]).max(1, initial=0))).any():
-            raise ExportError("format", f"the exported network acts differently in {differ.size} of {len(words)} decisions")
+            raise ExportError(
+                "format", f"the exported network acts differently in {differ.size} of {len(words)} decisions"
+            )
         same = min(same, len(words) - differ.size)
     return Agreement(len(words), apart, same)
 
