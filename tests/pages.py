@@ -33,6 +33,8 @@ def _words(line: str) -> list[str]:
     words = shlex.split(line, comments=True)
     words = words[: min((words.index(sign) for sign in _SHELL if sign in words), default=len(words))]
     match words:
+        case ["busso", "train", "doctor", *rest]:
+            return ["doctor", *rest]
         case ["busso", *rest]:
             return rest
         case ["make", target, *rest]:
