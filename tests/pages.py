@@ -33,7 +33,7 @@ def _words(line: str) -> list[str]:
     words = shlex.split(line, comments=True)
     words = words[: min((words.index(sign) for sign in _SHELL if sign in words), default=len(words))]
     match words:
-        case ["busso", "train", "doctor", *rest]:
+        case ["busso", "train", "doctor", *rest] | [_, "-m", "train", "doctor", *rest]:
             return ["doctor", *rest]
         case ["busso", *rest]:
             return rest
@@ -44,8 +44,6 @@ def _words(line: str) -> list[str]:
             assert (ROOT / rest[script]).exists(), line
             name = Path(rest[script]).stem
             return [*_JOBS.get(name, name).split(), *rest[script + 1 :]]
-        case [_, "-m", "train", "doctor", *rest]:
-            return ["doctor", *rest]
         case [_, "-m", module, *rest]:
             names = {each.module.removesuffix(".__main__"): name for name, each in COMMANDS.items() if not each.first}
             return [names[module], *rest] if module in names else []

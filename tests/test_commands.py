@@ -41,9 +41,8 @@ def test_a_command_of_the_pages_has_settings_that_exist(
     (study / "lr.yaml").write_text("# @package _global_\nlearner:\n  lr: 1e-4\n")
     monkeypatch.chdir(tmp_path)
     typed = [re.sub(r"^(network.init_from=)runs/tressette/default$", r"\1champion", each) for each in arguments]
-    typed = [
-        re.sub(r"^(seed=\d+),.*|^(row=)all$", lambda each: each[1] or "row=recipe", each) for each in typed
-    ]  # few runs
+    few = re.compile(r"^(seed=\d+),.*|^(row=)all$")  # a composed run takes 0.1 s
+    typed = [few.sub(lambda found: found[1] or "row=recipe", each) for each in typed]
     main = import_module(COMMANDS[name].module).main
     if "--help" in typed:
         with pytest.raises(SystemExit, match="0"):  # argparse
