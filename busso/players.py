@@ -115,8 +115,7 @@ class Tournament:
 def tournament(game: Game, players: Sequence[str | Path | Run], deals: int = 1024, seed: int = 7) -> Tournament:
     """Every pair of players, named as for `load_player`, on the same duplicate deals, in this process.
 
-    `python -m evaluate.tournament` plays the same deals with the same seed, on all CPUs, and can be stopped and gone on
-    with.
+    `python -m evaluate.tournament` plays the same deals with the same seed, on all CPUs, and can be resumed.
 
     >>> import busso
     >>> game = busso.load_game("tressette")

@@ -69,4 +69,4 @@ def test_the_player_of_the_page_plays(capsys: pytest.CaptureFixture[str]) -> Non
     page = (HOWTO / "own_player.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
     exec(compile(code, "own_player.md", "exec"), {})
-    assert "mean=" in capsys.readouterr().out
+    assert capsys.readouterr().out.count("±") == 2
