@@ -28,7 +28,7 @@ from tressette.search.network_search import SearchPlayer, TressetteSearchOptions
 from tressette.search.resampling import drop_clearly_worse, resample
 from tressette.search.sampler import sampled_states
 from tressette.search.simulator import WorldSimulator
-from tressette.search.worlds import leave_out_unlikely, one_of_each_run
+from tressette.search.worlds import one_of_each_run
 
 CPU = torch.device("cpu")
 OPTIONS: list[dict[str, Any]] = [{}, {"signals": True, "accusi": True}]
@@ -128,14 +128,6 @@ def test_the_order_of_the_worlds_picked_is_drawn_by_lot() -> None:
     orders = np.bincount(picked @ np.array([9, 3, 1]))
     # Six orders, 100 times each: chi-square with five degrees of freedom is above 20.5 once in a thousand.
     assert np.sum((orders[orders > 0] - 100) ** 2) / 100 < 20.5 and np.count_nonzero(orders) == 6
-
-
-def test_worlds_that_fall_far_behind_are_left_out() -> None:
-    """Of each three worlds of a decision, those still looked at, here all but the third."""
-    likelihood = np.array([-1.0, -5.5, 0.0, -9.0, -2.0, -4.0])
-    live = np.array([0, 1, 3, 4, 5])
-    assert leave_out_unlikely(live, likelihood, 3, 4.0) == 3 and live[:3].tolist() == [0, 4, 5]
-    assert likelihood.tolist() == [-1.0, -np.inf, 0.0, -np.inf, -2.0, -4.0]
 
 
 def test_cards_that_are_clearly_worse_are_dropped() -> None:

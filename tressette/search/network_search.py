@@ -156,7 +156,7 @@ class SearchPlayer(StochasticPlayer):
     def _picked(self, worlds: States, games: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The worlds on which cards are tried, `[decisions, samples]`, and how often each counts; see `resample`."""
         slack, draws = self._options.slack, self._draws
-        likelihood = self.simulator.log_likelihood(worlds, self._temperatures, slack, draws).reshape(-1, draws)
+        likelihood = self.simulator.log_likelihood(worlds, self._temperatures, slack).reshape(-1, draws)
         picked = np.zeros((games.size, self._samples), np.int64)
         times = np.zeros_like(picked)
         resample(likelihood, games, self._generators, picked, times)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from cards.game import Game, States
 from cards.players import ValueNetwork
 from tressette.search.worlds import (
-    leave_out_unlikely,
     past_choices,
     play_best,
     play_card,
@@ -20,7 +19,6 @@ from tressette.search.worlds import (
 )
 
 Indices = NDArray[np.int64]
-_BEHIND = 5.0  # worlds less likely than the best by more than this factor, e^5, are left out: they hardly count
 
 
 class WorldSimulator:
@@ -37,25 +35,20 @@ class WorldSimulator:
         self.rows += len(words)
         return self._network.values(words)
 
-    def log_likelihood(
-        self, worlds: States, temperatures: NDArray[np.float64], slack: float, draws: int = 1
-    ) -> NDArray[np.float64]:
+    def log_likelihood(self, worlds: States, temperatures: NDArray[np.float64], slack: float) -> NDArray[np.float64]:
         """How likely all other seats than the one to move were to play as they did, as a logarithm for each world.
 
         Each is taken to choose by a softmax of the network's values of what it saw, divided by a temperature (the
         partner's, the opponents'), and with probability `slack` uniformly among its legal cards. After Rebstock,
-        Solinas and Buro (2019), Policy based inference in trick-taking card games. Each `draws` worlds are those of one
-        decision: of them, what falls far behind on the way is -inf.
+        Solinas and Buro (2019), Policy based inference in trick-taking card games.
         """
-        out, some = np.zeros(worlds.size), draws * max(1, self._batch // draws)
-        for first in range(0, worlds.size, some):
-            part = slice(first, first + some)
-            self._weigh(worlds[part], temperatures, slack, draws, out[part])
+        out = np.zeros(worlds.size)
+        for first in range(0, worlds.size, self._batch):
+            part = slice(first, first + self._batch)
+            self._weigh(worlds[part], temperatures, slack, out[part])
         return out
 
-    def _weigh(
-        self, worlds: States, temperatures: NDArray[np.float64], slack: float, draws: int, out: NDArray[np.float64]
-    ) -> None:
+    def _weigh(self, worlds: States, temperatures: NDArray[np.float64], slack: float, out: NDArray[np.float64]) -> None:
         past, seats = np.empty_like(worlds), worlds["turn"].copy()
         rewind(worlds, past)
         rows, words = np.empty(worlds.size, np.int64), np.empty((worlds.size, self._game.words), np.uint64)
@@ -65,7 +58,6 @@ class WorldSimulator:
             if count:
                 values = self.values(words[:count])
                 weigh_past_choices(past, worlds, rows[:count], values, temperatures, slack, out)
-                live = live[: leave_out_unlikely(live, out, draws, _BEHIND)]
             live = live[: replay_one(past, worlds, live)]
 
     def points(self, worlds: States, which: Indices, cards: NDArray[np.uint8]) -> NDArray[np.float64]:

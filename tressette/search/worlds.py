@@ -146,25 +146,6 @@ def weigh_past_choices(
 
 
 @njit(nogil=True)
-def leave_out_unlikely(live: Indices, log_likelihood: NDArray[np.float64], draws: int, behind: float) -> int:
-    """Of the worlds `live` leave those that are at most `behind` less likely, in logarithms, than the best of theirs.
-
-    A decision has `draws` worlds, one after the other. Returns how many stay, which come first in `live`; the others
-    get -inf.
-    """
-    best, count = np.full(log_likelihood.size // draws, -np.inf), 0
-    for k in live:
-        best[k // draws] = max(best[k // draws], log_likelihood[k])
-    for k in live:
-        if log_likelihood[k] >= best[k // draws] - behind:
-            live[count] = k
-            count += 1
-        else:
-            log_likelihood[k] = -np.inf
-    return count
-
-
-@njit(nogil=True)
 def replay_one(past: Any, worlds: Any, live: Indices) -> int:
     """Play in each of `live` the card that was played there; returns how many are not yet where `worlds` are.
 
