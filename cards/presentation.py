@@ -60,7 +60,7 @@ class Judging:
     """Who judges decisions of a game.
 
     - `graders`: players that can, the best first;
-    - `coach`: the player that gives hints at the table;
+    - `coaches`: players that give hints at the table, the best first;
     - `solvers`: advisers of the game itself, by name, each with its class of options;
     - `refined(adviser)`: the adviser, but what the game itself can solve is solved;
     - `units(game)`: by reward, the unit of a network's values, how many of it one reward is, and what 0 stands for;
@@ -69,7 +69,7 @@ class Judging:
     """
 
     graders: tuple[str, ...] = ()
-    coach: str | None = None
+    coaches: tuple[str, ...] = ()
     solvers: Mapping[str, tuple[type[Any], Callable[[Any], Adviser]]] = field(default_factory=dict)
     refined: Callable[[Adviser], Adviser] = lambda adviser: adviser
     units: Callable[[Game], Mapping[str, tuple[str, float, float]]] = lambda game: {

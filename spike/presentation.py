@@ -113,7 +113,7 @@ PRESENTATION = Presentation(
     phase=_phase,
     judging=Judging(
         graders=("search(champion)", "monte_carlo:samples=2000"),
-        coach="monte_carlo:samples=1000",
+        coaches=("monte_carlo:samples=1000",),
         # Of all hands to come, not of one alone.
         units=lambda game: (
             {reward: (*unit, 0.0) for reward, unit in _units(game).items()} | {"win": ("wins", 1.0, 0.0)}

@@ -12,7 +12,7 @@ from tressette.records import in_match, read, record
 from tressette.rewards import REWARDS
 from tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
 from tressette.search import alpha_beta, cheating, monte_carlo
-from tressette.search.network_search import TressetteSearchOptions, network_search
+from tressette.search.network_search import TressetteSearchOptions, cheating_search, network_search
 
 
 def _varying(options: Options) -> Mapping[str, Any]:
@@ -37,6 +37,7 @@ GAME = Game(
         "monte_carlo": PlayerKind(SampleOptions, monte_carlo.make, values=True),
         "alpha_beta": PlayerKind(alpha_beta.AlphaBetaOptions, alpha_beta.make),
         "cheating": PlayerKind(cheating.CheatingOptions, cheating.make),
+        "cheating_search": PlayerKind(None, cheating_search, of_network=True),
         "search": PlayerKind(TressetteSearchOptions, network_search, values=True, of_network=True),
     },
     symmetry=symmetry(accusi=False),

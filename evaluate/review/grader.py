@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
     problem: UserError = SettingsError("by", f"no player here can judge {game.name}", "name a player that gives values")
     for name in names:
         try:
-            spec = _looking_at_all(game, _spec(name))
+            spec = _spec(name)
             adviser = _adviser(game, spec, device)
         except UserError as error:
             problem = error
@@ -98,17 +98,6 @@ def _spec(by: str) -> PlayerSpec:
         return PlayerSpec.parse(by)
     except InputError as error:
         raise SettingsError("by", error) from None
-
-
-def _looking_at_all(game: Game, spec: PlayerSpec) -> PlayerSpec:
-    """A search in one stage unless it says otherwise.
-
-    In several it drops the worse cards before the end, which then have no value: mistakes would be left ungraded.
-    """
-    kind = game.kinds.get(spec.name)
-    if kind is None or "stages" in spec.options or not hasattr(kind.options, "stages"):
-        return spec
-    return replace(spec, options={**spec.options, "stages": "1"})
 
 
 def _adviser(game: Game, spec: PlayerSpec, device: torch.device) -> Adviser:

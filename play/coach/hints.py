@@ -12,6 +12,7 @@ from cards.game import Game, States
 from cards.hand import Hand, Move
 from cards.play import Player
 from cards.presentation import Adviser, presentation_of
+from command.errors import UserError
 from command.settings.checks import SettingsError
 from evaluate.review.advisers import ExactAdviser, Worth, adviser_of, valuing, worths_by
 from play.players import seated_player
@@ -39,25 +40,42 @@ class Coach:
         player_of: Callable[[Game, str], Player] = seated_player,
     ) -> None:
         self.game, self.chosen = game, spec is not None
-        self.name = spec or (EXACT if game.model is not None else presentation_of(game).judging.coach)
+        self._names = (spec,) if spec else (EXACT,) if game.model else presentation_of(game).judging.coaches
         self._settings, self._player_of = settings, player_of
         if spec is not None:
             _ = self.adviser  # what is wrong with it is found here
 
-    @cached_property
+    @property
+    def name(self) -> str | None:
+        """The player that is asked; None if the game has none."""
+        return self._found[0]
+
+    @property
     def adviser(self) -> Adviser | None:
-        """The adviser on the worth of actions, if there is one. Raises SettingsError for a player that gives none."""
-        if self.name is None:
-            return None
-        if self.name == EXACT:
+        """The adviser on the worth of actions, if there is one. Raises UserError for a player that gives no values."""
+        return self._found[1]
+
+    @cached_property
+    def _found(self) -> tuple[str | None, Adviser | None]:
+        """The first of the players who can judge under the options of this table, which is known when it is loaded."""
+        for name in self._names:
+            try:
+                return name, self._adviser(name)
+            except UserError:
+                if name == self._names[-1]:
+                    raise
+        return None, None
+
+    def _adviser(self, name: str) -> Adviser:
+        if name == EXACT:
             if self.game.model is None:
                 problem = f"{self.game.name} has no exact solution"
                 raise SettingsError("hint", problem, f"name a player such as {valuing(self.game)}")
             return ExactAdviser(self._settings)
-        found = adviser_of(self.game, self._player_of(self.game, self.name))
+        found = adviser_of(self.game, self._player_of(self.game, name))
         if found is not None:
             return found
-        raise SettingsError("hint", f"{self.name} gives no values", f"name one that does, as {valuing(self.game)}")
+        raise SettingsError("hint", f"{name} gives no values", f"name one that does, as {valuing(self.game)}")
 
     def hint(self, hand: Hand) -> list[Worth]:
         """What each legal action is worth now, the best first; none where they are unknown, or the hand is over."""

@@ -16,6 +16,7 @@ from cards.matches.duplicate import duel
 from cards.play import Decisions
 from command.settings.checks import SettingsError
 from evaluate.players import load_player
+from evaluate.review.advisers import adviser_of
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.tressette.search.table_talk import moments
@@ -23,8 +24,8 @@ from tests.tressette.table import GAME, names, table
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from tressette.cards import parse_card
 from tressette.rules import apply, begin, legal, over, points
-from tressette.search.network_search import SearchPlayer, TressetteSearchOptions
-from tressette.search.resampling import keep_better_half, resample
+from tressette.search.network_search import SearchPlayer, TressetteSearchOptions, cheating_search
+from tressette.search.resampling import drop_clearly_worse, resample
 from tressette.search.sampler import sampled_states
 from tressette.search.simulator import WorldSimulator
 from tressette.search.worlds import one_of_each_run
@@ -129,11 +130,15 @@ def test_the_order_of_the_worlds_picked_is_drawn_by_lot() -> None:
     assert np.sum((orders[orders > 0] - 100) ** 2) / 100 < 20.5 and np.count_nonzero(orders) == 6
 
 
-def test_the_better_half_stays() -> None:
-    values = np.array([[0.1, 0.5, 0.3, 0.4, 0.2], [9.0, 1.0, 2.0, 9.0, 9.0], [9.0, 9.0, 0.7, 9.0, 9.0]])
-    alive = np.array([[True] * 5, [False, True, True, False, False], [False, False, True, False, False]])
-    keep_better_half(values, alive)
-    assert [np.flatnonzero(row).tolist() for row in alive] == [[1, 2, 3], [1, 2], [2]]
+def test_cards_that_are_clearly_worse_are_dropped() -> None:
+    """The difference counts on the same worlds: cards 0 and 1 go up and down together, card 2 on its own."""
+    luck = np.array([1.0, -1.0] * 8)
+    worth = np.stack([luck, luck - 0.5 - luck / 8, -luck - 0.5, luck]).astype(np.float32)[None]
+    times, alive = np.ones((1, 16), np.int64), np.array([[True, True, True, False]])
+    values = np.where(alive, worth.mean(axis=2), -np.inf)
+    drop_clearly_worse(values, worth, times, 2.0, alive)
+    # The means are 0.5 apart; the errors of the difference are 1/8 / 4, and 2 / 4.
+    assert alive.tolist() == [[True, False, True, False]]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -148,7 +153,9 @@ def test_cards_that_it_cannot_see_do_not_matter(options: dict[str, Any]) -> None
 
 def test_it_finds_what_its_network_does_not_know() -> None:
     """Play-outs by a network that knows nothing still say that tricks are worth taking."""
-    player = SearchPlayer(GAME, network(), TressetteSearchOptions(samples="16"))
+    player = SearchPlayer(
+        GAME, network(), TressetteSearchOptions(samples="16", draws="16", tricks=10, near=9.0, prior=0.0)
+    )
     assert duel(GAME, player, network(), stream(7, "duel", 0, 48)).win_rate.low > 0.6
 
 
@@ -196,12 +203,37 @@ def test_forced_cards_are_played_at_once() -> None:
 
 
 def test_more_samples_mean_more_draws() -> None:
-    assert TressetteSearchOptions().budget(False) == (256, 384) and TressetteSearchOptions().budget(True) == (
-        4096,
-        6144,
-    )
-    assert TressetteSearchOptions(samples="10").budget(False) == (10, 15)
+    usual, on_gpu = (TressetteSearchOptions().budget(gpu) for gpu in (False, True))
+    assert on_gpu[0] > usual[0] and on_gpu[1] > usual[1] > usual[0]
+    assert TressetteSearchOptions(samples="10").budget(False)[1] > 10
     assert TressetteSearchOptions(samples="10", draws="7").budget(False) == (10, 7)
+
+
+def test_cards_of_much_less_value_are_not_tried() -> None:
+    """With `near=0` it plays as its network, at once; a hint says what all cards are worth all the same."""
+    states, _ = next(moments(GAME, stream(11, "near", 0, 20), "random", [8]))
+    asked = network()
+    decisions, seeds = Decisions(GAME, states, np.arange(states.size)), stream(12, "generators", 0, states.size)
+    player = SearchPlayer(GAME, asked, TressetteSearchOptions(near=0.0, samples="4"))
+    player.begin(seeds)
+    asked.begin(seeds)
+    assert player.act(decisions).tolist() == asked.act(decisions).tolist() and player.simulator.rows == 0
+    values = player.action_values(decisions)
+    assert np.array_equal(
+        ~np.isnan(values), (decisions.legal[:, None] >> np.arange(40, dtype=np.uint64)) & np.uint64(1) != 0
+    )
+
+
+def test_a_search_of_the_true_hands_is_the_bound_from_above() -> None:
+    """Its card is the best one by play-outs of the hands as they are; what it looks at is no hint."""
+    asked = network()
+    player = cheating_search(GAME, None, asked, "points", False)
+    for states, _ in moments(GAME, stream(13, "true", 0, 4), "greedy", [1, 12, 30]):
+        chosen = player.act(Decisions(GAME, states, np.arange(states.size))).tolist()
+        for state, card in zip(states, chosen, strict=True):
+            results = {each: play_out_by_hand(GAME, asked, state, each) for each in legal_cards(state)}
+            assert results[card] == max(results.values())
+    assert adviser_of(GAME, player) is None
 
 
 @pytest.fixture(scope="module")
@@ -230,8 +262,8 @@ def test_a_run_is_searched_with(runs: Path, name: str) -> None:
         ("search({runs}/points):slack=0", "slack: "),
         ("search({runs}/points):temperature=0", "temperature: "),
         ("search({runs}/points):prior=-1", "prior: "),
-        ("search({runs}/points):tricks=11", "tricks: "),
-        ("search({runs}/points):stages=0", "stages: "),
+        ("search({runs}/points):near=-1", "near: "),
+        ("cheating_search({runs}/study)", "reward study"),
         ("search({runs}/study)", "reward study"),
         ("search", "search"),
     ],

@@ -59,6 +59,14 @@ def test_hints_of_tressette_are_mean_points_of_the_team() -> None:
     assert coach.hint(table.hand) == hint
 
 
+def test_the_champion_searches_for_hints_where_it_knows_the_rules() -> None:
+    for given, name in (((), "search(champion)"), (("signals=true",), "monte_carlo:samples=400")):
+        table = reply(sit_down("seed=7", *given).table)
+        coach = Coach(table.game, game_defaults("tressette") | {"signals": bool(given)}, None)
+        assert coach.name == name and not coach.chosen
+        assert {each.action for each in coach.hint(table.hand) if each.value is not None} == set(table.hand.legal)
+
+
 def test_hints_use_only_what_the_seat_knows() -> None:
     table = sit_down("seed=7", "accusi=true", "signals=true").table
     coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=20")

@@ -14,14 +14,18 @@ from cards.game import Game, States
 from cards.play import Actions, Decisions
 from cards.player_specs import MOST_SAMPLES
 from cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
-from tressette.rules import POINTS, TRICKS
-from tressette.search.resampling import keep_better_half, resample
+from tressette.cards import CARDS
+from tressette.rules import POINTS, SEATS, TRICKS
+from tressette.search.resampling import drop_clearly_worse, resample
 from tressette.search.sampler import sampled_states
 from tressette.search.simulator import WorldSimulator
 from tressette.search.worlds import one_of_each_run, runs_of
 
 AUTO = "auto"
-_SAMPLES, _SAMPLES_ON_GPU, _DRAWS = 256, 4096, 1.5  # what auto means
+_SAMPLES, _SAMPLES_ON_GPU, _DRAWS = 96, 4096, 3.0  # what auto means
+_STAGES = 3  # a quarter of the hands for all cards, half and then all of them for those that are not clearly worse
+_ERRORS = 2.0  # standard errors that a card may be behind the best one to stay
+_TIES = 1e-3  # share of the network's value that decides between equal results, whose steps are 2/11
 # Worlds that are drawn, and that are played out, side by side: on a CPU they shall stay in the cache.
 _DRAWN, _DRAWN_ON_GPU = 1 << 15, 1 << 20
 _BATCH, _BATCH_ON_GPU = 1 << 11, 1 << 18
@@ -31,24 +35,23 @@ _BATCH, _BATCH_ON_GPU = 1 << 11, 1 << 18
 class TressetteSearchOptions(PlayerOptions):
     """How a search thinks.
 
-    For each decision `draws` hands that agree with what the seat knows are drawn (auto: half as many again as samples).
-    Of these `samples` are picked by how likely the network itself would have played what was seen (auto: 256, on a GPU
-    4,096), and what is picked more than once counts more. On them the cards are played out by the network, in `stages`:
-    the first takes a part of the hands, and each leaves the better half of the cards to the next, which takes twice as
-    many. The network's own values count as much as `prior` samples. `temperature` and `partner_temperature` say how
-    exactly opponents and partner are taken to follow the network's values (in their unit), `slack` how often they are
-    taken to play just any card. The last `tricks` tricks of a play-out are solved exactly, all
-    hands open.
+    Before the last `tricks` it plays as its network. From there on, cards that the network values more than `near`
+    below its best one are not tried; where one is left, it is played at once. Else `draws` hands that agree with what
+    the seat knows are drawn (auto: three for each sample). Of these `samples` are picked by how likely the network
+    itself would have played what was seen (auto: 96, on a GPU 4,096), and what is picked more than once counts
+    more. On them the network plays each card out. Its own values count as much as `prior` samples. `temperature` and
+    `partner_temperature` say how exactly opponents and partner are taken to follow the network's values (in their
+    unit), `slack` how often they are taken to play just any card.
     """
 
     samples: str = AUTO
     draws: str = AUTO
-    stages: int = bounded(3, 1, 10)
-    prior: float = bounded(10.0, 0.0, 1e9)
+    tricks: int = bounded(8, 0, TRICKS)
+    near: float = bounded(0.06, 0.0, 1e9)
+    prior: float = bounded(30.0, 0.0, 1e9)
     temperature: float = bounded(0.05, 0.0, 1e9, above=True)
-    partner_temperature: float = bounded(0.08, 0.0, 1e9, above=True)
+    partner_temperature: float = bounded(0.03, 0.0, 1e9, above=True)
     slack: float = bounded(0.05, 1e-6, 1.0)  # above 0, so that no world is impossible for what its network would not do
-    tricks: int = bounded(0, 0, TRICKS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,102 +83,146 @@ class SearchPlayer(StochasticPlayer):
         counts_wins: bool = False,
     ) -> None:
         super().__init__()
-        self._game, self._network, self._options = game, network, options
+        self._network, self._options = network, options
         self._samples, self._draws = options.budget(on_gpu)
         self._counts_wins, self.unit = counts_wins, "wins" if counts_wins else "points"
         self._drawn = _DRAWN_ON_GPU if on_gpu else _DRAWN
-        self.simulator = WorldSimulator(game, network, _BATCH_ON_GPU if on_gpu else _BATCH, options.tricks)
+        self.simulator = WorldSimulator(game, network, _BATCH_ON_GPU if on_gpu else _BATCH)
         self._temperatures = np.array([options.partner_temperature, options.temperature])
 
     def act(self, decisions: Decisions) -> Actions:
         masks = decisions.legal
         actions = np.array([lowest(mask) for mask in masks], np.uint8)
         rows = np.flatnonzero(masks & (masks - np.uint64(1)))
-        at_a_time = max(1, self._drawn // self._draws)
-        for first in range(0, rows.size, at_a_time):
-            some = rows[first : first + at_a_time]
-            actions[some] = self.card_values(decisions.of(some)).argmax(axis=1)
+        if rows.size:
+            plays, first = decisions.states["plays"][decisions.games[rows]], SEATS * (TRICKS - self._options.tricks)
+            near = np.where(plays < first, 0.0, self._options.near)
+            actions[rows] = self._card_values(decisions.of(rows), near, _STAGES).argmax(axis=1)
         return actions
 
     def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
-        """What each card is worth in `unit`, `[decisions, cards]`; NaN for those not legal, or dropped.
+        """What each card is worth in `unit`, `[decisions, cards]`; NaN for those not legal.
 
-        Cards that come to the same as one that was tried have its value.
+        All cards are tried, on all hands picked. Cards that come to the same as one that was tried have its value.
         """
-        values, run = self.card_values(decisions), np.empty(self._game.actions, np.int64)
+        near, run = np.full(decisions.games.size, np.inf), np.empty(CARDS, np.int64)
+        values = self._card_values(decisions, near, stages=1)
         values[np.isneginf(values)] = np.nan
         for found, mask, game in zip(values, decisions.legal, decisions.games, strict=True):
             run[:] = -1
             runs_of(decisions.states[game], mask, run)
             for card in np.flatnonzero((run >= 0) & np.isnan(found)):
-                alike = found[run == run[card]]
-                if not np.isnan(alike).all():
-                    found[card] = np.nanmax(alike)
+                found[card] = np.nanmax(found[run == run[card]])
         return values if self._counts_wins else (values + 1) / 2 * POINTS
 
-    def card_values(self, decisions: Decisions) -> NDArray[np.float64]:
-        """What each card is found to be worth, `[decisions, cards]`, -1 to 1; -inf for one illegal or dropped.
+    def _card_values(self, decisions: Decisions, near: NDArray[np.float64], stages: int) -> NDArray[np.float64]:
+        """What each card is found to be worth, `[decisions, cards]`, -1 to 1; -inf for one illegal or not tried.
 
-        Where all cards come to the same, the network's own value says which.
+        Tried are those that the network values at most `near`, `[decisions]`, below its best one. Where that is one
+        alone, its value is the network's.
         """
         prior, masks = self._network.values(decisions.observation), decisions.legal.copy()
         one_of_each_run(decisions.states, decisions.games, decisions.legal, prior, masks)
-        alive = (masks[:, None] >> np.arange(self._game.actions, dtype=np.uint64)) & np.uint64(1) != 0
+        alive = _bits(masks)
         values = np.where(alive, prior.astype(np.float64), -np.inf)
-        open_ = np.flatnonzero(masks & (masks - np.uint64(1)))
-        values[open_] = self._searched(decisions.of(open_), prior[open_], alive[open_])
+        alive &= values >= values.max(axis=1, keepdims=True) - near[:, None]
+        open_, at_a_time = np.flatnonzero(alive.sum(axis=1) > 1), max(1, self._drawn // self._draws)
+        for first in range(0, open_.size, at_a_time):
+            some = open_[first : first + at_a_time]
+            values[some] = self._searched(decisions.of(some), values[some], alive[some], stages)
         return values
 
     def _searched(
-        self, decisions: Decisions, prior: NDArray[np.float32], alive: NDArray[np.bool_]
+        self, decisions: Decisions, prior: NDArray[np.float64], alive: NDArray[np.bool_], stages: int
     ) -> NDArray[np.float64]:
-        """The same for decisions in which there is more than one card to try; `alive` says which, and is changed."""
-        options, games = self._options, decisions.games
+        """The same for decisions with more than one card to try; `alive` says which, and is changed."""
+        games, weight_of_prior = decisions.games, self._options.prior
         worlds = sampled_states(decisions.states, games, self._draws, self._generators)
         picked, times = self._picked(worlds, games)
-        total, done = np.zeros(alive.shape), np.zeros((games.size, 1), np.int64)
-        count = (times > 0).sum(axis=1, keepdims=True)
-        values = np.full(alive.shape, -np.inf)
-        place = np.arange(self._samples)
-        for stage in range(options.stages):
-            until = np.maximum(done + 1, count >> (options.stages - 1 - stage))
-            self._try(worlds, picked, np.where((done <= place) & (place < until), times, 0), alive, total)
-            done = until
-            weight = np.where(place < until, times, 0).sum(axis=1, keepdims=True)
-            values = np.where(alive, (total + options.prior * prior) / (weight + options.prior), -np.inf)
-            if stage + 1 < options.stages:
-                keep_better_half(values, alive)
+        worth = np.zeros((*alive.shape, self._samples), np.float32)
+        place, done, count = np.arange(self._samples), np.int64(0), (times > 0).sum(axis=1, keepdims=True)
+        values = prior
+        for stage in range(stages):
+            until = np.maximum(done + 1, count >> (stages - 1 - stage))
+            self._try(worlds, picked, (done <= place) & (place < until) & (times > 0), alive, worth)
+            done, counted = until, np.where(place < until, times, 0)
+            total = np.einsum("kcp,kp->kc", worth, counted)
+            weight = counted.sum(axis=1, keepdims=True) + weight_of_prior
+            values = np.where(alive, (total + weight_of_prior * np.where(alive, prior, 0)) / weight, -np.inf)
+            if stage + 1 < stages:
+                drop_clearly_worse(values, worth, counted, _ERRORS, alive)
         return values
 
     def _picked(self, worlds: States, games: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The worlds on which cards are tried, `[decisions, samples]`, and how often each counts; see `resample`."""
-        options, shape = self._options, (games.size, self._draws)
-        likelihood = self.simulator.log_likelihood(worlds, self._temperatures, options.slack).reshape(shape)
+        slack, draws = self._options.slack, self._draws
+        likelihood = self.simulator.log_likelihood(worlds, self._temperatures, slack).reshape(-1, draws)
         picked = np.zeros((games.size, self._samples), np.int64)
         times = np.zeros_like(picked)
         resample(likelihood, games, self._generators, picked, times)
-        return picked + self._draws * np.arange(games.size)[:, None], times
+        return picked + draws * np.arange(games.size)[:, None], times
 
     def _try(
         self,
         worlds: States,
         picked: NDArray[np.int64],
-        times: NDArray[np.int64],
+        now: NDArray[np.bool_],
         alive: NDArray[np.bool_],
-        total: NDArray[np.float64],
+        worth: NDArray[np.float32],
     ) -> None:
-        """Add what the cards `alive` of each decision come to in its worlds `picked`, each as often as `times` says."""
-        decision, card, place = np.nonzero(alive[:, :, None] & (times > 0)[:, None, :])
+        """Write what the cards `alive` come to, in the worlds `picked` whose turn is `now`, where there is a choice."""
+        several = alive & (alive.sum(axis=1, keepdims=True) > 1)
+        decision, card, place = np.nonzero(several[:, :, None] & now[:, None, :])
         points = self.simulator.points(worlds, picked[decision, place], card.astype(np.uint8))
-        worth = 2 * points / POINTS - 1
-        worth = np.sign(worth) if self._counts_wins else worth
-        np.add.at(total, (decision, card), worth * times[decision, place])
+        worth[decision, card, place] = _worth(points, self._counts_wins)
+
+
+class CheatingSearch:
+    """BREAKS THE RULE that a player uses nothing but what its seat may know: it searches the hands as they are.
+
+    It plays the card after which its team gets most when `network` plays on in all seats; of equal ones that which the
+    network values most. So it is the bound from above of a search with this network. It gives no hints.
+    """
+
+    def __init__(self, game: Game, network: ValueNetwork, on_gpu: bool, counts_wins: bool) -> None:
+        self._network, self._counts_wins = network, counts_wins
+        self._simulator = WorldSimulator(game, network, _BATCH_ON_GPU if on_gpu else _BATCH)
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        """Nothing is drawn."""
+
+    def act(self, decisions: Decisions) -> Actions:
+        prior, values = self._network.values(decisions.observation), np.full((decisions.games.size, CARDS), -np.inf)
+        row, card = np.nonzero(_bits(decisions.legal))
+        points = self._simulator.points(decisions.states, decisions.games[row], card.astype(np.uint8))
+        values[row, card] = _worth(points, self._counts_wins) + _TIES * prior[row, card]
+        return values.argmax(axis=1).astype(np.uint8)
+
+
+def _bits(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (masks[:, None] >> np.arange(CARDS, dtype=np.uint64)) & np.uint64(1) != 0
+    return found
+
+
+def _worth(points: NDArray[np.float64], counts_wins: bool) -> NDArray[np.float64]:
+    """What so many points of the team are worth in what the network has learned, -1 to 1."""
+    worth: NDArray[np.float64] = 2 * points / POINTS - 1
+    return np.sign(worth) if counts_wins else worth
 
 
 def network_search(
     game: Game, options: TressetteSearchOptions, network: ValueNetwork, reward: str, on_gpu: bool
 ) -> SearchPlayer:
     """The player with these options. Raises InputError for a reward whose sum is not what a search counts."""
+    return SearchPlayer(game, network, options, on_gpu, _counts_wins(reward))
+
+
+def cheating_search(game: Game, options: None, network: ValueNetwork, reward: str, on_gpu: bool) -> CheatingSearch:
+    """The player. Raises as `network_search`."""
+    return CheatingSearch(game, network, on_gpu, _counts_wins(reward))
+
+
+def _counts_wins(reward: str) -> bool:
     if reward not in ("points", "win"):
         raise InputError("network", f"it has learned the reward {reward}", "search needs a network of points or win")
-    return SearchPlayer(game, network, options, on_gpu, counts_wins=reward == "win")
+    return reward == "win"

@@ -17,21 +17,17 @@ from tressette.search.worlds import (
     to_next_choice,
     weigh_past_choices,
 )
-from tressette.solver.double_dummy import new_table
 
 Indices = NDArray[np.int64]
-_TABLE_BITS = 14  # 256 kB, which stays in a core's cache
 
 
 class WorldSimulator:
     """Asks one network about many worlds at a time; `rows` counts the rows of its forward passes."""
 
-    def __init__(self, game: Game, network: ValueNetwork, batch: int, tricks: int = 0) -> None:
+    def __init__(self, game: Game, network: ValueNetwork, batch: int) -> None:
         self._game = game
         self._network = network
         self._batch = batch  # worlds that are replayed or played out side by side
-        self._end = game.actions - game.seats * tricks  # cards played by the network; the last tricks are solved
-        self._table = new_table(_TABLE_BITS)
         self.rows = 0
 
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
@@ -77,7 +73,7 @@ class WorldSimulator:
         play_card(worlds, which, cards, states)
         masks, words = np.empty(which.size, np.uint64), np.empty((which.size, self._game.words), np.uint64)
         live = np.arange(which.size)
-        while count := to_next_choice(states, live, self._end, masks, words):
+        while count := to_next_choice(states, live, masks, words):
             live = live[:count]
             play_best(states, live, masks[:count], self.values(words[:count]))
-        points_of(states, worlds["turn"][which], self._table, out)
+        points_of(states, worlds["turn"][which], out)

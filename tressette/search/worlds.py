@@ -14,8 +14,7 @@ from cards.compiled.bits import bit, has, lowest, popcount
 from cards.compiled.jit import njit
 from tressette.cards import CARDS, DECK, RANKS, THIRDS, TWO
 from tressette.observation import observe
-from tressette.rules import NO_CARD, POINTS, apply, begin, legal, over, points
-from tressette.solver.double_dummy import TranspositionTable, points_near
+from tressette.rules import NO_CARD, apply, begin, legal, points
 
 Indices = NDArray[np.int64]
 
@@ -170,8 +169,8 @@ def play_card(worlds: Any, which: Indices, cards: NDArray[np.uint8], out: Any) -
 
 
 @njit(nogil=True)
-def to_next_choice(states: Any, live: Indices, end: int, masks: NDArray[np.uint64], words: NDArray[np.uint64]) -> int:
-    """Play forced cards in `states[live]` until a seat has a choice, or `end` cards are played.
+def to_next_choice(states: Any, live: Indices, masks: NDArray[np.uint64], words: NDArray[np.uint64]) -> int:
+    """Play forced cards in `states[live]` until a seat has a choice, or the hand is over.
 
     Returns in how many games one has. These come first in `live`, and in the same order in `masks` (legal cards) and
     `words` (what the seat sees).
@@ -179,10 +178,10 @@ def to_next_choice(states: Any, live: Indices, end: int, masks: NDArray[np.uint6
     count = 0
     for k in live:
         mask = legal(states[k])
-        while states[k].plays < end and _single(mask):
+        while mask != np.uint64(0) and _single(mask):
             apply(states[k], lowest(mask))
             mask = legal(states[k])
-        if states[k].plays < end:
+        if mask != np.uint64(0):
             live[count], masks[count] = k, mask
             words[count, :] = np.uint64(0)
             observe(states[k], states[k].turn, words[count])
@@ -204,9 +203,7 @@ def play_best(states: Any, live: Indices, masks: NDArray[np.uint64], values: NDA
 
 
 @njit(nogil=True)
-def points_of(states: Any, seats: NDArray[np.uint8], table: TranspositionTable, out: NDArray[np.float64]) -> None:
-    """The points that the team of each seat has in the end, when what is not over is played best with open hands."""
-    guess = POINTS // 2
+def points_of(states: Any, seats: NDArray[np.uint8], out: NDArray[np.float64]) -> None:
+    """Write the points of the team of each seat in states whose hand is over."""
     for k in range(states.size):
-        guess = points(states[k], 0) if over(states[k]) else points_near(guess, states[k], table)
-        out[k] = guess if seats[k] & 1 == 0 else POINTS - guess
+        out[k] = points(states[k], seats[k] & 1)

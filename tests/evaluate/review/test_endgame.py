@@ -126,7 +126,7 @@ def test_cards_of_a_run_are_those_of_which_a_search_tries_one(options: dict[str,
 
 
 def test_a_search_says_what_every_legal_card_is_worth() -> None:
-    player = SearchPlayer(GAME, network(), TressetteSearchOptions(samples="8", stages=1))
+    player = SearchPlayer(GAME, network(), TressetteSearchOptions(samples="8"))
     adviser = adviser_of(GAME, player)
     assert adviser is not None and adviser.unit == "points"
     for state in positions(12, 14):

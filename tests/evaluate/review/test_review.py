@@ -278,14 +278,12 @@ def test_a_seat_that_nobody_had_is_named(capsys: pytest.CaptureFixture[str], tre
     assert key_of(line) == "seats" and "0 to 3" in line
 
 
-def test_a_search_grades_the_cards_that_its_stages_would_drop(tressette: Path) -> None:
+def test_a_search_grades_the_cards_that_it_would_not_try(tressette: Path) -> None:
     (hand,) = hands_in(tressette)
-    grader = grader_of(hand.game, "search(champion):samples=8", CPU, None)
-    assert grader.name == "search(champion):samples=8:stages=1"
+    grader = grader_of(hand.game, "search(champion):samples=8:near=0", CPU, None)
     for number in (1, 5, 12):
         judged = grader.judge(hand, number)
         assert judged is None or all(worth.value is not None for worth in judged.worths)
-    assert grader_of(hand.game, "search(champion):stages=2", CPU, None).name == "search(champion):stages=2"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def _groups(schema: type[Any]) -> set[type[Any]]:
 
 
 def _options_of_players() -> set[type[Any]]:
-    of_games = {kind.options for name in GAMES for kind in load_game(name).kinds.values()}
+    of_games = {kind.options for name in GAMES for kind in load_game(name).kinds.values() if kind.options}
     return of_games | {ExactOptions}
 
 

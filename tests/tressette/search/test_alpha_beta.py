@@ -110,7 +110,9 @@ def choices_on_other_hands(options: dict[str, Any], spec: str) -> Iterator[tuple
 
 
 @pytest.mark.parametrize("options", [{}, ALL_RULES], ids=str)
-@pytest.mark.parametrize("name", sorted(set(GAME.kinds) - {"cheating", "search"}))
+@pytest.mark.parametrize(
+    "name", sorted(name for name, kind in GAME.kinds.items() if not kind.of_network and name != "cheating")
+)
 def test_cards_that_a_seat_cannot_see_do_not_matter(name: str, options: dict[str, Any]) -> None:
     for true, other in choices_on_other_hands(options, f"{name}:samples=6"):
         assert true == other
