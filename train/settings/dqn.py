@@ -53,6 +53,7 @@ class LearnerSettings:
     n_step: int = bounded(2, 1, 1_000_000)
     watkins_cut: bool = False
     double: bool = False
+    muon: float = bounded(0.0, 0.0, 1e6)
     loss: str = "mse"
     grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
     target_update_interval: int = bounded(2000, 1, MAX_COUNT)

@@ -10,6 +10,7 @@ from torch.optim.adam import adam
 
 from train.dqn.kernels.nvrtc import launch
 from train.dqn.kernels.operators import operator
+from train.dqn.learner.muon import Muon
 from train.dqn.network.flat import views
 from train.settings.dqn import LearnerSettings
 
@@ -96,15 +97,15 @@ class FlatAdam:
     takes 1.2 to 1.4 times as long on one tensor, and 1.6 to 2.3 times on the parameters (CPU, one thread).
 
     What it changes stays where it is, as a CUDA graph wants it. `torch.amp.GradScaler` takes it for an optimizer: it
-    sets `found_inf` on one that can skip a step by itself.
+    sets `found_inf` on one that can skip a step by itself. With `muon`, the hidden matrices are that one's.
     """
 
     _step_supports_amp_scaling = True
     found_inf: Tensor | None = None
     grad_scale: Tensor | None = None
 
-    def __init__(self, flat: Tensor, network: nn.Module, lr: float) -> None:
-        self._network = network.requires_grad_(True)
+    def __init__(self, flat: Tensor, network: nn.Module, lr: float, muon: Muon | None = None) -> None:
+        self._network, self._muon = network.requires_grad_(True), muon
         self._gradient = flat.grad = torch.zeros_like(flat)
         for parameter, gradient in zip(network.parameters(), views(flat.grad, network), strict=True):
             parameter.grad = gradient
@@ -130,12 +131,19 @@ class FlatAdam:
         """Begin another gradient; a backward pass adds to what is there."""
         self._gradient.zero_()
 
+    def step_matrices(self, norm: Tensor) -> None:
+        """The step of `muon`, if there is one; `norm` is that of the gradient."""
+        if self._muon is not None:
+            self._muon.step(self._rate(), norm)
+
     def step(self) -> None:
         """One step of Adam, unless `found_inf` is not 0."""
         (flat,) = self.param_groups[0]["params"]
         mean, square = self._moments.values()
-        lr = self._lr if self._lr_there is None else self._lr_there
-        _adam(flat, self._gradient, mean, square, self._steps, lr, self.found_inf, self.grad_scale)
+        _adam(flat, self._gradient, mean, square, self._steps, self._rate(), self.found_inf, self.grad_scale)
+
+    def _rate(self) -> float | Tensor:
+        return self._lr if self._lr_there is None else self._lr_there
 
     def descend(self, following: list[Tensor], count: Tensor, norms: Tensor, how: LearnerSettings) -> None:
         """Clip the gradient, add its norm to `norms`, do `step` and `follow`; on a GPU in three operations."""
@@ -143,7 +151,9 @@ class FlatAdam:
         (flat,) = self.param_groups[0]["params"]
         changed = [flat, *self._moments.values(), norms, *following]
         lr = torch.tensor(self._lr) if self._lr_there is None else self._lr_there
-        numbers = [torch.linalg.vector_norm(self._gradient), lr, self._steps, count]
+        norm = torch.linalg.vector_norm(self._gradient)
+        self.step_matrices(norm)
+        numbers = [norm, lr, self._steps, count]
         limits = how.grad_clip, how.target_tau, how.target_update_interval, 1 - how.ema_decay
         _descend(self._gradient, changed, numbers, *limits)
 
@@ -151,7 +161,9 @@ class FlatAdam:
         """As of torch.optim.Adam on the network's parameters; the moments are views."""
         moments = zip(*(views(flat, self._network) for flat in self._moments.values()), strict=True)
         each = [{"step": self._steps} | dict(zip(_MOMENTS, pair, strict=True)) for pair in moments]
-        return {"state": dict(enumerate(each)), "param_groups": [{"lr": self._lr, "params": list(range(len(each)))}]}
+        groups = [{"lr": self._lr, "params": list(range(len(each)))}]
+        muon = [] if self._muon is None else self._muon.state_dict()
+        return {"state": dict(enumerate(each)), "param_groups": groups, "muon": muon}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`. Raises KeyError for that of another network."""
@@ -161,3 +173,5 @@ class FlatAdam:
             for key, view in enumerate(views(flat, self._network)):
                 view.copy_(each[key][name])
         self.lr = float(state["param_groups"][0]["lr"])
+        if self._muon is not None and state.get("muon"):
+            self._muon.load_state_dict(state["muon"])

@@ -13,6 +13,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from train.dqn.kernels.operators import by_kernels
 from train.dqn.learner.flat_adam import FlatAdam, follow
+from train.dqn.learner.muon import Muon
 from train.dqn.learner.one_operation import TDLoss, best_target
 from train.dqn.network.cuda_graphs import CudaRecorder, GraphedSteps
 from train.dqn.network.flat import flatten
@@ -50,7 +51,8 @@ class Learner:
         self.updates = 0
         self._actions = actions
         self._count = torch.zeros((), dtype=torch.int64, device=device)  # of updates, as the device knows it
-        self._optimizer = FlatAdam(self._weights, self.online, settings.lr)
+        muon = Muon(self.online.body, settings.muon, self.precision) if settings.muon > 0 else None
+        self._optimizer = FlatAdam(self._weights, self.online, settings.lr, muon)
         self._scaler = torch.amp.GradScaler(device.type, enabled=self.precision == torch.float16)
         self._sums = torch.zeros(len(METRICS), device=device)
         self._sums_of_rows = torch.zeros(len(METRICS) - 1, settings.batch_size, device=device)  # not yet in `_sums`
@@ -110,6 +112,7 @@ class Learner:
         self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         self._scaler.unscale_(self._optimizer)  # type: ignore[arg-type]
         norm = clip_grad_norm_([self._weights], self.settings.grad_clip)
+        self._optimizer.step_matrices(norm)
         self._scaler.step(self._optimizer)  # type: ignore[arg-type]
         self._scaler.update()
 

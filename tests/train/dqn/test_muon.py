@@ -1,0 +1,87 @@
+"""Muon: its step by hand, what it leaves to Adam, and what it does with a gradient that is no number."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+
+from tests.train.dqn.test_learner import filled, learner
+from train.dqn.learner.muon import Muon, orthogonal
+from train.settings.dqn import LearnerSettings
+
+
+def of(matrix: torch.Tensor, factor: float = 1.0) -> tuple[Muon, torch.nn.Linear]:
+    layer = torch.nn.Linear(*reversed(matrix.shape))
+    with torch.no_grad():
+        layer.weight.zero_()
+    layer.weight.grad, layer.bias.grad = matrix.clone(), torch.ones_like(layer.bias)
+    return Muon(torch.nn.Sequential(layer), factor, torch.float32), layer
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (3, 7), (7, 3)])
+def test_singular_values_become_about_one(shape: tuple[int, int]) -> None:
+    """The singular vectors stay, so that the product with their transposes is diagonal."""
+    torch.manual_seed(1)
+    u, s, v = torch.linalg.svd(torch.randn(2, *shape), full_matrices=False)
+    s = s.clamp(min=0.2)
+    turned = u.mT @ orthogonal(u @ torch.diag_embed(s) @ v) @ v.mT
+    values = turned.diagonal(dim1=1, dim2=2)
+    assert torch.allclose(turned, torch.diag_embed(values), atol=1e-5)
+    assert float(values.min()) > 0.65 and float(values.max()) < 1.25
+    assert not orthogonal(torch.zeros(1, *shape)).any()
+
+
+def test_a_step_by_hand() -> None:
+    """A gradient of one direction: 0.2 * sqrt(4) * 0.1 times what five polynomials make of a singular value of 1."""
+    gradient = torch.zeros(4, 4)
+    gradient[1, 2] = -3.0
+    muon, layer = of(gradient, factor=0.5)
+    muon.step(0.1, torch.tensor(3.0))
+    x = 1.0
+    for _ in range(5):
+        x = 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5
+    assert layer.weight[1, 2].item() == pytest.approx(0.5 * 0.2 * 2 * 0.1 * x, rel=1e-4)
+    assert layer.weight.count_nonzero() == 1
+    assert not layer.weight.grad.any() and layer.bias.grad.all()  # type: ignore[union-attr]
+    # The momentum alone has the same direction, so the next step is as long.
+    muon.step(torch.tensor(0.1), torch.tensor(0.0))
+    assert layer.weight[1, 2].item() == pytest.approx(2 * 0.5 * 0.2 * 2 * 0.1 * x, rel=1e-4)
+
+
+def test_a_gradient_that_is_no_number_counts_as_none() -> None:
+    muon, layer = of(torch.full((3, 3), torch.nan))
+    muon.step(0.1, torch.tensor(torch.inf))
+    assert not layer.weight.any()
+
+
+def learned(settings: LearnerSettings, updates: int, state: Any = None) -> Any:
+    torch.manual_seed(0)
+    each = filled(learner(settings), discount=0.5)
+    if state is not None:
+        each.load_state_dict(state["learner"])
+        each.replay.generator.set_state(state["drawn"])
+    for _ in range(updates):
+        each.update()
+    return each, {"learner": copy.deepcopy(each.state_dict()), "drawn": each.replay.generator.get_state()}
+
+
+def test_hidden_matrices_are_muons_and_the_rest_is_adams() -> None:
+    """With a step of almost 0 the hidden matrices stay as they were, and all else learns as without it."""
+    how = {"precision": "float32", "batch_size": 32, "target_tau": 0.0, "ema_decay": 0.0}
+    still, _ = learned(LearnerSettings(**how, muon=1e-30), 1)
+    adam, _ = learned(LearnerSettings(**how), 1)
+    begun, _ = learned(LearnerSettings(**how), 0)
+    for name, weights in still.online.state_dict().items():
+        hidden = name.startswith("body") and weights.ndim == 2
+        other = begun if hidden else adam
+        assert torch.equal(weights, other.online.state_dict()[name]), name
+        assert hidden or not torch.equal(weights, begun.online.state_dict()[name]), name
+
+
+def test_it_resumes_in_the_middle() -> None:
+    settings = LearnerSettings(precision="float32", batch_size=32, muon=4.0)
+    whole, _ = learned(settings, 6)
+    _, half = learned(settings, 3)
+    resumed, _ = learned(settings, 3, half)
+    assert torch.equal(whole._weights, resumed._weights)

@@ -1,0 +1,73 @@
+"""Muon: steps of gradient descent on matrices, of the same size in every direction."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_MOMENTUM = 0.95
+_STEPS = 5  # of Newton and Schulz
+_RMS = 0.2  # of the numbers of a step, times the learning rate: about what Adam's are (Liu et al., 2025, section 2.2)
+_A, _B, _C = 3.4445, -4.7750, 2.0315
+_TINY = 1e-7
+
+
+class Muon:
+    """Learns the hidden matrices of a network in place of Adam (Jordan et al., 2024, "Muon: An optimizer").
+
+    The momentum of each matrix, its singular values made equal, is the step. Multiplications are in `dtype`. Matrices
+    of one shape are one tensor, `[matrices, rows, columns]`. torch.optim.Muon takes them one by one, and no learning
+    rate that lies on the device, as a CUDA graph wants it.
+    """
+
+    def __init__(self, body: nn.Module, factor: float, dtype: torch.dtype) -> None:
+        self._factor, self._dtype = factor, torch.bfloat16 if dtype == torch.bfloat16 else torch.float32
+        matrices = sorted((each for each in body.parameters() if each.ndim == 2), key=_shape)
+        self._groups = [list(group) for _, group in groupby(matrices, _shape)]
+        self._momenta = [torch.zeros_like(torch.stack(group), requires_grad=False) for group in self._groups]
+
+    @torch.no_grad()
+    def step(self, lr: float | Tensor, norm: Tensor) -> None:
+        """One step by the gradients, which are 0 then, so that Adam leaves these matrices as they are.
+
+        `norm` is that of the whole gradient. Where it is not finite, the gradient counts as 0.
+        """
+        for group, momentum in zip(self._groups, self._momenta, strict=True):
+            gradient = torch.stack([each.grad for each in group])  # type: ignore[misc]
+            gradient = torch.where(norm.isfinite(), gradient, 0.0)
+            momentum.mul_(_MOMENTUM).add_(gradient)
+            step = orthogonal((gradient + _MOMENTUM * momentum).to(self._dtype)).float()
+            step = step * (self._factor * _RMS * max(momentum.shape[1:]) ** 0.5 * lr)
+            for matrix, each in zip(group, step, strict=True):
+                matrix.sub_(each)
+                matrix.grad.zero_()  # type: ignore[union-attr]
+
+    def state_dict(self) -> list[Tensor]:
+        """The momenta by shape."""
+        return self._momenta
+
+    def load_state_dict(self, state: list[Any]) -> None:
+        """Restore `state_dict`."""
+        for own, each in zip(self._momenta, state, strict=True):
+            own.copy_(each)
+
+
+def _shape(matrix: Tensor) -> tuple[int, ...]:
+    return tuple(matrix.shape)
+
+
+def orthogonal(matrices: Tensor) -> Tensor:
+    """Matrices `[n, rows, columns]` with the same singular vectors, whose singular values are about 1 (0.7 to 1.2).
+
+    By a polynomial of fifth degree, five times (Jordan et al., 2024). Those that are 0 stay so.
+    """
+    tall = matrices.shape[1] > matrices.shape[2]
+    x = matrices.mT if tall else matrices
+    x = x / (x.float().norm(dim=(1, 2), keepdim=True) + _TINY).to(x.dtype)
+    for _ in range(_STEPS):
+        squared = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(squared, squared, squared, beta=_B, alpha=_C), x, beta=_A)
+    return x.mT if tall else x
