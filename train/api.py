@@ -60,17 +60,20 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         import torch
 
         from train.doctor.job_memory import check_job_memory
+        from train.dqn.learner_threads import with_learner_threads
         from train.dqn.trainer import DqnTrainer
         from train.run.gpu_failures import device_of_run
         from train.run.metrics import resources
 
-        torch.set_num_threads(settings.learner.threads)
+        torch.set_num_threads(settings.learner.cpu_threads)
         device = device_of_run(settings.device, folder.path)
         if device.type == "cuda":
             look_at_gpus(settings, device)
             settings = checked_on_gpu(settings, device, folder)
         else:
             check_job_memory(settings, resources.memory())
+            settings = with_learner_threads(settings)
+            torch.set_num_threads(settings.learner.cpu_threads)
         with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
             yield DqnTrainer(settings, folder, device, rollouts)
 

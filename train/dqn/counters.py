@@ -23,6 +23,7 @@ class DqnCounters:
     absolute_return_sum: float = 0.0  # of all episodes since the last log row, of which there were
     row_episodes: int = 0
     row_env_steps: int = 0  # decisions in them
+    forgiven: float = 0.0  # updates that rollouts did not pay for, with learner.samples_floor below 1
     lag_sum: int = 0  # how many updates old the weights of rollouts were, since the last log row
     lag_count: int = 0
     too_old: int = 0  # requests whose rollouts were thrown away because of their weights, to be played again

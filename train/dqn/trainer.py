@@ -39,7 +39,6 @@ from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
-UPDATES_AT_ONCE = 16  # between two looks at the rollouts
 IDLE_STARTS = 2  # in a row; then the same job again would do no better
 
 
@@ -150,7 +149,7 @@ class DqnTrainer:
         requests.join_league(self.every["league"])
         requests.give_out()
         requests.take(wait=requests.updates_due() == 0)
-        self._update(min(requests.updates_due(), UPDATES_AT_ONCE))
+        self._update(min(requests.updates_due(), requests.updates_at_once))
         self._take_evaluations(wait=False)
         every = self.every["evaluation"]
         before = every.passed

@@ -157,10 +157,10 @@ class RunFolder:
             self._lock.release()
         return found.path if found else None
 
-    def write_settings(self) -> None:
-        """Keep the settings of the newest start in config.yaml."""
+    def write_settings(self, used: RunSettings) -> None:
+        """Keep the settings of the newest start in config.yaml, with what was measured at it."""
         self.require_own()
-        write_atomic(self.path / "config.yaml", as_yaml(self._settings))
+        write_atomic(self.path / "config.yaml", as_yaml(used))
 
     def _compare(self, found: checkpoint.Found) -> None:
         """Raises SettingsError for a run that was started with other values."""

@@ -131,7 +131,7 @@ class Runner:
             log.info(text)
             print(text, file=sys.stderr)
             return True
-        self._folder.write_settings()
+        self._folder.write_settings(settings)
         add_launch(path, self._trainer.describe(), self._folder.run_id)
         with Display(f"{settings.game_name}/{settings.name}") as self.display:
             self._greet()
