@@ -14,7 +14,8 @@ MOST_BATCH = 16_384  # of all replicas together: more cost strength (docs/perfor
 # Assumed, not measured: what a ring of replicas takes to average one gradient.
 _BYTES_PER_SECOND = {False: 2e9, True: 1e9}  # within a node, and between nodes with 10 Gbit/s
 _STEP_SECONDS = {False: 5e-5, True: 1e-4}  # of each of the 2 (replicas - 1) steps of a ring
-_REPLICAS = (1, 2, 4, 8, 16, 32, 64)  # on a node
+_BY_RAY = 3.8e6  # decisions a second that the process which speaks Ray takes, of each replica (docs/performance.md)
+_REPLICAS = (1, 2, 4, 8, 16)
 
 
 class Speeds(NamedTuple):
@@ -43,9 +44,9 @@ class Foretold(NamedTuple):
 
     replicas: int  # on all nodes
     threads: int  # of each
-    workers: int
-    learning: float  # decisions a second
-    playing: float
+    workers: int  # on all nodes
+    learning: float  # decisions a second that updates pay for
+    playing: float  # decisions a second that are played and brought
 
     @property
     def decisions(self) -> float:
@@ -75,14 +76,17 @@ def seconds_of_average(weights: int, replicas: int, between_nodes: bool) -> floa
 def foretell(speeds: Speeds, machine: Machine) -> Foretold:
     """The most decisions a second, by the fewest replicas and threads that bring them."""
     found = []
-    for here, threads in product(_REPLICAS, (1,) if machine.gpus else STEPS):
-        replicas, workers = here * machine.nodes, (machine.cpus - here * threads) * machine.nodes
-        if workers < 1 or replicas > max(machine.nodes, MOST_BATCH // speeds.batch) or here > (machine.gpus or here):
+    for replicas, threads in product(_REPLICAS, (1,) if machine.gpus else STEPS):
+        here = -(-replicas // machine.nodes)
+        uneven = replicas > 1 and replicas % machine.nodes > 0
+        too_large = replicas > max(1, MOST_BATCH // speeds.batch) or replicas > (machine.gpus or replicas)
+        if uneven or too_large or here * threads >= machine.cpus:
             continue
+        workers = machine.cpus * machine.nodes - replicas * threads
         update = seconds_of_update(speeds.updating, threads)
         update += seconds_of_average(speeds.weights, replicas, machine.nodes > 1)
         learning = replicas / (update / speeds.pays + speeds.inserting)
-        found.append(Foretold(replicas, threads, workers, learning, workers / speeds.playing))
+        found.append(Foretold(replicas, threads, workers, learning, min(workers / speeds.playing, replicas * _BY_RAY)))
     return max(found, key=lambda each: each.decisions)
 
 
@@ -91,7 +95,7 @@ def screen(speeds: Speeds) -> Iterator[Table]:
     table = Table("machine", "decisions/s", "learner", "workers", "limited by", title="foretold, not measured")
     for machine in ON_GPUS if speeds.on_gpu else ON_CPUS:
         best = foretell(speeds, machine)
-        learner = f"learner.replicas={best.replicas} learner.threads={best.threads}: {best.learning:,.0f}"
+        learner = f"replicas={best.replicas} threads={best.threads}: {best.learning:,.0f}"
         limit = "the learner" if best.learning < best.playing else "the workers"
         table.add_row(machine.name, f"{best.decisions:,.0f}", learner, f"{best.workers}: {best.playing:,.0f}", limit)
     yield table
