@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from command.settings.checks import MAX_COUNT
 from train.dqn.counters import DqnCounters
 from train.dqn.learner.learner import Learner
 from train.dqn.learner.schedules import epsilon
@@ -24,7 +25,8 @@ class RateLimiter:
     """How many updates are due: `samples_per_insert` ties them to the transitions that were played."""
 
     learner: LearnerSettings
-    capacity: int  # of the replay buffer
+    capacity: int  # of the replay buffer, of all replicas
+    replicas: int = 1  # of the learner, each with a batch in every update
 
     def due(self, inserted: int, held: int, updates: int) -> int:
         """Updates that the transitions inserted so far pay for, less those that were made.
@@ -47,7 +49,7 @@ class RateLimiter:
         return max(limit, _FLIGHTS * in_flight * self.per_rollout(counters))
 
     def _per_insert(self) -> float:
-        return self.learner.samples_per_insert / self.learner.batch_size
+        return self.learner.samples_per_insert / (self.learner.batch_size * self.replicas)
 
 
 class Requests:
@@ -64,7 +66,20 @@ class Requests:
 
     def updates_due(self) -> int:
         """Updates that what was played pays for."""
-        return self._limiter.due(self.counters.env_steps, self._learner.replay.size, self._learner.updates)
+        made = self._learner.updates + self.counters.updates_offset
+        return self._limiter.due(self.counters.env_steps, self.held(), made)
+
+    def held(self) -> int:
+        """Transitions in the buffer that may be learned from."""
+        return self._learner.replay.size
+
+    def resume_updates(self, replicas: int) -> None:
+        """After `load_state_dict` of a run of so many replicas: as many updates are due as then."""
+        if replicas == self._limiter.replicas:
+            return
+        limiters = self._limiter, replace(self._limiter, replicas=replicas)
+        now, then = (limiter.due(self.counters.env_steps, MAX_COUNT, 0) for limiter in limiters)
+        self.counters.updates_offset += now - then
 
     def epsilon(self) -> float:
         """The exploration of what is asked for now."""
@@ -82,7 +97,7 @@ class Requests:
 
         Updates that one request of each worker pays for may be due while more games are played.
         """
-        ahead = self._limiter.per_rollout(self.counters) * self._rollouts.workers()
+        ahead = self._limiter.per_rollout(self.counters) * self._rollouts.workers() * self._limiter.replicas
         while self._rollouts.free_slots() > 0 and self.updates_due() <= ahead:
             request = self.next()
             if request is None:

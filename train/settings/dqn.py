@@ -61,6 +61,7 @@ class LearnerSettings:
     precision: str = "auto"
     cuda_graphs: bool = True
     threads: int = bounded(1, 1, MAX_THREADS)
+    replicas: int = bounded(1, 1, MAX_THREADS)
     samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
     learning_starts: int = bounded(10_000, 1, MAX_COUNT)
 
@@ -69,6 +70,11 @@ class LearnerSettings:
         require(self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
         check_one_of("learner.loss", self.loss, "huber", "mse")
         check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
+
+    @property
+    def rows_of_update(self) -> int:
+        """Transitions in an update, over all replicas."""
+        return self.batch_size * self.replicas
 
 
 @dataclass
