@@ -116,9 +116,8 @@ class _Follower:
                     self._step(trainer)
             except EndedError as ended:
                 self._save(ended.args[0])
-            except BackendLostError:
-                last = self._group.words_of_end()
-                if not last:
+            except BackendLostError as error:
+                if error.key != KEY or not (last := self._group.wait_for_end()):
                     raise
                 self._save(last)
             finally:

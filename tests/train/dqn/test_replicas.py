@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from command.settings.checks import SettingsError
 from tests.limits import until
+from tests.pretended_gpu import pretend
+from tests.train.dqn.test_cuda_graphs import on_cuda
+from tests.train.dqn.test_learner import filled
 from tests.train.processes import named, trainer
 from tests.train.runs import TrainedRuns, equal, folder, newest, settings, small, whole
 from train.__main__ import main
@@ -18,7 +22,7 @@ from train.dqn.learner.learner import Learner
 from train.dqn.replay.buffer import ReplayBuffer, TransitionTensors
 from train.dqn.replicas import shares
 from train.dqn.replicas.group import Group
-from train.dqn.replicas.launch import Place, connect, listen, place_of, share_of, start_beside
+from train.dqn.replicas.launch import LOOPBACK, Place, connect, listen, place_of, share_of, start_beside
 from train.dqn.requests import RateLimiter
 from train.dqn.rollout.backend import BackendLostError
 from train.run.checkpoint import checkpoint
@@ -182,6 +186,34 @@ def test_learners_whose_weights_differ_end_the_run(
     assert "the weights of two learners are no longer equal" in capsys.readouterr().err
 
 
+def test_the_average_is_in_the_captured_update() -> None:
+    """Between gradient and Adam: with an average of zeros no weight moves, in graphs on a pretended GPU."""
+    with pretend() as gpu:
+        moved, still = (filled(on_cuda("float32"), discount=0.9) for _ in range(2))
+        still._average = Tensor.zero_
+        before = still.fingerprint()
+        for each in (moved, still):
+            each.update_many(24)
+        assert gpu.counts["replays"] > 0 and gpu.problems == []
+        assert still.fingerprint() == before != moved.fingerprint()
+
+
+@pytest.mark.gpu
+def test_nccl_averages_in_a_cuda_graph() -> None:
+    """Of one replica alone, which changes nothing; two need two GPUs."""
+    device = torch.device("cuda", 0)
+    store, place = listen(Place(1, 1, 0, 0, LOOPBACK, 0))
+    group = Group(store, place)
+    group.connect(device)
+    alone, averaged = (filled(on_cuda("float32"), discount=0.9) for _ in range(2))
+    averaged._average = group.average
+    for each in (alone, averaged):
+        each.update_many(48)
+        assert each._graphs is not None and not each._graphs.failed
+    assert torch.allclose(alone._weights, averaged._weights, atol=1e-5)
+    group.end()
+
+
 @pytest.mark.slow
 def test_a_replica_that_is_killed(tmp_path: Path) -> None:
     """A checkpoint of all that was learned, exit code 75, and no process left; the same command resumes."""
@@ -201,3 +233,17 @@ def test_a_replica_that_is_killed(tmp_path: Path) -> None:
     episodes = counters["episodes"] + 640
     assert main(small(tmp_path, TWO, f"episodes={episodes}")) == 0
     assert newest(tmp_path)["counters"]["episodes"] == episodes
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_each_replica_has_a_ray_of_its_own(tmp_path: Path) -> None:
+    assert main(small(tmp_path, TWO, "rollout=ray", "rollout.workers=2", "episodes=512")) == 0
+    assert_all_is_there(tmp_path, 512, 2)
+    assert (folder(tmp_path) / "ray.log").exists()
+
+
+@pytest.mark.slow
+def test_replicas_that_play_by_threads(tmp_path: Path) -> None:
+    assert main(small(tmp_path, TWO, "rollout=threads", "rollout.actor_threads=2")) == 0
+    assert_all_is_there(tmp_path, 256, 2)

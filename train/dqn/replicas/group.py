@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,6 +27,7 @@ _SILENT_SECONDS = 60.0  # without a sign of life, after which a replica is lost
 _UPDATE_TIMEOUT = timedelta(seconds=120)  # of one average: replicas begin their updates together
 _GRACE_SECONDS = 60.0  # for the others to write their shares of the replay buffer
 _REASON_SECONDS = 2.0  # in which a replica that ended has said why
+_SOURCE = re.compile(r"^\[[^]]*\] *")  # of gloo's messages: [.../pair.cc:553]
 _INTERFACE = "GLOO_SOCKET_IFNAME"
 _FAILED, _LEFT = "failed", "left"
 
@@ -123,14 +125,24 @@ class Group:
         with suppress(RuntimeError):
             self._store.set(_FAILED, json.dumps([self.rank, problem, exit_code]))
 
-    def words_of_end(self) -> Words:
-        """The last words of the first replica, where it ended the run before it came to the next step; else none."""
-        with suppress(RuntimeError, ValueError):
-            for step in (self._step, self._step + 1):
-                if self._store.check([f"{step}/0"]):
-                    words: Words = json.loads(self._store.get(f"{step}/0"))
-                    if words.get("end"):
-                        return words
+    def wait_for_end(self) -> Words:
+        """After the loss of another: the last words of the first, once it has saved; none if it is gone."""
+        self._disconnect()
+        begun = time.monotonic()
+        with suppress(RuntimeError):
+            while time.monotonic() - self._last_sign(0, begun) < _SILENT_SECONDS:
+                if words := self._words_of_end():
+                    return words
+                time.sleep(_LAST_POLL)
+        return {}
+
+    def _words_of_end(self) -> Words:
+        """The last words of the first, where it ended the run before it came to the next step."""
+        for key in (f"{self._step}/0", f"{self._step + 1}/0"):
+            if self._store.check([key]):
+                words: Words = json.loads(self._store.get(key))
+                if words.get("end"):
+                    return words
         return {}
 
     def end(self) -> None:
@@ -138,9 +150,10 @@ class Group:
         with suppress(BackendLostError):
             self.say({**self.last_words(), "end": True})
         self._disconnect()
-        until = time.monotonic() + _GRACE_SECONDS
+        since = time.monotonic()
+        until = since + _GRACE_SECONDS
         for rank in range(1, self.size):
-            while not self._has_left(rank) and time.monotonic() < until:
+            while not self._has_left(rank, since) and time.monotonic() < until:
                 time.sleep(0.02)
         for process in self._processes:
             process.join(max(0.1, min(5.0, until - time.monotonic())))
@@ -187,12 +200,17 @@ class Group:
     def _look_after(self, rank: int, begun: float) -> None:
         """Raise BackendLostError if this replica, or any of this node, is gone."""
         self._raise_failure()
-        beats = self._store.add(f"alive/{rank}", 0)
-        now = time.monotonic()
-        before, since = self._seen.get(rank, (-1, now))
-        self._seen[rank] = (beats, since if beats == before else now)
-        if now - max(since, begun) > _SILENT_SECONDS and beats == before:
+        if not self.leads and (words := self._words_of_end()):
+            raise EndedError(words)
+        if time.monotonic() - self._last_sign(rank, begun) > _SILENT_SECONDS:
             raise self._gone(f"replica {rank} gave no sign of life for {_SILENT_SECONDS:.0f} s")
+
+    def _last_sign(self, rank: int, since: float) -> float:
+        """When this replica was first seen to have given its newest sign of life; `since`, if that is later."""
+        beats = self._store.add(f"alive/{rank}", 0)
+        if beats != self._seen.get(rank, (-1, 0.0))[0]:
+            self._seen[rank] = (beats, time.monotonic())
+        return max(since, self._seen[rank][1])
 
     def _raise_failure(self) -> None:
         if self._store.check([_FAILED]):
@@ -216,7 +234,8 @@ class Group:
             except RuntimeError:
                 break
             time.sleep(0.05)
-        return self._gone(str(error).strip().partition("\n")[0])
+        text = _SOURCE.sub("", str(error).strip().partition("\n")[0])
+        return self._gone(text.partition(". ")[0])
 
     def _gone(self, problem: str) -> BackendLostError:
         error = BackendLostError(KEY, f"a learner is gone ({problem})", "the same command resumes from the checkpoint")
@@ -227,15 +246,17 @@ class Group:
                 dist.distributed_c10d._abort_process_group()
         return error
 
-    def _has_left(self, rank: int) -> bool:
+    def _has_left(self, rank: int, since: float) -> bool:
+        """Whether it has said so, or has ended or been silent since then."""
         local = rank - self.rank - 1
-        if local < len(self._processes) and self._processes[local].exitcode is not None:
+        if local < len(self._processes):
+            return self._processes[local].exitcode is not None
+        try:
+            if self._store.check([f"{_LEFT}/{rank}"]):
+                return True
+            return time.monotonic() - self._last_sign(rank, since) > 2 * Beats.SECONDS
+        except RuntimeError:
             return True
-        with suppress(RuntimeError):
-            if not self._store.check([f"{_LEFT}/{rank}"]):
-                before = self._seen.get(rank)
-                return before is not None and time.monotonic() - before[1] > _SILENT_SECONDS
-        return True
 
 
 @contextmanager
