@@ -61,16 +61,16 @@ class SharedRequests(Requests):
 
         Raises BackendLostError when a replica is gone, EndedError once the first has ended the run.
         """
-        taken = self._rollouts.ready(wait)
-        kept = [rollout for rollout in taken if self._is_new_enough(rollout)]
+        taken = [(rollout, self._is_new_enough(rollout)) for rollout in self._rollouts.ready(wait)]
+        kept = [rollout for rollout, new_enough in taken if new_enough]
         news = DqnCounters(too_old=len(taken) - len(kept))
         for rollout in kept:
             news.count(rollout, self._learner.updates)
         said = self._group.exchange(self._words(news, sum(len(rollout.transitions.action) for rollout in kept)))
         self.save(said[0])
-        for rollout in taken:
+        for rollout, new_enough in taken:
             del self.in_flight[rollout.request.first]
-            if rollout not in kept:
+            if not new_enough:
                 self.unplayed.append(rollout.request)
         for rollout in kept:
             self._learner.replay.add(rollout.transitions)
