@@ -14,6 +14,7 @@ import torch
 from cards.stopping import StoppedError
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import build_network
+from train.dqn.replicas.launch import place_of
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.worker import RolloutWorker, build_replay
 from train.run.launches import read_launches
@@ -62,7 +63,13 @@ def most_threads(settings: TrainSettings) -> int:
     if rollout.kind in ("local", "device"):
         return 1
     players = rollout.actor_threads if rollout.kind == "threads" else -(-(rollout.workers or 1) // rollout.nodes)
-    return max(1, resources.cpus() - (players or 1))
+    return max(1, _cpus(settings) - (players or 1))
+
+
+def _cpus(settings: TrainSettings) -> int:
+    """Those of this node that a replica has."""
+    here = place_of(settings).here if settings.learner.replicas > 1 else 1
+    return resources.cpus() // here
 
 
 def measured(settings: TrainSettings, most: int) -> tuple[int, dict[int, float]]:
@@ -124,4 +131,4 @@ def _players(settings: TrainSettings, threads: int) -> int:
     """How many play beside so many threads of the learner, on all nodes."""
     rollout = settings.rollout
     named = rollout.workers if rollout.kind == "ray" else rollout.actor_threads
-    return named or resources.cpus() * rollout.nodes - threads
+    return named or _cpus(settings) * rollout.nodes - threads

@@ -6,6 +6,7 @@ import logging
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from command.settings.checks import MAX_COUNT
 from train.dqn.counters import DqnCounters
 from train.dqn.learner.learner import Learner
 from train.dqn.learner.schedules import epsilon
@@ -29,7 +30,8 @@ class RateLimiter:
     """How many updates are due: `samples_per_insert` ties them to the transitions that were played."""
 
     learner: LearnerSettings
-    capacity: int  # of the replay buffer
+    capacity: int  # of the replay buffer, of all replicas
+    replicas: int = 1  # of the learner, each with a batch in every update
     floor: float = 1.0  # the least share of `samples_per_insert` that a rollout pays for
 
     def due(self, inserted: int, held: int, updates: int, forgiven: float = 0.0) -> int:
@@ -55,7 +57,7 @@ class RateLimiter:
 
         Twice as many where the price falls at that backlog: only at the lowest price are workers to wait.
         """
-        return self.per_rollout(counters) * workers * (1 if self.floor == 1 else 2)
+        return self.per_rollout(counters) * workers * self.replicas * (1 if self.floor == 1 else 2)
 
     def per_rollout(self, counters: DqnCounters) -> float:
         """Updates that a request pays for, on average so far."""
@@ -69,7 +71,7 @@ class RateLimiter:
         return max(limit, _FLIGHTS * in_flight * self.per_rollout(counters))
 
     def _per_insert(self) -> float:
-        return self.learner.samples_per_insert / self.learner.batch_size
+        return self.learner.samples_per_insert / (self.learner.batch_size * self.replicas)
 
 
 class Requests:
@@ -81,16 +83,30 @@ class Requests:
         self.unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
         self.league = League(settings.league, settings.seed) if has_league(settings) else None
         self._settings, self._rollouts, self._learner, self._budget = settings, rollouts, learner, budget
-        # Where the learner's thread plays in turn nobody waits for it.
-        floor = settings.learner.samples_floor if settings.rollout.kind in ("ray", "threads") else 1.0
-        self._limiter = RateLimiter(settings.learner, settings.replay.capacity, floor)
+        # Where the learner plays in turn no worker waits for it. Replicas have to have the same updates due.
+        falls = settings.rollout.kind in ("ray", "threads") and settings.learner.replicas == 1
+        floor = settings.learner.samples_floor if falls else 1.0
+        self._limiter = RateLimiter(settings.learner, settings.replay.capacity, floor=floor)
         self._published = -1
         self._said, self._forgiven = settings.learner.samples_per_insert, 0.0  # at the last row
 
     def updates_due(self) -> int:
         """Updates that what was played pays for."""
-        counters, learner = self.counters, self._learner
-        return self._limiter.due(counters.env_steps, learner.replay.size, learner.updates, counters.forgiven)
+        counters = self.counters
+        made = self._learner.updates + counters.updates_offset
+        return self._limiter.due(counters.env_steps, self.held(), made, counters.forgiven)
+
+    def held(self) -> int:
+        """Transitions in the buffer that may be learned from."""
+        return self._learner.replay.size
+
+    def resume_updates(self, replicas: int) -> None:
+        """After `load_state_dict` of a run of so many replicas: as many updates are due as then."""
+        if replicas == self._limiter.replicas:
+            return
+        limiters = self._limiter, replace(self._limiter, replicas=replicas)
+        now, then = (limiter.due(self.counters.env_steps, MAX_COUNT, 0) for limiter in limiters)
+        self.counters.updates_offset += now - then
 
     @property
     def updates_at_once(self) -> int:

@@ -65,6 +65,7 @@ class LearnerSettings:
     precision: str = "auto"
     cuda_graphs: bool = True
     threads: int | str = bounded(AUTO, 1, MAX_THREADS)
+    replicas: int = bounded(1, 1, MAX_THREADS)
     samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
     samples_floor: float = bounded(1.0, 0.0, 1.0, above=True)
     learning_starts: int = bounded(10_000, 1, MAX_COUNT)
@@ -79,6 +80,11 @@ class LearnerSettings:
     def cpu_threads(self) -> int:
         """`threads`; 1 where that is `auto` and nothing was measured yet."""
         return self.threads if isinstance(self.threads, int) else 1
+
+    @property
+    def rows_of_update(self) -> int:
+        """Transitions in an update, over all replicas."""
+        return self.batch_size * self.replicas
 
 
 @dataclass
