@@ -44,7 +44,7 @@ def test_in_turn_each_waits_for_the_others() -> None:
     assert "in turn with the others 80, 80%" in found.verdict()
 
 
-SPEEDS = foretold.Speeds(1e-5, 0.0, {1: 0.1, 2: 0.06}, pays=2000.0, weights=0, batch=1024, on_gpu=False)
+SPEEDS = foretold.Speeds(1e-5, 0.0, {1: 0.1, 2: 0.06}, pays=2000.0, floor=1.0, weights=0, batch=1024, on_gpu=False)
 
 
 def test_larger_machines_are_foretold() -> None:
@@ -59,6 +59,8 @@ def test_larger_machines_are_foretold() -> None:
     assert found[0].learning == pytest.approx(4 * 2000 / (0.1 + 6 * 5e-5)) and found[0].playing == pytest.approx(
         400_000
     )
+    falling = foretold.foretell(SPEEDS._replace(floor=0.1), foretold.ON_CPUS[0])
+    assert (falling.replicas, falling.threads, falling.decisions) == (1, 4, pytest.approx(400_000)), "of one alone"
     few = foretold.foretell(SPEEDS._replace(batch=8192), foretold.ON_CPUS[1])
     assert (few.replicas, few.threads) == (2, 8), "a batch of 16,384 at most"
     fast = foretold.foretell(SPEEDS._replace(updating={1: 1e-4}), foretold.ON_CPUS[0])

@@ -25,6 +25,7 @@ class Speeds(NamedTuple):
     inserting: float  # the same
     updating: dict[int, float]  # seconds of an update by so many threads; by one of a GPU
     pays: float  # decisions that an update pays for
+    floor: float  # learner.samples_floor, which several replicas do without
     weights: int
     batch: int
     on_gpu: bool
@@ -85,7 +86,8 @@ def foretell(speeds: Speeds, machine: Machine) -> Foretold:
         workers = machine.cpus * machine.nodes - replicas * threads
         update = seconds_of_update(speeds.updating, threads)
         update += seconds_of_average(speeds.weights, replicas, machine.nodes > 1)
-        learning = replicas / (update / speeds.pays + speeds.inserting)
+        pays = speeds.pays / (speeds.floor if replicas == 1 else 1)
+        learning = replicas / (update / pays + speeds.inserting)
         found.append(Foretold(replicas, threads, workers, learning, min(workers / speeds.playing, replicas * _BY_RAY)))
     return max(found, key=lambda each: each.decisions)
 

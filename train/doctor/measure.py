@@ -110,7 +110,8 @@ def measure(settings: TrainSettings, make: Make, seconds: float = _SECONDS) -> M
         updating = {1: update} if on_gpu else _updating(learner)
         weights = sum(each.numel() for each in learner.online.parameters())
         batch = settings.learner.batch_size
-        speeds = foretold.Speeds(playing, inserting, updating, pays, weights, batch, on_gpu)
+        floor = settings.learner.samples_floor
+        speeds = foretold.Speeds(playing, inserting, updating, pays * floor, floor, weights, batch, on_gpu)
     return Measured([*_players(settings, playing, learning, on_gpu), replay, stage], False, speeds)
 
 
