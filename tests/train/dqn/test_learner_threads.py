@@ -13,7 +13,6 @@ from train.dqn import learner_threads
 from train.dqn.learner_threads import measured, with_learner_threads, worth_it
 from train.run.folder import RunFolder
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import settings_of_run
 from train.settings.saved import value_at
 
 
@@ -92,9 +91,10 @@ def test_where_nothing_is_measured(
 def test_a_resumed_run_keeps_the_number(
     tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trained_run("episodes=64", "learner.threads=2", runs=tmp_path)
-    assert settings_of_run(folder(tmp_path))["learner"]["threads"] == 2
-    torch.set_num_threads(1)
+    trained_run("episodes=64", runs=tmp_path)
+    config = folder(tmp_path) / "config.yaml"
+    assert "\n  threads: 1\n" in config.read_text(), "the number, not auto"
+    config.write_text(config.read_text().replace("\n  threads: 1\n", "\n  threads: 2\n"))  # as of learner.threads=2
     local = settings(tmp_path)
     with RunFolder(local) as held, open_trainer(local, held) as trainer:
         assert torch.get_num_threads() == 2 and value_at(asdict(trainer.settings), "learner.threads") == 2
