@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from train.run.metrics.resources import wait_passively
 from train.run.signals import hold_usr1
 
 if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds, here and in the functions
+    wait_passively()
 
 from command.main import command
 from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml
 from command.settings.line import parse
 from train.api import make_backend, train
-from train.run.device import this_machine
+from train.run.device import choose_device, this_machine
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import Chosen, resolve
 
@@ -59,6 +61,7 @@ def examine(arguments: Sequence[str]) -> int:
     from train.doctor import measure as stages
     from train.doctor import report as doctor
     from train.doctor.together import compare_kinds
+    from train.dqn.learner_threads import with_learner_threads
     from train.dqn.players.load import check_players
     from train.dqn.warm_start import with_shape_of_start
 
@@ -71,6 +74,8 @@ def examine(arguments: Sequence[str]) -> int:
     with Progress("measuring", None):
         findings = doctor.examine(settings)
         starts = doctor.would_start(findings)
+        if starts and choose_device(settings.device).type == "cpu":
+            settings = with_learner_threads(settings)
         measured = stages.measure(settings, make_backend) if starts else None
         kinds = list(compare_kinds(settings, make_backend)) if starts else []
     for part in (*doctor.screen(findings, measured), *kinds):

@@ -39,6 +39,12 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
     settings = chosen.settings
     if isinstance(settings, TrainSettings):
         check_players(settings)
+        if settings.learner.replicas > 1:
+            from train.dqn.follower import Means, follow_on_node
+            from train.dqn.replicas.launch import place_of
+
+            if (place := place_of(settings)).rank:
+                return follow_on_node(settings, place, Means(checked, make_backend))
     with RunFolder(settings) as folder, logged(folder.path):
         for note in chosen.notes:
             log.info(note)
@@ -59,20 +65,45 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
     else:
         import torch
 
-        from train.doctor.job_memory import check_job_memory
         from train.dqn.trainer import DqnTrainer
         from train.run.gpu_failures import device_of_run
-        from train.run.metrics import resources
 
-        torch.set_num_threads(settings.learner.threads)
+        torch.set_num_threads(settings.learner.cpu_threads)
         device = device_of_run(settings.device, folder.path)
-        if device.type == "cuda":
-            look_at_gpus(settings, device)
-            settings = checked_on_gpu(settings, device, folder)
-        else:
-            check_job_memory(settings, resources.memory())
-        with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
-            yield DqnTrainer(settings, folder, device, rollouts)
+        if settings.learner.replicas == 1:
+            settings = checked(settings, device, folder)
+            with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
+                yield DqnTrainer(settings, folder, device, rollouts)
+            return
+        from train.dqn.follower import Means, device_of_replica, led
+        from train.dqn.replicas.launch import place_of, share_of
+
+        place = place_of(settings)
+        device = device_of_replica(device, place)
+        with led(settings, place, Means(checked, make_backend)) as group:
+            settings = checked(settings, device, folder)
+            with closing(make_backend(share_of(settings, place), device)) as rollouts:
+                yield DqnTrainer(settings, folder, device, rollouts, group)
+
+
+def checked(settings: TrainSettings, device: torch.device, folder: RunFolder) -> TrainSettings:
+    """The settings without what the device cannot do, and with a number of threads for a learner on CPUs.
+
+    Raises SettingsError if the run will not fit into the memory.
+    """
+    import torch
+
+    from train.doctor.job_memory import check_job_memory
+    from train.dqn.learner_threads import with_learner_threads
+    from train.run.metrics import resources
+
+    if device.type == "cuda":
+        look_at_gpus(settings, device)
+        return checked_on_gpu(settings, device, folder)
+    check_job_memory(settings, resources.memory())
+    settings = with_learner_threads(settings)
+    torch.set_num_threads(settings.learner.cpu_threads)
+    return settings
 
 
 def look_at_gpus(settings: TrainSettings, device: torch.device) -> None:
@@ -82,7 +113,7 @@ def look_at_gpus(settings: TrainSettings, device: torch.device) -> None:
     from train.doctor.gpu_memory import check_gpu_memory
 
     index = device.index or 0
-    if line := other_gpus(settings.device, gpu_names(), index):
+    if settings.learner.replicas == 1 and (line := other_gpus(settings.device, gpu_names(), index)):
         log.warning(line)
     check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{index}")
 

@@ -182,6 +182,7 @@ def _one_line(error: Exception) -> SettingsError:
     cause = error.__cause__ if error.__cause__ is not None and "override" in str(error).lower() else error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
+    text = text.replace("incompatible with type hint 'Union[int, str]'", "no whole number, and no word such as auto")
     key = getattr(cause, "full_key", None) or key_of(str(getattr(error, "override", None) or ""))
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
         return _no_such_choice(choice[1], choice[2], lines[2:20])

@@ -22,6 +22,8 @@ trap 'on_signal TERM' TERM
 source slurm/lib/job.sh
 # shellcheck source=slurm/lib/ray.sh
 source slurm/lib/ray.sh
+# shellcheck source=slurm/lib/replicas.sh
+source slurm/lib/replicas.sh
 # shellcheck source=slurm/lib/budget.sh
 source slurm/lib/budget.sh
 
@@ -44,11 +46,15 @@ tell() {
 # shellcheck disable=SC2154 # module: what the trainer is, set by tune.sh
 train() { # OVERRIDES...: ends the job
     local before code
-    trap 'stop_ray; remove_tmp' EXIT
+    trap 'stop_replicas; stop_ray; remove_tmp' EXIT
     set_minutes
     say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m ${module:-train} $*"
-    start_ray || exit 2
-    if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
+    if ((SLURM_JOB_NUM_NODES > 1)) && has_replicas "$@"; then
+        start_replicas "$@" || exit 2
+    else
+        start_ray || exit 2
+        if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
+    fi
     [[ $signal == TERM ]] && exit 143
     # In the background, because a trap waits for a command in the foreground.
     "${python[@]}" -m "${module:-train}" "$@" &
@@ -67,6 +73,7 @@ train() { # OVERRIDES...: ends the job
         say "unless the GPU failed, Ray is lost, see $(ray_log "${ray_nodes[0]}")" # its head may not have ended yet: the trainer is quicker
     fi
     trap - EXIT
+    stop_replicas
     stop_ray
     remove_tmp
     if [[ ! $cancelled ]] && ((code == CHECKPOINTED)); then back_into_the_queue; fi

@@ -17,9 +17,9 @@ from train.doctor.measure import seconds_of
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import build_network
 from train.dqn.replay.buffer import ReplayBuffer
+from train.dqn.requests import UPDATES_AT_ONCE
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.worker import RolloutWorker
-from train.dqn.trainer import UPDATES_AT_ONCE
 from train.run.metrics import resources
 from train.settings.dqn import TrainSettings
 from tressette import GAME

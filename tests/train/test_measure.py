@@ -13,7 +13,7 @@ from rich.console import Console
 from command.settings.compose import compose
 from tests.train.runs import SMALL
 from train.api import make_backend
-from train.doctor import measure, together
+from train.doctor import foretold, measure, together
 from train.dqn.learner.learner import Learner
 from train.dqn.network.cuda_graphs import CudaRecorder
 from train.dqn.replay.buffer import ReplayBuffer
@@ -44,6 +44,33 @@ def test_in_turn_each_waits_for_the_others() -> None:
     assert "in turn with the others 80, 80%" in found.verdict()
 
 
+SPEEDS = foretold.Speeds(1e-5, 0.0, {1: 0.1, 2: 0.06}, pays=2000.0, floor=1.0, weights=0, batch=1024, on_gpu=False)
+
+
+def test_larger_machines_are_foretold() -> None:
+    """A worker plays 100,000 decisions a second. A fifth of an update is serial: 4 threads take 0.04 s, 8 take 0.03."""
+    assert [foretold.seconds_of_update(SPEEDS.updating, each) for each in (1, 2, 4, 8)] == pytest.approx(
+        [0.1, 0.06, 0.04, 0.03]
+    )
+    assert foretold.seconds_of_update({1: 0.1, 2: 0.13}, 8) == 0.1
+    assert foretold.seconds_of_average(10**9, 1, True) == 0 < foretold.seconds_of_average(1, 2, False)
+    found = [foretold.foretell(SPEEDS, machine) for machine in foretold.ON_CPUS]
+    assert [(each.replicas, each.threads, each.workers) for each in found] == [(4, 1, 4), (16, 2, 32), (16, 8, 384)]
+    assert found[0].learning == pytest.approx(4 * 2000 / (0.1 + 6 * 5e-5)) and found[0].playing == pytest.approx(
+        400_000
+    )
+    falling = foretold.foretell(SPEEDS._replace(floor=0.1), foretold.ON_CPUS[0])
+    assert (falling.replicas, falling.threads, falling.decisions) == (1, 4, pytest.approx(400_000)), "of one alone"
+    few = foretold.foretell(SPEEDS._replace(batch=8192), foretold.ON_CPUS[1])
+    assert (few.replicas, few.threads) == (2, 8), "a batch of 16,384 at most"
+    fast = foretold.foretell(SPEEDS._replace(updating={1: 1e-4}), foretold.ON_CPUS[0])
+    assert (fast.replicas, fast.threads) == (1, 1) and fast.decisions == pytest.approx(700_000), (
+        "workers are what limits"
+    )
+    on_gpu = SPEEDS._replace(updating={1: 1e-4}, on_gpu=True)
+    assert [foretold.foretell(on_gpu, each).decisions for each in foretold.ON_GPUS] == pytest.approx([3.8e6, 6.2e6])
+
+
 def chosen(tmp_path: Path, kind: str, *overrides: str) -> TrainSettings:
     plain = [each for each in SMALL if not each.startswith("rollout")]
     return compose(
@@ -70,6 +97,7 @@ def test_every_kind_has_one_limit(kind: str, more: tuple[str, ...], names: list[
     assert [stage.name for stage in found.stages] == names and found.in_turn == (kind == "local")
     assert 0 < found.decisions < 1e8 and all(0 < found.busy(stage) <= 1.001 for stage in found.stages)
     text = shown(found)
+    assert ("foretold, not measured" in text) == (kind == "ray")
     assert text.count("limits") == 1 and text.count("limited by the ") == 1
 
 

@@ -13,15 +13,16 @@ from typing import NamedTuple
 import torch
 from rich.table import Table
 
-from cards.game import Game
+from train.doctor import foretold
 from train.dqn.learner.learner import Learner
+from train.dqn.learner_threads import STEPS, seconds_of_update
 from train.dqn.network.build import build_network
-from train.dqn.replay.buffer import ReplayBuffer, TransitionTensors
+from train.dqn.replay.buffer import TransitionTensors
 from train.dqn.replay.transitions import Transitions
+from train.dqn.requests import UPDATES_AT_ONCE
 from train.dqn.rollout.backend import RolloutBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest
 from train.dqn.rollout.worker import build_replay
-from train.dqn.trainer import UPDATES_AT_ONCE
 from train.run.device import choose_device
 from train.run.metrics import resources
 from train.settings.dqn import CPU_GAMES, TrainSettings
@@ -33,14 +34,14 @@ _IN_TURN = {
     "local": ("in the learner's process", "rollout=ray, which plays on the other CPUs"),
     "device": ("on the learner's GPU", "a smaller network.hidden"),
 }
-_FEWER_UPDATES = "a larger learner.batch_size, or a smaller learner.samples_per_insert"
+_FEWER_UPDATES = "learner.samples_per_insert=auto, a larger learner.batch_size, or more learner.replicas"
 
 
 def workers_here(settings: TrainSettings) -> int:
     """Ray workers on this node; 0 where the learner's process plays."""
     if settings.rollout.kind != "ray":
         return 0
-    return settings.rollout.workers or max(1, resources.cpus() - settings.learner.threads)
+    return settings.rollout.workers or max(1, resources.cpus() - settings.learner.cpu_threads)
 
 
 def counts_this_node_alone(settings: TrainSettings) -> bool:
@@ -64,6 +65,7 @@ class Measured:
 
     stages: list[Stage]
     in_turn: bool
+    speeds: foretold.Speeds | None = None  # of a run with Ray workers, for what it would get elsewhere
 
     @property
     def limit(self) -> Stage:
@@ -95,13 +97,27 @@ def measure(settings: TrainSettings, make: Make, seconds: float = _SECONDS) -> M
     transitions, playing = _played(settings, device, make, seconds)
     buffer = build_replay(game, settings, device)
     inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / len(transitions.action)
-    torch.set_num_threads(settings.learner.threads)
-    learner, learning = _learner(settings, game, buffer, device, seconds)
+    torch.set_num_threads(settings.learner.cpu_threads)
+    learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
+    update = seconds_of(lambda: learner.update_many(UPDATES_AT_ONCE), device, seconds) / UPDATES_AT_ONCE
+    stage, pays = _learner(settings, update)
     replay = Stage("replay", 1 / inserting, "writing to the buffer", "nothing: it does nothing else")
     if kind in ("local", "device"):
-        return Measured([Stage("rollout", 1 / playing, *_IN_TURN[kind]), replay, learner], True)
+        return Measured([Stage("rollout", 1 / playing, *_IN_TURN[kind]), replay, stage], True)
     on_gpu = device.type == "cuda"
-    return Measured([*_players(settings, playing, inserting + learning, on_gpu), replay, learner], False)
+    speeds, learning = None, inserting + settings.learner.cpu_threads * update / pays
+    if kind == "ray":
+        updating = {1: update} if on_gpu else _updating(learner)
+        weights = sum(each.numel() for each in learner.online.parameters())
+        batch = settings.learner.batch_size
+        floor = settings.learner.samples_floor
+        speeds = foretold.Speeds(playing, inserting, updating, pays * floor, floor, weights, batch, on_gpu)
+    return Measured([*_players(settings, playing, learning, on_gpu), replay, stage], False, speeds)
+
+
+def _updating(learner: Learner) -> dict[int, float]:
+    """Seconds of an update by each number of threads that has CPUs here."""
+    return {threads: seconds_of_update(learner, threads) for threads in STEPS if threads <= resources.cpus()}
 
 
 def _played(
@@ -130,18 +146,20 @@ def _played(
 
 def _threads(settings: TrainSettings) -> int:
     """How many CPUs play in the learner's process."""
-    return min(settings.rollout.actor_threads or 1, resources.cpus())
+    rollout, cpus = settings.rollout, resources.cpus()
+    if rollout.kind != "threads":
+        return 1
+    return min(rollout.actor_threads or max(1, cpus - settings.learner.cpu_threads), cpus)
 
 
-def _learner(
-    settings: TrainSettings, game: Game, buffer: ReplayBuffer, device: torch.device, seconds: float
-) -> tuple[Stage, float]:
-    """The learner, and its seconds for a decision."""
-    learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
-    update = seconds_of(lambda: learner.update_many(UPDATES_AT_ONCE), device, seconds) / UPDATES_AT_ONCE
-    pays = settings.learner.batch_size / settings.learner.samples_per_insert
-    how = f"{1 / update:,.0f} updates/s pay for {pays:,.0f} decisions each"
-    return Stage("learner", pays / update, how, _FEWER_UPDATES), update / pays
+def _learner(settings: TrainSettings, update: float) -> tuple[Stage, float]:
+    """The learner whose update takes these seconds, and the decisions that one pays for at most."""
+    learner = settings.learner
+    least = learner.batch_size / learner.samples_per_insert
+    pays = least / learner.samples_floor
+    each = f"{pays:,.0f}" if pays == least else f"{least:,.0f} to {pays:,.0f}"
+    how = f"{1 / update:,.0f} updates/s with learner.threads={learner.cpu_threads} pay for {each} decisions each"
+    return Stage("learner", pays / update, how, _FEWER_UPDATES), pays
 
 
 def _players(settings: TrainSettings, playing: float, learning: float, on_gpu: bool = False) -> Iterator[Stage]:
@@ -190,6 +208,8 @@ def screen(measured: Measured) -> Iterator[Table | str]:
         table.add_row(stage.name, f"{stage.decisions:,.0f}", f"{measured.busy(stage):.0%}", stage.how, mark)
     yield table
     yield measured.verdict()
+    if measured.speeds:
+        yield from foretold.screen(measured.speeds)
 
 
 def in_words(decisions: float) -> str:

@@ -15,10 +15,9 @@ from command.errors import UserError
 from train.doctor.measure import Make, in_words, now
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import build_network
-from train.dqn.requests import Requests
+from train.dqn.requests import UPDATES_AT_ONCE, Requests
 from train.dqn.rollout.worker import build_replay
 from train.dqn.self_check import self_check
-from train.dqn.trainer import UPDATES_AT_ONCE
 from train.run.budget import Budget
 from train.run.device import choose_device
 from train.run.metrics import resources
@@ -71,7 +70,7 @@ def together(settings: TrainSettings, device: torch.device, make: Make, seconds:
         def step() -> None:
             requests.give_out()
             requests.take(wait=requests.updates_due() == 0)
-            learner.update_many(min(requests.updates_due(), UPDATES_AT_ONCE))
+            learner.update_many(min(requests.updates_due(), requests.updates_at_once))
 
         while learner.updates < 2 * UPDATES_AT_ONCE:  # until all is compiled and captured
             step()

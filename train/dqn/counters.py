@@ -23,9 +23,11 @@ class DqnCounters:
     absolute_return_sum: float = 0.0  # of all episodes since the last log row, of which there were
     row_episodes: int = 0
     row_env_steps: int = 0  # decisions in them
+    forgiven: float = 0.0  # updates that rollouts did not pay for, with learner.samples_floor below 1
     lag_sum: int = 0  # how many updates old the weights of rollouts were, since the last log row
     lag_count: int = 0
     too_old: int = 0  # requests whose rollouts were thrown away because of their weights, to be played again
+    updates_offset: int = 0  # more than were made, where the number of replicas has changed since
     idle_starts: int = 0  # in a row, that ended before anything was played or learned
 
     def count(self, rollout: Rollout, updates: int) -> None:
@@ -43,6 +45,11 @@ class DqnCounters:
         self.lag_sum += updates - rollout.weights_version
         self.lag_count += 1
 
+    def add(self, news: dict[str, float]) -> None:
+        """Add what rollouts counted elsewhere, as `asdict` of new counters has it."""
+        for name in _OF_ROLLOUTS:
+            setattr(self, name, getattr(self, name) + news[name])
+
     def log_row(self) -> dict[str, float]:
         """The curves of the rollouts since the last row; the next row starts from zero."""
         row = {
@@ -56,6 +63,10 @@ class DqnCounters:
         self.return_sum, self.return_count, self.lag_sum, self.lag_count = 0.0, 0, 0, 0
         self.absolute_return_sum, self.row_episodes, self.row_env_steps = 0.0, 0, 0
         return row
+
+
+_OF_ROLLOUTS = ("episodes", "env_steps", "rollouts", "return_sum", "return_count", "absolute_return_sum")
+_OF_ROLLOUTS += ("row_episodes", "row_env_steps", "lag_sum", "lag_count", "too_old")
 
 
 def _ratio(total: float, count: int) -> float:

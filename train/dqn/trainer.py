@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -21,10 +23,14 @@ from train.dqn.learner.schedules import linear
 from train.dqn.network.build import build_network
 from train.dqn.network.precision import described
 from train.dqn.players.load import files_of_training
+from train.dqn.replicas.group import Group
+from train.dqn.replicas.launch import share_of
+from train.dqn.replicas.shares import delete_shares_from, load_replay, open_requests_of, replicas_of, shares_of
 from train.dqn.requests import Requests
 from train.dqn.rollout.backend import BackendLostError, RolloutBackend
 from train.dqn.rollout.league import SCALARS as LEAGUE_SCALARS
 from train.dqn.rollout.worker import build_replay
+from train.dqn.shared_requests import SharedRequests
 from train.dqn.warm_start import weights_to_begin_with
 from train.run.budget import Budget
 from train.run.every import HISTOGRAMS, ROWS, Every, passes, restore
@@ -39,28 +45,39 @@ from train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
-UPDATES_AT_ONCE = 16  # between two looks at the rollouts
 IDLE_STARTS = 2  # in a row; then the same job again would do no better
 
 
 class DqnTrainer:
-    """One run: a learner, its replay buffer, and rollouts from wherever they are played."""
+    """One run: a learner, its replay buffer, and rollouts from wherever they are played.
+
+    With a `group` it is one of several replicas, with a share of the buffer and of the rollouts.
+    """
 
     def __init__(
-        self, settings: TrainSettings, folder: RunFolder, device: torch.device, rollouts: RolloutBackend
+        self,
+        settings: TrainSettings,
+        folder: RunFolder,
+        device: torch.device,
+        rollouts: RolloutBackend,
+        group: Group | None = None,
     ) -> None:
         self.settings = settings
         self.rollouts = rollouts
         self.keep = settings.checkpoint.keep
-        self.budget = Budget(settings.episodes, settings.training_minutes)
+        self._group = group
+        clock = time.perf_counter if group is None else lambda: group.now
+        self.budget = Budget(settings.episodes, settings.training_minutes, clock)
         self._files = files_of_training(settings)  # a run that is trained on is another player by the same name
         self._folder = folder
         self._device = device
         self._game = settings.load_game()
-        self.replay = build_replay(self._game, settings, device)
-        network = build_network(self._game, settings)
-        self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions)
-        self.requests = Requests(settings, rollouts, self.learner, self.budget)
+        self.replay = build_replay(self._game, share_of(settings, group.place) if group else settings, device)
+        network, average = build_network(self._game, settings), group.average if group else None
+        self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions, average)
+        given = settings, rollouts, self.learner, self.budget
+        self.shared = SharedRequests(*given, group) if group else None
+        self.requests: Requests = self.shared or Requests(*given)
         self._watch = DivergenceMonitor(folder.checkpoints, folder.writer)
         self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)
         evaluation, saving = settings.evaluation, settings.checkpoint
@@ -99,15 +116,24 @@ class DqnTrainer:
         self._runner = runner
         self._rates.per_second(self.counters.env_steps, self.learner.updates)
         with self._loss_excused_by_a_stop():
+            if self._group is not None:
+                resumed = runner.resumed_from.name if runner.resumed_from else None
+                self._group.exchange({"checkpoint": resumed, "run": self._folder.run_id})
+                self._group.connect(self._device)
+                runner.display.say(self._group.describe())
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
             self.evaluations.begin(runner)
-            if self.requests.league is not None:
-                self.rollouts.enrol(self.requests.league.weights)
-            if runner.resumed_from is None and self.settings.network.init_from is not None:
-                self.learner.start_with(weights_to_begin_with(self.settings))
-            if not self.learner.updates:
-                self.requests.give_out()
-                self.learner.warm_up(self._game.words)
+            self.make_ready(fresh=runner.resumed_from is None)
+
+    def make_ready(self, fresh: bool) -> None:
+        """Prepare to learn; `fresh`: not from a checkpoint."""
+        if self.requests.league is not None:
+            self.rollouts.enrol(self.requests.league.weights)
+        if fresh and self.settings.network.init_from is not None:
+            self.learner.start_with(weights_to_begin_with(self.settings))
+        if not self.learner.updates:
+            self.requests.give_out()
+            self.learner.warm_up(self._game.words)
 
     def step(self) -> None:
         """Take in the rollouts that are done and make the updates that are due; at the end, the last evaluation."""
@@ -146,17 +172,21 @@ class DqnTrainer:
         return self.counters.idle_starts + 1 if self._standing() == self._began else 0
 
     def _play_and_update(self) -> None:
-        requests = self.requests
-        requests.join_league(self.every["league"])
-        requests.give_out()
-        requests.take(wait=requests.updates_due() == 0)
-        self._update(min(requests.updates_due(), UPDATES_AT_ONCE))
+        self.play_and_update()
         self._take_evaluations(wait=False)
         every = self.every["evaluation"]
         before = every.passed
         if not self.evaluations.under_way and every.take(self.counters.episodes):
             histograms = passes(before, every.passed, HISTOGRAMS)
             self.evaluations.start(self.counters.env_steps, self.replay if histograms else None)
+
+    def play_and_update(self) -> None:
+        """Take in rollouts and make updates that are due: what all replicas do together."""
+        requests = self.requests
+        requests.join_league(self.every["league"])
+        requests.give_out()
+        requests.take(wait=requests.updates_due() == 0)
+        self._update(min(requests.updates_due(), requests.updates_at_once))
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""
@@ -165,7 +195,8 @@ class DqnTrainer:
 
     def _update(self, count: int) -> None:
         learner, replay, spent = self.settings.learner, self.settings.replay, self.budget.spent(self.counters.episodes)
-        self.learner.lr = linear(learner.lr, learner.lr_end, spent)
+        # The square-root rule: of a batch that is k times as large the noise is less by this factor.
+        self.learner.lr = linear(learner.lr, learner.lr_end, spent) * math.sqrt(learner.replicas)
         self.replay.beta = linear(replay.beta, replay.beta_end, spent)
         self.learner.update_many(count)
         if self.learner.updates == count > 0:
@@ -178,8 +209,8 @@ class DqnTrainer:
         row = {
             "train/lr": learner.lr,
             "train/updates": learner.updates,
-            "replay/size": self.replay.size,
-            "replay/samples_per_insert": learner.updates * learner.settings.batch_size / max(1, env_steps),
+            "replay/size": self.requests.held(),
+            "replay/samples_per_insert": learner.updates * self.settings.learner.rows_of_update / max(1, env_steps),
             "time/env_steps_per_second": steps,
             "time/updates_per_second": updates,
         }
@@ -199,6 +230,8 @@ class DqnTrainer:
                 "nothing was learned: %d transitions, learner.learning_starts is %d", self.replay.inserted, minimum
             )
         self._runner.save_checkpoint()
+        if self._group is not None:
+            self._group.say(self._group.last_words())
         while not self._runner.stop_requested() and (self.evaluations.under_way or not self.complete()):
             if not self.evaluations.under_way:
                 self.evaluations.start(self.counters.env_steps, self.replay)
@@ -218,6 +251,9 @@ class DqnTrainer:
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
         }
+        if self.shared is not None:
+            state["replicas"] = self.settings.learner.replicas
+            self.shared.save_shares()
         return self._watch.state(playing | state)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -227,12 +263,18 @@ class DqnTrainer:
         for name, file in state.get("players", {}).items():
             if self._files.get(name, file) != file:
                 raise ValueError(f"the file of {name}, which it learns with, is another one since")
-        self.requests.load_state_dict(state)
+        rank, size = (self._group.rank, self._group.size) if self._group else (0, 1)
+        shares = shares_of(self._folder.checkpoints, state)
+        requests = open_requests_of(shares, rank, size, state["counters"])
+        self.requests.load_state_dict(state | {"open_requests": requests})
         self.budget.seconds_before = self.counters.seconds
         if self.settings.names_no_budget and state.get("budget_minutes"):  # the same command has the same end
             self.budget.minutes = max(self.settings.training_minutes or 0.0, state["budget_minutes"])
         self.evaluations.load_state_dict(state["evaluating"])
         restore(self.every, state["passed"])
-        self.replay.load_state_dict(state["replay"])  # first: it says in words what else would not fit the network
+        load_replay(self.replay, shares, rank, size)  # first: it says in words what else would not fit the network
         self.learner.load_state_dict(state["learner"])
+        self.requests.resume_updates(replicas_of(state))
+        if rank == 0:
+            delete_shares_from(self._folder.checkpoints, max(size, len(shares)))
         self._began = self._standing()

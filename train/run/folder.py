@@ -27,7 +27,7 @@ log = logging.getLogger("train")
 BUDGET_KEYS = ("episodes", "iterations", "minutes")  # how far a run goes; no kind of run has them all
 # Settings that may differ from those that a run was started with: how long it is, on which machines it runs and how,
 # how often it is logged and evaluated. Any other makes it another run.
-_MACHINE = ("device", "learner.threads", "learner.cuda_graphs")
+_MACHINE = ("device", "learner.threads", "learner.replicas", "learner.cuda_graphs")
 CHANGEABLE = (*BUDGET_KEYS, *_MACHINE, "runs", "log_every_episodes", "log_min_seconds")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 LOCK = ".lock"  # in the folder of a run
@@ -157,10 +157,10 @@ class RunFolder:
             self._lock.release()
         return found.path if found else None
 
-    def write_settings(self) -> None:
-        """Keep the settings of the newest start in config.yaml."""
+    def write_settings(self, used: RunSettings) -> None:
+        """Keep the settings of the newest start in config.yaml, with what was measured at it."""
         self.require_own()
-        write_atomic(self.path / "config.yaml", as_yaml(self._settings))
+        write_atomic(self.path / "config.yaml", as_yaml(used))
 
     def _compare(self, found: checkpoint.Found) -> None:
         """Raises SettingsError for a run that was started with other values."""

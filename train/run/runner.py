@@ -131,7 +131,7 @@ class Runner:
             log.info(text)
             print(text, file=sys.stderr)
             return True
-        self._folder.write_settings()
+        self._folder.write_settings(settings)
         add_launch(path, self._trainer.describe(), self._folder.run_id)
         with Display(f"{settings.game_name}/{settings.name}") as self.display:
             self._greet()
@@ -173,7 +173,7 @@ class Runner:
         except Exception as error:
             if isinstance(error, SettingsError):  # without a checkpoint other settings may have the folder
                 something_to_keep = self._trainer.progress != before
-            if gpu_failures.failure_in(error):
+            if gpu_failures.failure_in(error) or getattr(error, "weights_lost", False):
                 something_to_keep = False  # nothing can be read of a GPU that failed: the last checkpoint stands
             raise
         finally:

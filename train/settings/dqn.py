@@ -37,6 +37,10 @@ LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a 
 MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, at 0.7 ms each
 CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
 GPU_ACTORS = 8  # of threads, at most, where rollout.actor_threads is null: more make weights older and take memory
+AUTO = "auto"
+# The share of samples_per_insert to which `auto` lets it fall: 0.125 in place of the default's 0.5. No less: what that
+# costs in strength was not measured.
+AUTO_FLOOR = 0.25
 NETWORK, LEAGUE = "network", "league"  # in `opponents.phases.mix`: the one that learns, and its past selves
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
@@ -61,8 +65,10 @@ class LearnerSettings:
     ema_decay: float = bounded(0.99, 0.0, 1.0, below=True)
     precision: str = "auto"
     cuda_graphs: bool = True
-    threads: int = bounded(1, 1, MAX_THREADS)
+    threads: int | str = bounded(AUTO, 1, MAX_THREADS)
+    replicas: int = bounded(1, 1, MAX_THREADS)
     samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
+    samples_floor: float = bounded(1.0, 0.0, 1.0, above=True)
     learning_starts: int = bounded(10_000, 1, MAX_COUNT)
 
     def __post_init__(self) -> None:
@@ -70,6 +76,16 @@ class LearnerSettings:
         require(self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
         check_one_of("learner.loss", self.loss, "huber", "mse")
         check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
+
+    @property
+    def cpu_threads(self) -> int:
+        """`threads`; 1 where that is `auto` and nothing was measured yet."""
+        return self.threads if isinstance(self.threads, int) else 1
+
+    @property
+    def rows_of_update(self) -> int:
+        """Transitions in an update, over all replicas."""
+        return self.batch_size * self.replicas
 
 
 @dataclass

@@ -13,7 +13,7 @@ from command.settings.foreign import read_yaml
 from command.settings.old_keys import upgraded
 from command.settings.overrides import Override, given
 from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
-from train.settings.dqn import CPU_GAMES, MOST_DECISIONS, RolloutSettings, TrainSettings
+from train.settings.dqn import AUTO, AUTO_FLOOR, CPU_GAMES, MOST_DECISIONS, RolloutSettings, TrainSettings
 from train.settings.tabular import ALGORITHMS, TabularSettings
 
 AnyRunSettings = TrainSettings | BatchQSettings | TabularSettings
@@ -25,6 +25,8 @@ SCHEMAS: dict[str, type[AnyRunSettings]] = {
 BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
 _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # by an experiment
 
+# `auto` is the number of the recipe, which may fall.
+_SAMPLES, _FALLING = f"learner.samples_per_insert={AUTO}", f"learner.samples_floor={AUTO_FLOOR}"
 _WAVES = 50  # of rollouts that are out at a time, at least, in a run
 
 
@@ -62,7 +64,7 @@ def resolve(overrides: Sequence[str], machine: Machine) -> Chosen:
     experiment = named["experiment"].value if "experiment" in named else None
     if (key := _NEEDED.get(experiment or "")) and key not in named:
         raise SettingsError(key, f"experiment={experiment} needs it", f"say {key}=...")
-    settings = settings_of(overrides)
+    settings = settings_of([_FALLING if each == _SAMPLES else each for each in overrides])
     if not isinstance(settings, TrainSettings):
         return Chosen(settings, given=tuple(overrides))
     settings = _measured_against_opponent(settings, named, experiment)
@@ -108,8 +110,10 @@ def with_rollout(settings: TrainSettings, rollout: RolloutSettings, machine: Mac
     most, threads = rollout.games_on(gpu=False), rollout.actor_threads
     if rollout.kind == "threads":
         on_gpu = machine.learns_on_gpu(settings.device)
-        threads = rollout.actor_threads_on(on_gpu, machine.cpus - settings.learner.threads)
-        most = _games(settings, rollout, rollout.games_on(on_gpu), threads)
+        playing = rollout.actor_threads_on(on_gpu, machine.cpus - settings.learner.cpu_threads)
+        most = _games(settings, rollout, rollout.games_on(on_gpu), playing)
+        if on_gpu or settings.learner.threads != AUTO:  # else what the learner leaves, once that was measured
+            threads = playing
     elif rollout.kind == "device":
         most = _games(settings, rollout, rollout.games_on_device(), 0)
     return replace(settings, rollout=replace(rollout, actor_threads=threads, games=most))

@@ -15,10 +15,12 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from train.run.metrics.resources import wait_passively
 from train.run.signals import EXIT_REQUEUE, StopRequest, hold_usr1
 
 if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds
+    wait_passively()
 
 from command.errors import UserError
 from command.lock.owner import restarts

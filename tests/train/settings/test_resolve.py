@@ -36,9 +36,10 @@ def _nothing_else_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         (GPU_NODE, ["rollout.gpus_per_worker=0.1", "rollout.games=64"], "ray", 64, None),
         (GPU_NODE, ["rollout=threads"], "threads", 1562, 8),
         (GPU_NODE, ["rollout=threads", "learner.threads=15"], "threads", 3906, 2),
-        (GPU_NODE, ["rollout=threads", "device=cpu"], "threads", 512, 15),
+        (GPU_NODE, ["rollout=threads", "device=cpu"], "threads", 512, None),
+        (GPU_NODE, ["rollout=threads", "device=cpu", "learner.threads=2"], "threads", 512, 14),
         (LAPTOP, ["rollout=threads", "device=cuda:1"], "threads", 3125, 3),
-        (LAPTOP, ["rollout=threads"], "threads", 512, 3),
+        (LAPTOP, ["rollout=threads"], "threads", 512, None),
         (LAPTOP, ["rollout=threads", "rollout.actor_threads=2"], "threads", 512, 2),
         (LAPTOP, ["rollout=threads", "learner.threads=4"], "threads", 512, 1),
         (GPU_NODE, ["rollout=local"], "local", 512, None),
@@ -62,6 +63,15 @@ def test_settings_of_ray_and_of_threads_do_not_mix() -> None:
             resolve([*given, "rollout.actor_threads=2"], LAPTOP)
     with error_about(SettingsError, "rollout.actor_threads"):
         resolve(["rollout=threads", "rollout.actor_threads=0"], LAPTOP)
+
+
+def test_automatic_samples_are_the_number_of_the_recipe_which_may_fall() -> None:
+    for game, samples in (("tressette", 0.5), ("spike", 1.0)):
+        learner = dqn(resolve([f"game={game}", "learner.samples_per_insert=auto"], LAPTOP)).learner
+        assert (learner.samples_per_insert, learner.samples_floor) == (samples, 0.25)
+    assert dqn(resolve([], LAPTOP)).learner.samples_floor == 1
+    with error_about(SettingsError, "learner"):
+        resolve(["algo=td", "learner.samples_per_insert=auto"], LAPTOP)
 
 
 def test_one_recipe_on_every_machine() -> None:

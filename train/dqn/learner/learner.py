@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,7 @@ class Learner:
 
     What an update changes and depends on lies on the device, the count of updates and the learning rate too, so that a
     CUDA graph can hold many of them (`cuda_graphs.py`). `updates` and `lr` are what the host knows of these two.
+    `average` replaces the gradient by the mean over the replicas of the learner, where there are several.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Learner:
         settings: LearnerSettings,
         device: torch.device,
         actions: int,
+        average: Callable[[Tensor], None] | None = None,
     ) -> None:
         self.precision = learner_format(settings.precision, device)
         self.online = network.to(device)
@@ -50,6 +53,7 @@ class Learner:
         self.device = device
         self.updates = 0
         self._actions = actions
+        self._average = average
         self._count = torch.zeros((), dtype=torch.int64, device=device)  # of updates, as the device knows it
         muon = Muon(self.online.body, settings.muon, self.precision) if settings.muon > 0 else None
         self._optimizer = FlatAdam(self._weights, self.online, settings.lr, muon)
@@ -110,6 +114,7 @@ class Learner:
 
         self._optimizer.zero_grad()
         self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        self._average_gradient()
         self._scaler.unscale_(self._optimizer)  # type: ignore[arg-type]
         norm = clip_grad_norm_([self._weights], self.settings.grad_clip)
         self._optimizer.step_matrices(norm)
@@ -135,9 +140,15 @@ class Learner:
 
         self._optimizer.zero_grad()
         loss.backward()
+        self._average_gradient()
         self._count += 1
         self._optimizer.descend(self._following, self._count, self._sums[-1:], self.settings)
         self.replay.set_priorities(rows, td_error)
+
+    def _average_gradient(self) -> None:
+        if self._average is not None:
+            assert self._weights.grad is not None
+            self._average(self._weights.grad)
 
     def _kind(self) -> tuple[bool, bool]:
         """What the operations of an update depend on."""
@@ -191,6 +202,10 @@ class Learner:
         """A copy of the weights that play, on this device: the running average, or the online network without one."""
         network = self._averaged or self.online
         return {name: tensor.clone() for name, tensor in network.state_dict().items()}
+
+    def fingerprint(self) -> str:
+        """A checksum of the weights that are learned. Waits for the device."""
+        return hashlib.sha256(self._weights.detach().cpu().numpy()).hexdigest()
 
     def metrics(self) -> dict[str, float]:
         """Means since the last call of loss, value of the taken action, |TD error| and gradient norm; none if idle."""

@@ -32,11 +32,12 @@ class BackendLostError(UserError):
     """The workers are gone; the message says why, and the run resumes from its checkpoint."""
 
     exit_code = EXIT_REQUEUE
+    weights_lost = False  # whether those in memory cannot be saved
 
     def hopeless(self) -> BackendLostError:
         """The same for a run whose starts get nowhere: a job script does not start it again."""
         error = BackendLostError(self.key, self, "but this start got nowhere, nor would the next")
-        error.exit_code = 1
+        error.exit_code, error.weights_lost = 1, self.weights_lost
         return error
 
 

@@ -61,7 +61,7 @@ class ThreadsBackend:
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         rollout = settings.rollout
         self._device, self._on_gpu = device, device.type == "cuda"
-        self._count = rollout.actor_threads_on(self._on_gpu, resources.cpus() - settings.learner.threads)
+        self._count = rollout.actor_threads_on(self._on_gpu, resources.cpus() - settings.learner.cpu_threads)
         self._games = rollout.games_on(self._on_gpu)
         self._deals = settings.evaluation.deals
         self._ending, self._compiling = threading.Event(), threading.Lock()

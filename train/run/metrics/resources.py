@@ -20,6 +20,15 @@ def cpus() -> int:
     return min(usable, allocated) if allocated else usable
 
 
+def wait_passively() -> None:
+    """Have threads of PyTorch that wait for one another sleep, unless the environment says otherwise.
+
+    To be called before PyTorch is loaded. By default they spin, on CPUs that rollout workers could use.
+    """
+    for name, value in (("OMP_WAIT_POLICY", "PASSIVE"), ("KMP_BLOCKTIME", "0")):
+        os.environ.setdefault(name, value)
+
+
 def memory() -> int:
     """Bytes of memory: the smallest of the machine's, the container's, and the Slurm job's on this node."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]

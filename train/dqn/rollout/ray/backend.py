@@ -53,7 +53,7 @@ class RayBackend:
         self._published = 0.0
         self._enrolled: set[int] = set()  # members of the league
         self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
-        order = Order(settings.rollout, settings.learner.threads, pickle.dumps(settings), elsewhere=elsewhere)
+        order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings), elsewhere=elsewhere)
         says = settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear, BackendLostError)
 
@@ -182,7 +182,7 @@ def nodes_of_cluster(settings: TrainSettings) -> list[str]:
             answer.extend(message)
         heard.set()
 
-    order = Order(settings.rollout, settings.learner.threads, b"", describe_nodes=True)
+    order = Order(settings.rollout, settings.learner.cpu_threads, b"", describe_nodes=True)
     process = RayProcess(order, Path(os.devnull), settings.rollout.heartbeat_seconds, hear, BackendLostError)
     try:
         heard.wait()

@@ -1,0 +1,125 @@
+"""`learner.samples_per_insert=auto`: rollouts pay for less where the learner is full, so that workers need not wait."""
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from tests.train.runs import settings
+from train.dqn.requests import Requests
+from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
+from train.run.budget import Budget
+
+ROWS, BATCH, WORKERS = 20_480, 1024, 4  # at 0.5 samples an insert a rollout pays for 10 updates
+TICKS = 4000
+
+
+class Workers:
+    """Each plays `speed` rollouts in a tick, and has two requests; `waited` counts ticks in which one had none."""
+
+    def __init__(self, speed: float) -> None:
+        self.speed, self.played, self.waited = speed, 0.0, 0
+        self.asked: list[RolloutRequest] = []
+        self.done: list[Rollout] = []
+
+    def tick(self) -> None:
+        """Play."""
+        self.waited += len(self.asked) < WORKERS
+        self.played += self.speed * min(len(self.asked), WORKERS)
+        while self.played >= 1 and self.asked:
+            self.played -= 1
+            rows: Any = SimpleNamespace(action=range(ROWS))
+            self.done.append(Rollout(self.asked.pop(0), rows, 0, EpisodeReturn(0.0, 0.0)))
+
+    def workers(self) -> int:
+        return WORKERS
+
+    def games(self) -> int:
+        return 512
+
+    def free_slots(self) -> int:
+        return 2 * WORKERS - len(self.asked) - len(self.done)
+
+    def wants_weights(self) -> bool:
+        return False
+
+    def submit(self, request: RolloutRequest) -> None:
+        self.asked.append(request)
+
+    def ready(self, wait: bool) -> list[Rollout]:
+        return [self.done.pop(0)] if self.done else []
+
+
+class Learner:
+    """An update takes a tick."""
+
+    def __init__(self) -> None:
+        self.updates, self.device = 0, torch.device("cpu")
+        self.replay = SimpleNamespace(size=10**6, add=lambda _: None)
+
+
+def simulated(tmp_path: Path, speed: float, *overrides: str) -> tuple[Requests, Workers, float]:
+    """The requests of a run of TICKS, its workers, and the samples an insert of its second half."""
+    chosen = settings(tmp_path, "rollout=ray", f"learner.batch_size={BATCH}", "episodes=100000000", *overrides)
+    workers, learner = Workers(speed), Learner()
+    requests = Requests(chosen, workers, learner, Budget(None, None))  # type: ignore[arg-type]
+    half = 0
+    for tick in range(TICKS):
+        requests.give_out()
+        requests.take(wait=False)
+        learner.updates += min(1, requests.updates_due())
+        workers.tick()
+        if tick == TICKS // 2:
+            half = requests.counters.env_steps
+            workers.waited = 0
+            before = learner.updates
+    return requests, workers, (learner.updates - before) * BATCH / (requests.counters.env_steps - half)
+
+
+FALLING = "learner.samples_floor=0.25"
+
+
+@pytest.mark.parametrize(
+    ("speed", "samples", "waits", "busy"),
+    [
+        (0.02, 0.5, False, 0.8),  # 0.8 updates a tick are paid for
+        (0.05, 0.25, False, 1.0),  # 2: half as many
+        (0.5, 0.125, True, 1.0),  # 20: at the least price 5 are still too many
+    ],
+)
+def test_a_fast_producer(tmp_path: Path, speed: float, samples: float, waits: bool, busy: float) -> None:
+    requests, workers, found = simulated(tmp_path, speed, FALLING)
+    assert found == pytest.approx(samples, rel=0.02)
+    assert (workers.waited > 0) == waits
+    assert requests._learner.updates == pytest.approx(busy * TICKS, rel=0.03)
+
+
+def test_without_a_floor_they_wait(tmp_path: Path) -> None:
+    requests, workers, found = simulated(tmp_path, 0.05)
+    assert found == pytest.approx(0.5, rel=0.02) and workers.waited and requests.counters.forgiven == 0
+
+
+def test_what_it_pays_is_said_once_and_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    requests, _, _ = simulated(tmp_path, 0.05, FALLING)
+    with caplog.at_level("INFO", logger="train"):
+        requests.log_row()
+        for _ in range(3):
+            requests.counters.row_env_steps = 2 * ROWS  # as many as pay for 20 updates, of which 10 were forgiven
+            requests.counters.forgiven += 10
+            requests.log_row()
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "0.25 now" in line and f"{WORKERS} workers" in line
+    again, _, _ = simulated(tmp_path, 0.05, FALLING)
+    again.load_state_dict(requests.state_dict())
+    assert again.counters.forgiven == requests.counters.forgiven > 0
+
+
+def test_in_turn_nothing_falls(tmp_path: Path) -> None:
+    chosen = settings(tmp_path, FALLING)
+    assert chosen.rollout.kind == "local"
+    requests = Requests(chosen, Workers(1.0), Learner(), Budget(None, None))  # type: ignore[arg-type]
+    assert requests._limiter.floor == 1 and requests._limiter.forgiven(ROWS, 10**6, 0.0) == 0
+    assert math.isclose(requests._limiter.most_due(4, requests.counters), 0)

@@ -1,0 +1,1 @@
+"""Several learners of one run: how they start, what they tell each other, and the average of their gradients."""

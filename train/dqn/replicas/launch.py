@@ -1,0 +1,143 @@
+"""Where the replicas of a learner run, and how they start.
+
+One command a node is the first replica there, and starts the others of its node by `torch.multiprocessing`. Variables
+with the names of torchrun say which node it is: GROUP_RANK, GROUP_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Without them
+there is one node. torchrun itself is not used: it ends its processes 30 seconds after a signal, in the middle of a
+checkpoint or an evaluation, and does not hand their exit codes on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from command.settings.checks import SettingsError
+from train.run.metrics import resources
+from train.run.signals import StopRequest
+from train.settings.dqn import TrainSettings
+
+KEY = "learner.replicas"
+LOOPBACK = "127.0.0.1"
+STORE_TIMEOUT = timedelta(seconds=60)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A replica: its rank among `size`, and its number on its node, one of `nodes`. The first listens at the port."""
+
+    size: int
+    nodes: int
+    rank: int
+    local: int
+    address: str
+    port: int
+
+    @property
+    def here(self) -> int:
+        """How many replicas are on each node."""
+        return self.size // self.nodes
+
+    def beside(self, local: int) -> Place:
+        """Another replica of the same node."""
+        return replace(self, rank=self.rank - self.local + local, local=local)
+
+
+def place_of(settings: TrainSettings) -> Place:
+    """The first replica of this node. Raises SettingsError where the settings or nodes do not fit the replicas."""
+    size, nodes = settings.learner.replicas, _number("GROUP_WORLD_SIZE", 1)
+    if size % nodes:
+        raise SettingsError(KEY, f"{size} replicas are not the same number on each of {nodes} nodes", "say a multiple")
+    if settings.rollout.nodes > 1:
+        raise SettingsError(KEY, "each replica plays on its own node", "leave rollout.nodes out")
+    if settings.rollout.kind == "ray" and os.environ.get("RAY_ADDRESS"):
+        raise SettingsError(KEY, "each replica starts a Ray of its own", "unset RAY_ADDRESS")
+    if settings.device.startswith("cuda:"):
+        raise SettingsError(KEY, f"each replica has a GPU of its own, and device={settings.device} is one", "say cuda")
+    first = _number("GROUP_RANK", 0) * (size // nodes)
+    address = os.environ.get("MASTER_ADDR", LOOPBACK) if nodes > 1 else LOOPBACK
+    return Place(size, nodes, first, 0, address, _number("MASTER_PORT", 0) if nodes > 1 else 0)
+
+
+def share_of(settings: TrainSettings, place: Place) -> TrainSettings:
+    """What a replica has of the replay buffer, and of the CPUs that play."""
+    rollout, cpus = settings.rollout, resources.cpus() // place.here
+    if rollout.kind == "ray":
+        workers = cpus - settings.learner.cpu_threads if rollout.workers is None else rollout.workers // place.size
+        rollout = replace(rollout, workers=max(1, workers))
+    elif rollout.actor_threads:
+        rollout = replace(rollout, actor_threads=max(1, rollout.actor_threads // place.here))
+    held = replace(settings.replay, capacity=-(-settings.replay.capacity // place.size))
+    return replace(settings, rollout=rollout, replay=held)
+
+
+def listen(place: Place) -> tuple[dist.TCPStore, Place]:
+    """The store by which replicas talk, at a free port of the loopback address where all are on one node."""
+    try:
+        listening = socket.create_server((place.address, place.port))
+    except OSError as error:
+        raise SettingsError(KEY, f"cannot listen at {place.address}:{place.port} ({error.strerror})") from None
+    place = replace(place, port=listening.getsockname()[1])
+    file = listening.detach()
+    store = dist.TCPStore(
+        place.address, place.port, is_master=True, wait_for_workers=False, master_listen_fd=file, timeout=STORE_TIMEOUT
+    )
+    return store, place
+
+
+def connect(place: Place) -> dist.TCPStore:
+    """The store of the first replica. Raises RuntimeError when it does not answer."""
+    return dist.TCPStore(place.address, place.port, is_master=False, timeout=STORE_TIMEOUT)
+
+
+def start_beside(follow: Callable[..., None], settings: TrainSettings, place: Place, means: object) -> list[mp.Process]:
+    """Start the other replicas of this node: `follow(number, settings, place, parent, means)` in a process for each.
+
+    What a terminal or a scheduler sends waits until they can take it.
+    """
+    if place.here == 1:
+        return []
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, StopRequest.SIGNALS)
+    try:
+        given = (settings, place, os.getpid(), means)
+        context = mp.start_processes(follow, given, place.here - 1, join=False, daemon=True, start_method="spawn")
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return list(context.processes)
+
+
+class Beats:
+    """Signs of life of a replica in the store, from a thread of its own."""
+
+    SECONDS = 5.0
+
+    def __init__(self, store: dist.TCPStore, rank: int) -> None:
+        self._store, self._key = store.clone(), f"alive/{rank}"
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        try:
+            self._store.add(self._key, 1)
+            while not self._stop.wait(self.SECONDS):
+                self._store.add(self._key, 1)
+        except RuntimeError:
+            pass  # the first replica is gone: whoever waits for it sees that, too
+
+
+def _number(name: str, otherwise: int) -> int:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdecimal() else otherwise
