@@ -67,7 +67,7 @@ class DqnTrainer:
         self.rollouts = rollouts
         self.keep = settings.checkpoint.keep
         self._group = group
-        clock = time.perf_counter if group is None else lambda: group.now
+        clock = group.clock if group else time.perf_counter
         self.budget = Budget(settings.episodes, settings.training_minutes, clock)
         self._files = files_of_training(settings)  # a run that is trained on is another player by the same name
         self._folder = folder
