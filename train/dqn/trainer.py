@@ -74,6 +74,8 @@ class DqnTrainer:
         self._device = device
         self._game = settings.load_game()
         self.replay = build_replay(self._game, share_of(settings, group.place) if group else settings, device)
+        if group is not None:  # each draws other rows
+            self.replay.generator.manual_seed((settings.seed + (group.rank << 32)) % 2**63)
         network, average = build_network(self._game, settings), group.average if group else None
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions, average)
         given = settings, rollouts, self.learner, self.budget
