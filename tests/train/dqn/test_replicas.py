@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from command.settings.checks import SettingsError
@@ -199,6 +200,7 @@ def test_the_average_is_in_the_captured_update() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not dist.is_nccl_available(), reason="this PyTorch has no NCCL")
 def test_nccl_averages_in_a_cuda_graph() -> None:
     """Of one replica alone, which changes nothing; two need two GPUs."""
     device = torch.device("cuda", 0)
