@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from command.settings.checks import SettingsError
@@ -199,8 +198,7 @@ def test_the_average_is_in_the_captured_update() -> None:
         assert still.fingerprint() == before != moved.fingerprint()
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not dist.is_nccl_available(), reason="this PyTorch has no NCCL")
+@pytest.mark.gpu("NCCL has no stand-in")
 def test_nccl_averages_in_a_cuda_graph() -> None:
     """Of one replica alone, which changes nothing; two need two GPUs."""
     device = torch.device("cuda", 0)
