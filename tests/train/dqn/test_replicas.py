@@ -151,6 +151,7 @@ def assert_all_is_there(runs: Path, episodes: int, replicas: int) -> None:
     assert state.get("replicas", 1) == replicas and state["open_requests"] == []
 
 
+@pytest.mark.slow
 def test_two_replicas_and_another_number_after_that(
     trained_run: TrainedRuns, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
