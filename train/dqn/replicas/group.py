@@ -16,7 +16,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor
 
-from train.dqn.replicas.launch import KEY, Beats, Place
+from train.dqn.replicas.launch import KEY, Beats, ReplicaPlace
 from train.dqn.rollout.backend import BackendLostError
 
 Words = dict[str, Any]  # as JSON has them
@@ -42,7 +42,7 @@ class Group:
     All talk in steps: each says its words of a step and then hears those of the others.
     """
 
-    def __init__(self, store: dist.TCPStore, place: Place, processes: Sequence[mp.Process] = ()) -> None:
+    def __init__(self, store: dist.TCPStore, place: ReplicaPlace, processes: Sequence[mp.Process] = ()) -> None:
         self.place, self.rank, self.size = place, place.rank, place.size
         self._now = 0.0
         self.last_words: Callable[[], Words] = dict  # that the first says besides that the run ends
