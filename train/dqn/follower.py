@@ -15,7 +15,7 @@ from command.child import end_with_parent
 from command.errors import UserError
 from command.settings.checks import SettingsError
 from train.dqn.replicas.group import EndedError, Group, Words
-from train.dqn.replicas.launch import KEY, Place, connect, listen, share_of, start_beside
+from train.dqn.replicas.launch import KEY, ReplicaPlace, connect, listen, share_of, start_beside
 from train.dqn.replicas.shares import folder_of_share
 from train.dqn.rollout.backend import BackendLostError, RolloutBackend
 from train.dqn.trainer import DqnTrainer
@@ -36,7 +36,7 @@ class Means:
 
 
 @contextmanager
-def led(settings: TrainSettings, place: Place, means: Means) -> Iterator[Group]:
+def led(settings: TrainSettings, place: ReplicaPlace, means: Means) -> Iterator[Group]:
     """The group of the first replica, which ends with the context; other replicas of the node start at once."""
     store, place = listen(place)
     group = Group(store, place, start_beside(follow_beside, settings, place, means))
@@ -46,7 +46,7 @@ def led(settings: TrainSettings, place: Place, means: Means) -> Iterator[Group]:
         group.end()
 
 
-def follow_beside(number: int, settings: TrainSettings, first: Place, parent: int, means: Means) -> None:
+def follow_beside(number: int, settings: TrainSettings, first: ReplicaPlace, parent: int, means: Means) -> None:
     """A replica below the first of its node, as `start_beside` starts it; ends the process."""
     if end_with_parent(parent, signal.SIGKILL):
         ignore_signals()
@@ -54,7 +54,7 @@ def follow_beside(number: int, settings: TrainSettings, first: Place, parent: in
         sys.exit(_follow(settings, first.beside(number + 1), means))
 
 
-def follow_on_node(settings: TrainSettings, place: Place, means: Means) -> int:
+def follow_on_node(settings: TrainSettings, place: ReplicaPlace, means: Means) -> int:
     """All replicas of a node that is not the first; returns the exit code."""
     ignore_signals()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, StopRequest.SIGNALS)
@@ -62,12 +62,12 @@ def follow_on_node(settings: TrainSettings, place: Place, means: Means) -> int:
     return _follow(settings, place, means)
 
 
-def device_of_replica(device: torch.device, place: Place) -> torch.device:
+def device_of_replica(device: torch.device, place: ReplicaPlace) -> torch.device:
     """The GPU of a replica is that of its number on the node. Raises SettingsError where there are not so many."""
     return choose_device(f"cuda:{place.local}") if device.type == "cuda" else device
 
 
-def _follow(settings: TrainSettings, place: Place, means: Means) -> int:
+def _follow(settings: TrainSettings, place: ReplicaPlace, means: Means) -> int:
     """Until the first replica ends the run. Returns 0, or the exit code of what went wrong, which the first says."""
     torch.set_num_threads(settings.learner.cpu_threads)
     try:

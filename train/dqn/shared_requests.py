@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
+from command.settings.checks import MAX_COUNT
 from train.dqn.counters import DqnCounters
 from train.dqn.learner.learner import Learner
 from train.dqn.replicas.group import Group, Words
@@ -111,6 +112,6 @@ class SharedRequests(Requests):
                     self.counters.next_episode += count
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Resume; the buffer is loaded after that, and the next `take` counts its rows."""
+        """Resume; the next `take` counts the rows of all. Until then the same updates are due for all."""
         super().load_state_dict(state)
-        self._held = 0
+        self._held = MAX_COUNT

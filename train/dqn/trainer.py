@@ -66,13 +66,15 @@ class DqnTrainer:
         self.rollouts = rollouts
         self.keep = settings.checkpoint.keep
         self._group = group
-        clock = time.perf_counter if group is None else lambda: group.now
+        clock = group.clock if group else time.perf_counter
         self.budget = Budget(settings.episodes, settings.training_minutes, clock)
         self._files = files_of_training(settings)  # a run that is trained on is another player by the same name
         self._folder = folder
         self._device = device
         self._game = settings.load_game()
         self.replay = build_replay(self._game, share_of(settings, group.place) if group else settings, device)
+        if group is not None:  # each draws other rows
+            self.replay.generator.manual_seed((settings.seed + (group.rank << 32)) % 2**63)
         network, average = build_network(self._game, settings), group.average if group else None
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions, average)
         given = settings, rollouts, self.learner, self.budget

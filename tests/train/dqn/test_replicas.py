@@ -22,7 +22,7 @@ from train.dqn.learner.learner import Learner
 from train.dqn.replay.buffer import ReplayBuffer, TransitionTensors
 from train.dqn.replicas import shares
 from train.dqn.replicas.group import Group
-from train.dqn.replicas.launch import LOOPBACK, Place, connect, listen, place_of, share_of, start_beside
+from train.dqn.replicas.launch import LOOPBACK, ReplicaPlace, connect, listen, place_of, share_of, start_beside
 from train.dqn.requests import RateLimiter
 from train.dqn.rollout.backend import BackendLostError
 from train.run.checkpoint import checkpoint
@@ -35,7 +35,7 @@ GRADIENTS = ([1.0, 2.0, 3.0], [3.0, -2.0, 0.5])
 DIES = 9
 
 
-def _second(number: int, chosen: Any, first: Place, parent: int, means: object) -> None:
+def _second(number: int, chosen: Any, first: ReplicaPlace, parent: int, means: object) -> None:
     """Averages once, says the result, and dies without a word."""
     place = first.beside(number + 1)
     group = Group(connect(place), place)
@@ -151,6 +151,7 @@ def assert_all_is_there(runs: Path, episodes: int, replicas: int) -> None:
     assert state.get("replicas", 1) == replicas and state["open_requests"] == []
 
 
+@pytest.mark.slow
 def test_two_replicas_and_another_number_after_that(
     trained_run: TrainedRuns, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -198,11 +199,11 @@ def test_the_average_is_in_the_captured_update() -> None:
         assert still.fingerprint() == before != moved.fingerprint()
 
 
-@pytest.mark.gpu
+@pytest.mark.gpu("NCCL has no stand-in")
 def test_nccl_averages_in_a_cuda_graph() -> None:
     """Of one replica alone, which changes nothing; two need two GPUs."""
     device = torch.device("cuda", 0)
-    store, place = listen(Place(1, 1, 0, 0, LOOPBACK, 0))
+    store, place = listen(ReplicaPlace(1, 1, 0, 0, LOOPBACK, 0))
     group = Group(store, place)
     group.connect(device)
     alone, averaged = (filled(on_cuda("float32"), discount=0.9) for _ in range(2))

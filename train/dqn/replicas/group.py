@@ -16,7 +16,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor
 
-from train.dqn.replicas.launch import KEY, Beats, Place
+from train.dqn.replicas.launch import KEY, Beats, ReplicaPlace
 from train.dqn.rollout.backend import BackendLostError
 
 Words = dict[str, Any]  # as JSON has them
@@ -39,13 +39,12 @@ class EndedError(Exception):
 class Group:
     """One replica's view of all. The first, of rank 0, leads: the run's folder, evaluations and signals are its own.
 
-    All talk in steps: each says its words of a step and then hears those of the others. `now` is the clock of the
-    first, in seconds as of the last step, which is the same number for all.
+    All talk in steps: each says its words of a step and then hears those of the others.
     """
 
-    def __init__(self, store: dist.TCPStore, place: Place, processes: Sequence[mp.Process] = ()) -> None:
+    def __init__(self, store: dist.TCPStore, place: ReplicaPlace, processes: Sequence[mp.Process] = ()) -> None:
         self.place, self.rank, self.size = place, place.rank, place.size
-        self.now = 0.0
+        self._now = 0.0
         self.last_words: Callable[[], Words] = dict  # that the first says besides that the run ends
         self._store, self._processes = store, processes
         self._step, self._connected, self._on_gpu = 0, False, False
@@ -56,6 +55,10 @@ class Group:
     def leads(self) -> bool:
         """Whether this is the first replica."""
         return self.rank == 0
+
+    def clock(self) -> float:
+        """Seconds by the clock of the first replica, as of the last step: the same number for all."""
+        return self._now
 
     def describe(self) -> str:
         """One line on all replicas."""
@@ -192,7 +195,7 @@ class Group:
         except RuntimeError as error:
             raise self._lost(error) from None
         if rank == 0:
-            self.now = words["now"]
+            self._now = words["now"]
             if words.get("end"):
                 raise EndedError(words)
         return words

@@ -30,7 +30,7 @@ STORE_TIMEOUT = timedelta(seconds=60)
 
 
 @dataclass(frozen=True)
-class Place:
+class ReplicaPlace:
     """A replica: its rank among `size`, and its number on its node, one of `nodes`. The first listens at the port."""
 
     size: int
@@ -45,12 +45,12 @@ class Place:
         """How many replicas are on each node."""
         return self.size // self.nodes
 
-    def beside(self, local: int) -> Place:
+    def beside(self, local: int) -> ReplicaPlace:
         """Another replica of the same node."""
         return replace(self, rank=self.rank - self.local + local, local=local)
 
 
-def place_of(settings: TrainSettings) -> Place:
+def place_of(settings: TrainSettings) -> ReplicaPlace:
     """The first replica of this node. Raises SettingsError where the settings or nodes do not fit the replicas."""
     size, nodes = settings.learner.replicas, _number("GROUP_WORLD_SIZE", 1)
     if size % nodes:
@@ -63,10 +63,10 @@ def place_of(settings: TrainSettings) -> Place:
         raise SettingsError(KEY, f"each replica has a GPU of its own, and device={settings.device} is one", "say cuda")
     first = _number("GROUP_RANK", 0) * (size // nodes)
     address = os.environ.get("MASTER_ADDR", LOOPBACK) if nodes > 1 else LOOPBACK
-    return Place(size, nodes, first, 0, address, _number("MASTER_PORT", 0) if nodes > 1 else 0)
+    return ReplicaPlace(size, nodes, first, 0, address, _number("MASTER_PORT", 0) if nodes > 1 else 0)
 
 
-def share_of(settings: TrainSettings, place: Place) -> TrainSettings:
+def share_of(settings: TrainSettings, place: ReplicaPlace) -> TrainSettings:
     """What a replica has of the replay buffer, and of the CPUs that play."""
     rollout, cpus = settings.rollout, resources.cpus() // place.here
     if rollout.kind == "ray":
@@ -78,7 +78,7 @@ def share_of(settings: TrainSettings, place: Place) -> TrainSettings:
     return replace(settings, rollout=rollout, replay=held)
 
 
-def listen(place: Place) -> tuple[dist.TCPStore, Place]:
+def listen(place: ReplicaPlace) -> tuple[dist.TCPStore, ReplicaPlace]:
     """The store by which replicas talk, at a free port of the loopback address where all are on one node."""
     try:
         listening = socket.create_server((place.address, place.port))
@@ -92,12 +92,14 @@ def listen(place: Place) -> tuple[dist.TCPStore, Place]:
     return store, place
 
 
-def connect(place: Place) -> dist.TCPStore:
+def connect(place: ReplicaPlace) -> dist.TCPStore:
     """The store of the first replica. Raises RuntimeError when it does not answer."""
     return dist.TCPStore(place.address, place.port, is_master=False, timeout=STORE_TIMEOUT)
 
 
-def start_beside(follow: Callable[..., None], settings: TrainSettings, place: Place, means: object) -> list[mp.Process]:
+def start_beside(
+    follow: Callable[..., None], settings: TrainSettings, place: ReplicaPlace, means: object
+) -> list[mp.Process]:
     """Start the other replicas of this node: `follow(number, settings, place, parent, means)` in a process for each.
 
     What a terminal or a scheduler sends waits until they can take it.

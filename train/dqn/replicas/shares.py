@@ -87,7 +87,7 @@ def load_replay(replay: ReplayBuffer, shares: Sequence[State | None], rank: int,
     """Fill the buffer of a replica of `size`: its own share, or of another number of learners its part of all.
 
     Then rollouts are dealt in turn, so that successors stay beside their rows; priorities begin anew. Raises OSError,
-    and ValueError where a share does not fit.
+    and ValueError where the own share does not fit.
     """
     if len(shares) == size:
         own = shares[rank]
@@ -96,7 +96,13 @@ def load_replay(replay: ReplayBuffer, shares: Sequence[State | None], rank: int,
         return
     dealt = 0
     for state in (share["replay"] for share in shares if share is not None):
-        numbers = _rollouts(state)
+        try:
+            numbers = _rollouts(state)
+        except NewerFormatError:
+            raise
+        except ValueError as error:
+            log.warning("replay: %s; this share of the replay buffer is lost", error)
+            continue
         at = 0
         for _, piece in state["rows"].pieces():
             there = numbers[at : at + len(piece[0])]
