@@ -15,6 +15,7 @@ class DqnCounters:
     episodes: int = 0  # whose transitions are in the buffer
     env_steps: int = 0  # decisions of those episodes
     next_episode: int = 0  # the first that no request covers
+    lost: int = 0  # of those before, how many were dealt to a replica that has gone; others are played in their place
     rollouts: int = 0  # that came back
     seconds: float = 0.0  # of training, over all starts of the run
     evaluated: int = -1  # env_steps of the newest weights that were evaluated
@@ -29,6 +30,11 @@ class DqnCounters:
     too_old: int = 0  # requests whose rollouts were thrown away because of their weights, to be played again
     updates_offset: int = 0  # more than were made, where the number of replicas has changed since
     idle_starts: int = 0  # in a row, that ended before anything was played or learned
+
+    @property
+    def dealt(self) -> int:
+        """Episodes that are played or will be, as far as requests cover them."""
+        return self.next_episode - self.lost
 
     def count(self, rollout: Rollout, updates: int) -> None:
         """Add a rollout that came back after `updates` updates."""
@@ -65,8 +71,10 @@ class DqnCounters:
         return row
 
 
-_OF_ROLLOUTS = ("episodes", "env_steps", "rollouts", "return_sum", "return_count", "absolute_return_sum")
-_OF_ROLLOUTS += ("row_episodes", "row_env_steps", "lag_sum", "lag_count", "too_old")
+_OF_ROLLOUTS = (
+    *("episodes", "env_steps", "rollouts", "return_sum", "return_count", "absolute_return_sum"),
+    *("row_episodes", "row_env_steps", "lag_sum", "lag_count", "too_old"),
+)
 
 
 def _ratio(total: float, count: int) -> float:

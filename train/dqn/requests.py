@@ -146,7 +146,7 @@ class Requests:
             request, *rest = self.unplayed[0].pieces(games)
             self.unplayed[:1] = rest
         else:
-            left = self._budget.episodes_left(self.counters.next_episode)
+            left = self._budget.episodes_left(self.counters.dealt)
             count = games if left is None else min(games, left)
             if not count:
                 return None

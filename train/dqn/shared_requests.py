@@ -104,7 +104,7 @@ class SharedRequests(Requests):
         """Give each replica in turn a request of the next episodes, as long as one wants more."""
         for round_ in range(max(wants)):
             for rank, wanted in enumerate(wants):
-                left = self._budget.episodes_left(self.counters.next_episode)
+                left = self._budget.episodes_left(self.counters.dealt)
                 count = games[rank] if left is None else min(games[rank], left)
                 if round_ < wanted and count:
                     if rank == self._group.rank:

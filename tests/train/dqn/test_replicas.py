@@ -18,6 +18,7 @@ from tests.train.dqn.test_learner import filled
 from tests.train.processes import named, trainer
 from tests.train.runs import TrainedRuns, equal, folder, newest, settings, small, whole
 from train.__main__ import main
+from train.dqn.counters import DqnCounters
 from train.dqn.learner.learner import Learner
 from train.dqn.replay.buffer import ReplayBuffer, TransitionTensors
 from train.dqn.replicas import shares
@@ -99,9 +100,9 @@ def test_requests_that_were_out_are_dealt_and_lost_ones_replaced() -> None:
     states = [{"open_requests": [[60, 10, 0], [70, 10, 1]]}, {"open_requests": [[80, 10, 0], [90, 10, 0]]}]
     assert shares.open_requests_of(states, 1, 2, counters) == [[80, 10, 0], [90, 10, 0]]
     assert shares.open_requests_of(states, 0, 3, counters) == [[60, 10, 0], [90, 10, 0]]
-    assert counters["next_episode"] == 100
-    assert shares.open_requests_of([states[0], None], 0, 1, counters)[-1] == [100, 20, 0]
-    assert counters["next_episode"] == 120
+    assert counters == {"next_episode": 100, "episodes": 60, "lost": 0}
+    assert shares.open_requests_of([states[0], None], 0, 1, counters) == [[60, 10, 0], [70, 10, 1]]
+    assert counters["lost"] == 20 and DqnCounters(**counters).dealt == 80
 
 
 def test_an_update_of_two_replicas_pays_for_twice_the_rows() -> None:

@@ -205,7 +205,7 @@ class Learner:
 
     def fingerprint(self) -> str:
         """A checksum of the weights that are learned. Waits for the device."""
-        return hashlib.sha256(self._weights.detach().cpu().numpy()).hexdigest()
+        return hashlib.sha256(self._weights.detach().cpu().numpy().tobytes()).hexdigest()
 
     def metrics(self) -> dict[str, float]:
         """Means since the last call of loss, value of the taken action, |TD error| and gradient norm; none if idle."""

@@ -26,7 +26,7 @@ class Muon:
     def __init__(self, body: nn.Module, factor: float, dtype: torch.dtype) -> None:
         self._factor, self._dtype = factor, torch.bfloat16 if dtype == torch.bfloat16 else torch.float32
         matrices = sorted((each for each in body.parameters() if each.ndim == 2), key=_shape)
-        self._groups = [list(group) for _, group in groupby(matrices, _shape)]
+        self._groups: list[list[Tensor]] = [list(group) for _, group in groupby(matrices, _shape)]
         self._momenta = [torch.zeros_like(torch.stack(group), requires_grad=False) for group in self._groups]
 
     @torch.no_grad()

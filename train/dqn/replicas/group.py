@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor
+from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]
 
 from train.dqn.replicas.launch import KEY, Beats, ReplicaPlace
 from train.dqn.rollout.backend import BackendLostError
@@ -42,7 +43,7 @@ class Group:
     All talk in steps: each says its words of a step and then hears those of the others.
     """
 
-    def __init__(self, store: dist.TCPStore, place: ReplicaPlace, processes: Sequence[mp.Process] = ()) -> None:
+    def __init__(self, store: TCPStore, place: ReplicaPlace, processes: Sequence[mp.Process] = ()) -> None:
         self.place, self.rank, self.size = place, place.rank, place.size
         self._now = 0.0
         self.last_words: Callable[[], Words] = dict  # that the first says besides that the run ends
@@ -73,7 +74,7 @@ class Group:
             try:
                 dist.init_process_group(
                     "nccl" if self._on_gpu else "gloo",
-                    store=dist.PrefixStore("gradients", self._store),
+                    store=PrefixStore("gradients", self._store),
                     rank=self.rank,
                     world_size=self.size,
                     timeout=_UPDATE_TIMEOUT,

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-import torch.distributed as dist
 import torch.multiprocessing as mp
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
+from torch.multiprocessing.spawn import start_processes
 
 from command.settings.checks import SettingsError
 from train.run.metrics import resources
@@ -78,7 +79,7 @@ def share_of(settings: TrainSettings, place: ReplicaPlace) -> TrainSettings:
     return replace(settings, rollout=rollout, replay=held)
 
 
-def listen(place: ReplicaPlace) -> tuple[dist.TCPStore, ReplicaPlace]:
+def listen(place: ReplicaPlace) -> tuple[TCPStore, ReplicaPlace]:
     """The store by which replicas talk, at a free port of the loopback address where all are on one node."""
     try:
         listening = socket.create_server((place.address, place.port))
@@ -86,15 +87,15 @@ def listen(place: ReplicaPlace) -> tuple[dist.TCPStore, ReplicaPlace]:
         raise SettingsError(KEY, f"cannot listen at {place.address}:{place.port} ({error.strerror})") from None
     place = replace(place, port=listening.getsockname()[1])
     file = listening.detach()
-    store = dist.TCPStore(
+    store = TCPStore(
         place.address, place.port, is_master=True, wait_for_workers=False, master_listen_fd=file, timeout=STORE_TIMEOUT
     )
     return store, place
 
 
-def connect(place: ReplicaPlace) -> dist.TCPStore:
+def connect(place: ReplicaPlace) -> TCPStore:
     """The store of the first replica. Raises RuntimeError when it does not answer."""
-    return dist.TCPStore(place.address, place.port, is_master=False, timeout=STORE_TIMEOUT)
+    return TCPStore(place.address, place.port, is_master=False, timeout=STORE_TIMEOUT)
 
 
 def start_beside(
@@ -109,7 +110,9 @@ def start_beside(
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, StopRequest.SIGNALS)
     try:
         given = (settings, place, os.getpid(), means)
-        context = mp.start_processes(follow, given, place.here - 1, join=False, daemon=True, start_method="spawn")
+        context = start_processes(  # type: ignore[no-untyped-call]
+            follow, given, place.here - 1, join=False, daemon=True, start_method="spawn"
+        )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     return list(context.processes)
@@ -120,8 +123,8 @@ class Beats:
 
     SECONDS = 5.0
 
-    def __init__(self, store: dist.TCPStore, rank: int) -> None:
-        self._store, self._key = store.clone(), f"alive/{rank}"
+    def __init__(self, store: TCPStore, rank: int) -> None:
+        self._store, self._key = store.clone(), f"alive/{rank}"  # type: ignore[attr-defined]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True)
         self._thread.start()

@@ -71,13 +71,12 @@ def _share(checkpoints: Path, rank: int, state: State) -> State | None:
 def open_requests_of(shares: Sequence[State | None], rank: int, size: int, counters: dict[str, Any]) -> list[list[int]]:
     """The requests that a replica of `size` plays first: its own, or of another number of learners its part of all.
 
-    What a lost share had is played as other episodes, after the last.
+    What a lost share had counts as lost, so that other episodes are played in its place.
     """
     each = [[] if share is None else list(share["open_requests"]) for share in shares]
-    missing = counters["next_episode"] - counters["episodes"] - sum(n for some in each for _, n, _ in some)
-    if missing > 0 and len(shares) > 1:
-        each[0].append([counters["next_episode"], missing, 0])
-        counters["next_episode"] += missing
+    if len(shares) > 1:
+        there = counters["episodes"] + sum(n for some in each for _, n, _ in some)
+        counters["lost"] = counters["next_episode"] - there
     if len(shares) == size:
         return each[rank]
     return [request for some in each for request in some][rank::size]
