@@ -40,7 +40,7 @@ def load_player(game: Game, player: str | Path | Run) -> Player:
     >>> busso.load_player(game, "gredy")
     Traceback (most recent call last):
     command.settings.checks.SettingsError: players: gredy: tressette has no such player; it has random, greedy, \
-study_heuristic, monte_carlo, alpha_beta, cheating, champion, search(RUN), or give a run folder
+study_heuristic, monte_carlo, alpha_beta, cheating, champion, cheating_search(RUN), search(RUN), or give a run folder
     """
     return load_resolved(game, resolve(game, _text(player)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -97,10 +98,17 @@ def checked(settings: TrainSettings, device: torch.device, folder: RunFolder) ->
     from train.dqn.learner_threads import with_learner_threads
     from train.run.metrics import resources
 
+    share = of_node = settings
+    if settings.learner.replicas > 1:
+        from train.dqn.replicas.launch import place_of, share_of
+
+        place = place_of(settings)
+        share = share_of(settings, place)
+        of_node = replace(settings, replay=replace(settings.replay, capacity=place.here * share.replay.capacity))
     if device.type == "cuda":
-        look_at_gpus(settings, device)
+        look_at_gpus(share, device)
         return checked_on_gpu(settings, device, folder)
-    check_job_memory(settings, resources.memory())
+    check_job_memory(of_node, resources.memory())
     settings = with_learner_threads(settings)
     torch.set_num_threads(settings.learner.cpu_threads)
     return settings

@@ -18,7 +18,7 @@ answers() { # ADDRESS:PORT
     timeout 5 bash -c "exec 3<>/dev/tcp/${1%:*}/${1##*:}" 2>/dev/null
 }
 
-# With the first node the batch shell is gone, and nobody else puts the job back into the queue. Slurm takes a while to
+# With the first node the batch shell is gone, and nothing else puts the job back into the queue. Slurm takes a while to
 # notice. Ends early once $stop is "told".
 requeue_without_first_node() {
     local first

@@ -50,6 +50,10 @@ train() { # OVERRIDES...: ends the job
     set_minutes
     say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m ${module:-train} $*"
     if ((SLURM_JOB_NUM_NODES > 1)) && has_replicas "$@"; then
+        if [[ ${module:-train} != train ]]; then
+            echo "error: learner.replicas: on several nodes for slurm/train_dqn.sh alone; submit with -N 1" >&2
+            exit 2
+        fi
         start_replicas "$@" || exit 2
     else
         start_ray || exit 2

@@ -22,7 +22,8 @@ def test_a_run_that_would_start(tmp_path: Path, capsys: pytest.CaptureFixture[st
     text = capsys.readouterr().out
     assert all(stage in text for stage in ("rollout", "replay", "learner")) and text.count("limits") == 1
     assert text.count("limited by the ") == 1
-    assert torch.__version__ in text and "starts from the beginning" in text
+    words = " ".join(text.replace("│", " ").split())  # a long path breaks the line
+    assert torch.__version__ in words and "starts from the beginning" in words
     assert not any(tmp_path.iterdir())  # looking leaves nothing behind
 
 

@@ -23,7 +23,7 @@ class Speeds(NamedTuple):
 
     playing: float  # seconds of a decision
     inserting: float  # the same
-    updating: dict[int, float]  # seconds of an update by so many threads; by one of a GPU
+    updating: dict[int, float]  # seconds of an update by that number of threads; by one of a GPU
     pays: float  # decisions that an update pays for
     floor: float  # learner.samples_floor, which several replicas do without
     weights: int
@@ -31,7 +31,7 @@ class Speeds(NamedTuple):
     on_gpu: bool
 
 
-class Machine(NamedTuple):
+class LargerMachine(NamedTuple):
     """Nodes that are alike."""
 
     name: str
@@ -55,12 +55,12 @@ class Foretold(NamedTuple):
         return min(self.learning, self.playing)
 
 
-ON_CPUS = (Machine("8 CPUs", 1, 8), Machine("64 CPUs", 1, 64), Machine("8 nodes of 64 CPUs", 8, 64))
-ON_GPUS = tuple(Machine(f"{gpus} such GPUs, 64 CPUs", 1, 64, gpus) for gpus in (1, 4))
+ON_CPUS = (LargerMachine("8 CPUs", 1, 8), LargerMachine("64 CPUs", 1, 64), LargerMachine("8 nodes of 64 CPUs", 8, 64))
+ON_GPUS = tuple(LargerMachine(f"{gpus} such GPUs, 64 CPUs", 1, 64, gpus) for gpus in (1, 4))
 
 
 def seconds_of_update(updating: dict[int, float], threads: int) -> float:
-    """That of so many threads; where it was not measured, by Amdahl's law through the first and the last that were."""
+    """That of a number of threads; where not measured, by Amdahl's law through the first and the last that were."""
     if threads in updating:
         return updating[threads]
     one, most = updating[1], max(updating)
@@ -74,7 +74,7 @@ def seconds_of_average(weights: int, replicas: int, between_nodes: bool) -> floa
     return sent / _BYTES_PER_SECOND[between_nodes] + 2 * (replicas - 1) * _STEP_SECONDS[between_nodes]
 
 
-def foretell(speeds: Speeds, machine: Machine) -> Foretold:
+def foretell(speeds: Speeds, machine: LargerMachine) -> Foretold:
     """The most decisions a second, by the fewest replicas and threads that bring them."""
     found = []
     for replicas, threads in product(_REPLICAS, (1,) if machine.gpus else STEPS):

@@ -8,6 +8,7 @@ from itertools import pairwise
 from cards.game import Game
 from command.settings.checks import SettingsError
 from train.doctor.gpu_memory import GB, buffer_bytes, two_digits, unit_bytes
+from train.run.metrics import resources
 from train.settings.dqn import MOST_DECISIONS, TrainSettings
 
 CHECKPOINT_SHARE = 0.3  # of the buffer, while a checkpoint is written or read: `make bench`, checkpoint_memory
@@ -53,7 +54,10 @@ def _games(settings: TrainSettings) -> int:
     """Games that are played at a time on this node, at least."""
     rollout = settings.rollout
     elsewhere = rollout.kind == "ray" and (rollout.nodes > 1 or "RAY_ADDRESS" in os.environ)
-    return 0 if elsewhere else rollout.games_on(gpu=False) * (rollout.actor_threads or 1)
+    if elsewhere:
+        return 0
+    blocks = rollout.actor_threads_on(False, resources.cpus() - settings.learner.cpu_threads)
+    return rollout.games_on(gpu=False) * (blocks if rollout.kind == "threads" else 1)
 
 
 def _game_bytes(game: Game) -> int:

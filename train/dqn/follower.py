@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -63,8 +64,12 @@ def follow_on_node(settings: TrainSettings, place: ReplicaPlace, means: Means) -
 
 
 def device_of_replica(device: torch.device, place: ReplicaPlace) -> torch.device:
-    """The GPU of a replica is that of its number on the node. Raises SettingsError where there are not so many."""
-    return choose_device(f"cuda:{place.local}") if device.type == "cuda" else device
+    """The GPU of a replica is that of its number on the node. Raises SettingsError where the node has fewer."""
+    if device.type != "cuda":
+        return device
+    if place.here > (count := torch.cuda.device_count()):
+        raise SettingsError(KEY, f"{place.here} learners on a node with {count} GPUs", "say fewer, or device=cpu")
+    return choose_device(f"cuda:{place.local}")
 
 
 def _follow(settings: TrainSettings, place: ReplicaPlace, means: Means) -> int:
@@ -81,8 +86,9 @@ def _follow(settings: TrainSettings, place: ReplicaPlace, means: Means) -> int:
         group.fail(str(error), error.exit_code)
         return error.exit_code
     except Exception as error:
+        traceback.print_exc()
         group.fail(f"{type(error).__name__}: {error}".partition("\n")[0], EXIT_REQUEUE)
-        raise
+        return EXIT_REQUEUE
     finally:
         group.leave()
     return 0
@@ -99,8 +105,10 @@ class _Follower:
         except EndedError:
             return
         settings, folder = self._settings, RunFolder(self._settings)
+        settings = replace(settings, learner=replace(settings.learner, threads=words["threads"]))
         device = device_of_replica(choose_device(settings.device), self._group.place)
         settings = self._means.checked(settings, device, folder)
+        self._group.exchange({})  # a replica that failed until here has said so, or is seen to be gone
         self._group.connect(device)
         with closing(self._means.make_backend(share_of(settings, self._group.place), device)) as rollouts:
             trainer = DqnTrainer(settings, folder, device, rollouts, self._group)

@@ -105,7 +105,7 @@ def measured(settings: TrainSettings, most: int) -> tuple[int, dict[int, float]]
 def worth_it(updates: Callable[[int], float], most: int) -> tuple[int, dict[int, float]]:
     """The greatest of STEPS, `most` at most, up to which each is LEAST_GAIN times as fast as the one before.
 
-    `updates` says how many a second so many threads make; those that were asked for come with the answer.
+    `updates` gives those of a number of threads; those that were asked for come with the answer.
     """
     rates = {1: updates(1)}
     for before, threads in pairwise(each for each in STEPS if each <= most):
@@ -128,7 +128,7 @@ def seconds_of_update(learner: Learner, threads: int) -> float:
 
 
 def _players(settings: TrainSettings, threads: int) -> int:
-    """How many play beside so many threads of the learner, on all nodes."""
+    """How many play beside that number of learner threads, on all nodes."""
     rollout = settings.rollout
     named = rollout.workers if rollout.kind == "ray" else rollout.actor_threads
     return named or _cpus(settings) * rollout.nodes - threads

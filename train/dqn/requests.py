@@ -44,7 +44,7 @@ class RateLimiter:
         return max(0, int(inserted * self._per_insert() - forgiven) - updates)
 
     def forgiven(self, rows: int, due: int, ahead: float) -> float:
-        """Updates that a rollout of so many rows need not pay for.
+        """Updates that a rollout of `rows` need not pay for.
 
         All that would make more due than `ahead`, the learner's backlog when every worker waits for it: but for the
         share `floor`. So the learner is never without work, and workers wait only where it is full at that share.
@@ -101,7 +101,7 @@ class Requests:
         return self._learner.replay.size
 
     def resume_updates(self, replicas: int) -> None:
-        """After `load_state_dict` of a run of so many replicas: as many updates are due as then."""
+        """After `load_state_dict` of a run with another number of replicas: as many updates are due as then."""
         if replicas == self._limiter.replicas:
             return
         limiters = self._limiter, replace(self._limiter, replicas=replicas)

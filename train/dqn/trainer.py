@@ -120,7 +120,9 @@ class DqnTrainer:
         with self._loss_excused_by_a_stop():
             if self._group is not None:
                 resumed = runner.resumed_from.name if runner.resumed_from else None
-                self._group.exchange({"checkpoint": resumed, "run": self._folder.run_id})
+                threads = self.settings.learner.threads
+                self._group.exchange({"checkpoint": resumed, "run": self._folder.run_id, "threads": threads})
+                self._group.exchange({})
                 self._group.connect(self._device)
                 runner.display.say(self._group.describe())
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
@@ -163,7 +165,7 @@ class DqnTrainer:
         try:
             yield
         except BackendLostError as error:
-            if not self._runner.stop_requested():
+            if error.weights_lost or not self._runner.stop_requested():
                 raise error if self.worth_another_start() else error.hopeless() from None
 
     def _standing(self) -> tuple[int, int, int]:
@@ -255,8 +257,10 @@ class DqnTrainer:
         }
         if self.shared is not None:
             state["replicas"] = self.settings.learner.replicas
+        found = self._watch.state(playing | state)
+        if self.shared is not None:
             self.shared.save_shares()
-        return self._watch.state(playing | state)
+        return found
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from `state_dict`. Requests that were out are played again, as the same episodes."""

@@ -11,7 +11,7 @@ from command.settings.checks import SettingsError
 from command.settings.compose import compose
 from command.settings.foreign import read_yaml
 from command.settings.old_keys import upgraded
-from command.settings.overrides import Override, given
+from command.settings.overrides import Override, given, parsed
 from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
 from train.settings.dqn import AUTO, AUTO_FLOOR, CPU_GAMES, MOST_DECISIONS, RolloutSettings, TrainSettings
 from train.settings.tabular import ALGORITHMS, TabularSettings
@@ -25,8 +25,7 @@ SCHEMAS: dict[str, type[AnyRunSettings]] = {
 BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
 _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # by an experiment
 
-# `auto` is the number of the recipe, which may fall.
-_SAMPLES, _FALLING = f"learner.samples_per_insert={AUTO}", f"learner.samples_floor={AUTO_FLOOR}"
+_SAMPLES, _FLOOR = "learner.samples_per_insert", "learner.samples_floor"
 _WAVES = 50  # of rollouts that are out at a time, at least, in a run
 
 
@@ -64,11 +63,19 @@ def resolve(overrides: Sequence[str], machine: Machine) -> Chosen:
     experiment = named["experiment"].value if "experiment" in named else None
     if (key := _NEEDED.get(experiment or "")) and key not in named:
         raise SettingsError(key, f"experiment={experiment} needs it", f"say {key}=...")
-    settings = settings_of([_FALLING if each == _SAMPLES else each for each in overrides])
+    floor = [] if _FLOOR in named else [f"{_FLOOR}={AUTO_FLOOR}"]
+    plain = [each for each in overrides if not _says_auto(each)]
+    settings = settings_of(plain if len(plain) == len(overrides) else [*plain, *floor])
     if not isinstance(settings, TrainSettings):
         return Chosen(settings, given=tuple(overrides))
     settings = _measured_against_opponent(settings, named, experiment)
     return Chosen(with_rollout(settings, settings.rollout, machine), given=tuple(overrides))
+
+
+def _says_auto(override: str) -> bool:
+    """Whether it says `learner.samples_per_insert=auto`: the number of the recipe, which may fall."""
+    found = parsed(override)
+    return found.key == _SAMPLES and (found.value or "").strip("'\"") == AUTO
 
 
 def _measured_against_opponent(

@@ -205,7 +205,7 @@ def _bits(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 
 def _worth(points: NDArray[np.float64], counts_wins: bool) -> NDArray[np.float64]:
-    """What so many points of the team are worth in what the network has learned, -1 to 1."""
+    """What points of the team are worth in what the network has learned, -1 to 1."""
     worth: NDArray[np.float64] = 2 * points / POINTS - 1
     return np.sign(worth) if counts_wins else worth
 

@@ -7,6 +7,8 @@ from cards.compiled.batch import next_bits
 from cards.compiled.jit import njit
 from cards.compiled.splitmix import below, uniform
 
+FEWEST = 8  # worlds, before a difference between two cards has an error to speak of
+
 
 @njit(nogil=True)
 def resample(
@@ -51,12 +53,15 @@ def drop_clearly_worse(
     errors: float,
     alive: NDArray[np.bool_],
 ) -> None:
-    """Leave the cards `alive` whose value is at most so many standard `errors` below the best: `[decisions, cards]`.
+    """Leave the cards `alive` whose value is not clearly below the best, by standard `errors`: `[decisions, cards]`.
 
-    The error is that of the mean difference between the two cards on the same worlds, of which each counts so many
-    `times`, `[decisions, worlds]`; `worth` is what a card came to there, `[decisions, cards, worlds]`.
+    The error is that of the mean difference between the two cards on the same worlds. `times`, `[decisions, worlds]`,
+    says how often each world counts; below `FEWEST` worlds all cards stay. `worth` is what a card came to there,
+    `[decisions, cards, worlds]`.
     """
     for k in range(len(values)):
+        if np.count_nonzero(times[k]) < FEWEST:
+            continue
         best, total = values[k].argmax(), times[k].sum()
         for card in np.flatnonzero(alive[k]):
             apart = (worth[k, best] - worth[k, card]).astype(np.float64)

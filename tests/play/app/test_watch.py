@@ -196,7 +196,7 @@ def test_nothing_can_be_played() -> None:
         await press(pilot, "space")
         before = screen.games.at
         await pilot.click("#card-1")
-        await wait(pilot, "a line", lambda: "nothing can be played here" in told(pilot))
+        await wait(pilot, "a line", lambda: "you cannot play here" in told(pilot))
         assert screen.games.at == before
 
     driven(application("watch=agents", "seed=3", SLOW, "hint=monte_carlo:samples=5"), script, LARGE)

@@ -85,3 +85,14 @@ def test_it_resumes_in_the_middle() -> None:
     _, half = learned(settings, 3)
     resumed, _ = learned(settings, 3, half)
     assert torch.equal(whole._weights, resumed._weights)
+
+
+def test_a_gpu_clips_as_a_cpu_does() -> None:
+    """A gradient longer than `grad_clip` moves the momentum by as much in both ways of a step."""
+    settings = LearnerSettings(precision="float32", batch_size=32, muon=4.0, grad_clip=0.01, target_tau=0.5)
+    by_operations, _ = learned(settings, 0)
+    by_kernels, _ = learned(settings, 0)
+    for _ in range(3):
+        by_operations._step_by_operations()
+        by_kernels._step_by_kernels()
+    assert torch.allclose(by_operations._weights, by_kernels._weights, atol=1e-6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from typing import Any
 
 import torch
@@ -13,6 +15,8 @@ from train.dqn.kernels.operators import operator
 from train.dqn.learner.muon import Muon
 from train.dqn.network.flat import views
 from train.settings.dqn import LearnerSettings
+
+log = logging.getLogger("train")
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 
@@ -131,10 +135,10 @@ class FlatAdam:
         """Begin another gradient; a backward pass adds to what is there."""
         self._gradient.zero_()
 
-    def step_matrices(self, norm: Tensor) -> None:
-        """The step of `muon`, if there is one; `norm` is that of the gradient."""
+    def step_matrices(self, norm: Tensor, clip: float = math.inf) -> None:
+        """The step of `muon`, if there is one, by a gradient of this `norm`, which is clipped first."""
         if self._muon is not None:
-            self._muon.step(self._rate(), norm)
+            self._muon.step(self._rate(), norm, 1.0 if clip == math.inf else (clip / (norm + 1e-6)).clamp(max=1))
 
     def step(self) -> None:
         """One step of Adam, unless `found_inf` is not 0."""
@@ -152,7 +156,7 @@ class FlatAdam:
         changed = [flat, *self._moments.values(), norms, *following]
         lr = torch.tensor(self._lr) if self._lr_there is None else self._lr_there
         norm = torch.linalg.vector_norm(self._gradient)
-        self.step_matrices(norm)
+        self.step_matrices(norm, how.grad_clip)
         numbers = [norm, lr, self._steps, count]
         limits = how.grad_clip, how.target_tau, how.target_update_interval, 1 - how.ema_decay
         _descend(self._gradient, changed, numbers, *limits)
@@ -175,3 +179,5 @@ class FlatAdam:
         self.lr = float(state["param_groups"][0]["lr"])
         if self._muon is not None and state.get("muon"):
             self._muon.load_state_dict(state["muon"])
+        elif self._muon is not None:
+            log.info("the checkpoint is of Adam alone: from here on Muon learns the hidden matrices (learner.muon)")

@@ -87,7 +87,7 @@ class Group:
     def average(self, gradient: Tensor) -> None:
         """Replace a gradient by the mean over all replicas, the same bits in each. Raises BackendLostError.
 
-        NCCL may be captured in a CUDA graph. The error of a capture is left to whoever captures.
+        NCCL may be captured in a CUDA graph. The caller handles the error of a capture.
         """
         if self._on_gpu:
             dist.all_reduce(gradient, op=dist.ReduceOp.AVG)

@@ -73,8 +73,10 @@ def share_of(settings: TrainSettings, place: ReplicaPlace) -> TrainSettings:
     if rollout.kind == "ray":
         workers = cpus - settings.learner.cpu_threads if rollout.workers is None else rollout.workers // place.size
         rollout = replace(rollout, workers=max(1, workers))
-    elif rollout.actor_threads:
-        rollout = replace(rollout, actor_threads=max(1, rollout.actor_threads // place.here))
+    elif rollout.kind == "threads":
+        named = rollout.actor_threads
+        threads = named // place.here if named else cpus - settings.learner.cpu_threads
+        rollout = replace(rollout, actor_threads=max(1, threads))
     held = replace(settings.replay, capacity=-(-settings.replay.capacity // place.size))
     return replace(settings, rollout=rollout, replay=held)
 
@@ -140,7 +142,7 @@ class Beats:
             while not self._stop.wait(self.SECONDS):
                 self._store.add(self._key, 1)
         except RuntimeError:
-            pass  # the first replica is gone: whoever waits for it sees that, too
+            pass  # the first replica is gone: those that wait for it see that, too
 
 
 def _number(name: str, otherwise: int) -> int:
