@@ -70,7 +70,8 @@ def save_policy(path: Path, game: Game, policy: Policy) -> None:
     decisions = numbering.listed[:-1]
     with replacing(path) as temporary, temporary.open("wb") as file:
         if path.suffix == ".json":
-            entries = (f'"{numbering.text(int(n))}":{policy[n]}' for n in decisions)
+            pairs = zip(decisions.tolist(), policy[decisions].tolist(), strict=True)
+            entries = (f'"{numbering.text(number)}":{action}' for number, action in pairs)
             file.write(("{" + ",\n".join(entries) + "}\n").encode())
         else:
             name = np.array(game.name)

@@ -73,8 +73,15 @@ def text(number: int) -> str:
     """The eight digits of a state; 00000000 for the terminal one."""
     if number == TERMINAL:
         return _TERMINAL_TEXT
-    round_, decision, total, extra, held, pool = digits(number)
-    return f"{round_}{decision}{total:02d}{extra:02d}{held}{pool}"
+    place, levels = divmod(number, LEVELS * LEVELS)
+    return f"{_first_six(place)}{levels:02d}"
+
+
+@cache
+def _first_six(place: int) -> str:
+    """All digits but those of credits and pool, which a table of all states asks for a hundred times each."""
+    round_, decision, total, extra, _, _ = digits(place * LEVELS * LEVELS)
+    return f"{round_}{decision}{total:02d}{extra:02d}"
 
 
 def parse(written: str) -> int:

@@ -51,7 +51,7 @@ def parse(
     What --info and --shell-completion ask for is printed here, and ends the process. --help begins with `explanation`,
     a docstring, and an example. Raises SettingsError for flags of Hydra that mean nothing here.
     """
-    parser = _parser(program, config_name, explanation, example)
+    parser = _Parser(program, config_name, explanation, example)
     found = parser.parse_intermixed_args(with_values(arguments))
     refuse_flags(found, multirun)
     overrides = [*search_path(found.config_dir, found.overrides), *found.overrides]
@@ -66,7 +66,29 @@ def parse(
     return CommandLine(config_name, overrides, found.cfg is not None or found.resolve, found.multirun)
 
 
-def _parser(program: str, config_name: str, explanation: str | None, example: str | None) -> argparse.ArgumentParser:
+class _Parser(argparse.ArgumentParser):
+    """What --help prints is read from conf/ when it is asked for, since that takes as long as all else here."""
+
+    def __init__(self, program: str, config_name: str, explanation: str | None, example: str | None) -> None:
+        said = ([explanation.strip()] if explanation else []) + ([example_text(example)] if example else [])
+        super().__init__(
+            program,
+            usage=f"{program} [key=value ...] [--cfg]",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description="\n\n".join(said) or None,
+            allow_abbrev=False,
+        )
+        self._config_name = config_name
+        self.add_argument("overrides", nargs="*", metavar="key=value", help="settings, as Hydra overrides")
+        add_flags(self)
+
+    def format_help(self) -> str:
+        """With all settings and their comments below the flags."""
+        self.epilog = _explained_settings(self._config_name)
+        return super().format_help()
+
+
+def _explained_settings(config_name: str) -> str:
     groups = "\n".join(
         f"  {folder.name:<12}{', '.join(sorted(path.stem for path in folder.glob('*.yaml')))}"
         for folder in sorted(CONF.iterdir())
@@ -76,18 +98,7 @@ def _parser(program: str, config_name: str, explanation: str | None, example: st
     explained = dict.fromkeys(group for group in groups_of(files[0]) if group != "experiment")  # it sets keys of others
     files += [path for group in explained for path in sorted((CONF / group).glob("*.yaml"))]
     text = "\n".join(f"--- {path.relative_to(CONF.parent)}\n{path.read_text()}" for path in files)
-    said = ([explanation.strip()] if explanation else []) + ([example_text(example)] if example else [])
-    parser = argparse.ArgumentParser(
-        program,
-        usage=f"{program} [key=value ...] [--cfg]",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="\n\n".join(said) or None,
-        epilog=f"config groups (group=choice):\n{groups}\n\nsettings:\n\n{text}",
-        allow_abbrev=False,
-    )
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="settings, as Hydra overrides")
-    add_flags(parser)
-    return parser
+    return f"config groups (group=choice):\n{groups}\n\nsettings:\n\n{text}"
 
 
 def example_text(example: str) -> str:

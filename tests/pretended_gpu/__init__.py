@@ -19,12 +19,13 @@ time, the driver, cuBLAS and its sums, the allocator of PyTorch, errors of infer
 
 from __future__ import annotations
 
+import gc
 import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, cache
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -38,6 +39,8 @@ from tests.pretended_gpu.memory import memory_of
 from tests.pretended_gpu.operations import Mode, download
 from tests.pretended_gpu.tensors import DeviceTensor
 from tests.pretended_gpu.world import CPU, DEVICE, World, begin_world, world
+from train.dqn import self_check
+from train.dqn.network.cuda_graphs import GraphedSteps
 
 __all__ = ["MEMORY", "NAME", "World", "pretend"]
 
@@ -143,6 +146,9 @@ _CUDA: dict[str, Any] = {
 def _patches() -> Iterator[Any]:
     for name, value in _CUDA.items():
         yield mock.patch.object(torch.cuda, name, value)
+    # Operations are slow here: fewer updates in a graph, and fewer games and updates in a self-check.
+    yield mock.patch.object(GraphedSteps.__init__, "__defaults__", ("updates", (4, 1)))
+    yield mock.patch.multiple(self_check, DECISIONS=24, UPDATES=4, _GAMES=8)
     yield mock.patch.object(torch._C, "_host_emptyCache", lambda: None, create=True)
     yield mock.patch.object(torch.cuda.graph, "default_capture_stream", None)
     yield mock.patch.object(torch.version, "cuda", "13.0")
@@ -179,3 +185,11 @@ def pretend() -> Iterator[World]:
         with Mode():
             yield here
             streams.synchronize()  # before what is cached is given back
+    _freeze()
+
+
+@cache
+def _freeze() -> None:
+    """Have later garbage collections, of which a self-check makes several, pass over what PyTorch has imported."""
+    gc.collect()
+    gc.freeze()

@@ -1,5 +1,6 @@
 """`python -m train doctor`: what it finds, and whether it says that a run would start."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from command.lock import trial as lock_trial
 from tests.test_lock import mounted
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
+from train.doctor import measure, together
 from train.doctor import report as doctor
 from train.dqn.self_check import Check
 from train.run.checkpoint import checkpoint
@@ -17,6 +19,14 @@ from train.run.metrics import resources
 from train.settings.dqn import TrainSettings
 
 
+@pytest.fixture
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stage is measured for a moment."""
+    monkeypatch.setattr(measure, "measure", partial(measure.measure, seconds=0.1))
+    monkeypatch.setattr(together, "compare_kinds", partial(together.compare_kinds, seconds=0.5))
+
+
+@pytest.mark.usefixtures("_short")
 def test_a_run_that_would_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", *small(tmp_path)]) == 0
     text = capsys.readouterr().out
@@ -166,6 +176,7 @@ def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.gpu
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.usefixtures("_short")
 def test_a_node_with_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All of it, with Ray workers: the self-check, the stages, and what the other kinds bring, if anything."""
     given = small(tmp_path, "device=cuda", "rollout=threads", "rollout.actor_threads=1")

@@ -64,12 +64,16 @@ def test_what_is_no_grid(overrides: list[str], key: str) -> None:
 def test_rows_of_a_recipe() -> None:
     """Every row that ships can be trained, and differs from the recipe; the command line goes before what all have."""
     runs = grid_of(["row=all", "seed=1,2", "episodes=640"]).runs
-    settings = [compose(TrainSettings, "train", run.overrides) for run in runs]
-    assert len({each.folder for each in settings}) == len(runs) and runs[0].values == {"row": "recipe", "seed": "1"}
+    settings = [compose(TrainSettings, "train", run.overrides) for run in runs[::2]]
+    assert len({each.folder for each in settings}) == len(settings)
+    assert runs[0].values == {
+        "row": "recipe",
+        "seed": "1",
+    }
     recipe = settings[0]
     assert str(recipe.folder) == "runs/ablation/tressette/recipe,seed=1"
     assert recipe.rollout.kind == "local" and recipe.evaluation.every_episodes > recipe.episodes == 640
-    for run, row in list(zip(runs, settings, strict=True))[2:]:
+    for run, row in list(zip(runs[::2], settings, strict=True))[1:]:
         parts = [(each.network, each.learner, each.replay, each.game, each.opponents.phases) for each in (row, recipe)]
         assert parts[0] != parts[1], run.values
     (wide,) = grid_of(["+rows.wider=['network.hidden=[512]']", "row=wider"]).runs

@@ -142,13 +142,19 @@ def test_a_run_that_was_stopped_twice_ends_where_an_uninterrupted_one_does(
     assert_same_end(kind, uninterrupted(kind), tmp_path)
 
 
-@EveryKind
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75), (signal.SIGHUP, 129)]
+    ("name", "number", "code"),
+    [
+        ("tabular", signal.SIGINT, 130),
+        ("tabular", signal.SIGTERM, 143),
+        ("tabular", signal.SIGHUP, 129),
+        *((name, signal.SIGUSR1, 75) for name in KINDS),
+    ],
 )
 def test_a_stop_request_ends_with_a_checkpoint_and_its_code(
-    tmp_path: Path, kind: Kind, number: signal.Signals, code: int, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, number: signal.Signals, code: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    kind = KINDS[name]
     with signal_after(kind, 3, number):
         assert kind.train(tmp_path) == code
     path, text = checkpoints(kind, tmp_path)[0], capfd.readouterr().err

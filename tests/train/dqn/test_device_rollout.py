@@ -23,32 +23,72 @@ from train.dqn.rollout.device.backend import on_the_device
 from train.dqn.rollout.device.returns import decision_returns, link_games
 from train.run.checkpoint import checkpoint
 
-SIMULATOR = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
 
-
-@pytest.mark.parametrize(
-    ("name", "games", "variants"),
-    [("blackjack", 4, 1), *(pytest.param(name, 4, 2, marks=pytest.mark.slow) for name in VARIANTS)],
-)
-def test_a_simulated_gpu_records_what_a_worker_does(name: str, games: int, variants: int, tmp_path: Path) -> None:
-    """Every column, bit for bit: seats of others, games that end early, sums that are cut, fewer and more games."""
-    given = [str(tmp_path), name, str(games), str(variants)]
-    command = [sys.executable, "-m", "tests.train.dqn.device_rollouts", *given]
-    done = subprocess.run(command, env=SIMULATOR, capture_output=True, text=True, timeout=seconds(90), check=False)
+def in_the_simulator(*command: str) -> str:
+    """What a process of Python prints that has Numba's simulated GPU."""
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    command = (sys.executable, *command)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds(90), check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count(" games are the same") == 3 * len(VARIANTS[name][:variants])
-    assert re.search(r"duels with (monte_carlo:samples=2,)?random", done.stdout)
+    return done.stdout
 
 
-def test_a_run_learns_from_a_simulated_gpu(tmp_path: Path) -> None:
-    options = small(tmp_path, "game=blackjack", "rollout=device", "rollout.games=8", "episodes=24", "device=cpu")
-    command = [sys.executable, "-m", "train", *options, "learner.learning_starts=4", "learner.batch_size=8"]
-    done = subprocess.run(command, env=SIMULATOR, capture_output=True, text=True, timeout=seconds(90), check=False)
-    assert done.returncode == 0, done.stderr
-    log = (tmp_path / "blackjack/small/train.log").read_text()
+# The starts of three processes would take longer than what they do.
+_BLACKJACK = """
+import sys
+from pathlib import Path
+import torch
+from tests.train.dqn.device_rollouts import compare, compare_duels
+from tests.train.runs import settings, small
+from train.__main__ import main
+from train.dqn import self_check as module
+from train.dqn.rollout.device.returns import DeviceRounds
+from train.settings.dqn import RolloutSettings
+runs, cpu = Path(sys.argv[1]), torch.device("cpu")
+print(*compare(runs, "blackjack", 4, cpu, 1), *compare_duels(runs, "blackjack", 4, cpu), sep="\n")
+few = ["rollout.games=8", "episodes=24", "learner.learning_starts=4", "learner.batch_size=8"]
+print("exit code:", main(small(runs, "game=blackjack", "rollout=device", "device=cpu", *few)))
+module.DECISIONS, module._GAMES = 12, 4
+it = module._SelfCheck(settings(runs, "game=blackjack"), cpu)
+print("fault:", it.rollouts(RolloutSettings("device")))
+made = DeviceRounds.transitions
+DeviceRounds.transitions = lambda *given: (found := made(*given))._replace(legal=found.legal | 8)
+print("fault:", it.rollouts(RolloutSettings("device")))
+"""
+
+
+@pytest.fixture(scope="module")
+def blackjack(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of the runs, and what the script prints."""
+    runs = tmp_path_factory.mktemp("runs")
+    return runs, in_the_simulator("-c", _BLACKJACK, str(runs))
+
+
+def test_a_simulated_gpu_records_what_a_worker_does(blackjack: tuple[Path, str]) -> None:
+    """Every column, bit for bit; fewer and more games than the block was made for."""
+    assert blackjack[1].count(" games are the same") == 3 and "duels with random" in blackjack[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tressette", "spike"])
+def test_a_simulated_gpu_records_longer_games(name: str, tmp_path: Path) -> None:
+    """Seats of others, games that end early, sums that are cut."""
+    said = in_the_simulator("-m", "tests.train.dqn.device_rollouts", str(tmp_path), name, "4")
+    assert said.count(" games are the same") == 3 * len(VARIANTS[name])
+    assert re.search(r"duels with (monte_carlo:samples=2,)?random", said)
+
+
+def test_a_run_learns_from_a_simulated_gpu(blackjack: tuple[Path, str]) -> None:
+    folder = blackjack[0] / "blackjack" / "small"
+    log = (folder / "train.log").read_text()
+    assert "\nexit code: 0\n" in blackjack[1]
     assert "device: 8 games at a time on the learner's device" in log and "first update" in log
-    found = checkpoint.load_newest(tmp_path / "blackjack/small/checkpoints")
+    found = checkpoint.load_newest(folder / "checkpoints")
     assert found is not None and found.state["counters"]["episodes"] == 24
+
+
+def test_the_self_check_finds_a_fault_of_a_simulated_gpu(blackjack: tuple[Path, str]) -> None:
+    assert blackjack[1].endswith("fault: \nfault: column legal of the transitions is not that of the CPU\n")
 
 
 def test_without_a_gpu_a_run_says_so_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

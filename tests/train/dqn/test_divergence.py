@@ -82,10 +82,10 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("poisoned")
 @pytest.mark.parametrize("first", [*RARELY, "end"])
 def test_whatever_comes_first_stops_it_and_writes_nothing(
-    tmp_path: Path, first: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, first: str, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The log row, the evaluation, the checkpoint or the end of the run; one checkpoint is there from before."""
-    assert main(small(tmp_path, "episodes=128")) == 0
+    trained_run("episodes=128", runs=tmp_path)
     before, row = sorted(written(tmp_path)), (folder(tmp_path).parent / "metrics.csv").read_text()
     rarely = [override for what, override in RARELY.items() if what != first]
     for _ in range(2):  # the same command again goes on from the last good one, to the same end

@@ -194,7 +194,7 @@ class Deserted(LocalBackend):
 @pytest.mark.parametrize("stopping", [False, True])
 def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> None:
     """What stops a job may end Ray first; then the loss is no error."""
-    chosen = settings(tmp_path, "episodes=640")
+    chosen = settings(tmp_path, "episodes=320")
     with RunFolder(chosen) as folder:
         rollouts = Deserted(chosen, CPU)
         trainer = DqnTrainer(chosen, folder, CPU, rollouts)
@@ -202,9 +202,9 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
             Runner(trainer, folder, lambda: stopping and rollouts.gone).run()
     state = state_of(tmp_path)
     played = state["counters"]["episodes"] + sum(count for _, count, _ in state["open_requests"])
-    assert played == state["counters"]["next_episode"] and 0 < state["counters"]["episodes"] < 640
-    assert main(small(tmp_path, "episodes=640")) == 0
-    assert state_of(tmp_path)["counters"]["episodes"] == 640
+    assert played == state["counters"]["next_episode"] and 0 < state["counters"]["episodes"] < 320
+    assert main(small(tmp_path, "episodes=320")) == 0
+    assert state_of(tmp_path)["counters"]["episodes"] == 320
 
 
 def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_ever(
@@ -271,7 +271,7 @@ def test_a_learner_that_is_slow_holds_the_workers_back(
             due.extend([trainer.requests.updates_due()] * count)
 
         monkeypatch.setattr(trainer, "_update", update)
-        Runner(trainer, folder, lambda: len(due) > 200).run()
+        Runner(trainer, folder, lambda: len(due) > 100).run()
     assert 1 <= max(out) <= chosen.rollout.in_flight == 2
     per_rollout = 32 * 40 * chosen.learner.samples_per_insert / chosen.learner.batch_size
     # What one request pays for is the lead that playing may have; a second may come in while it is learned from.

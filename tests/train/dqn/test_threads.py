@@ -122,7 +122,7 @@ def test_closing_ends_threads_in_the_middle_of_their_games(tmp_path: Path, monke
 
     def slowly(player: NetworkPlayer, decisions: Any) -> Any:
         rounds.append(decisions.games.size)
-        time.sleep(2.0 if len(rounds) > 40 else 0.0)
+        time.sleep(1.0 if len(rounds) > 40 else 0.0)
         return act(player, decisions)
 
     rollouts = ThreadsBackend(chosen, CPU)
@@ -131,7 +131,7 @@ def test_closing_ends_threads_in_the_middle_of_their_games(tmp_path: Path, monke
     for request in REQUESTS[:4]:
         rollouts.submit(request)
     rollouts.evaluate(0, weights(chosen), never)
-    until("rounds of moves", lambda: len(rounds) > 50, 60)
+    until("rounds of moves", lambda: len(rounds) > 41, 60)
     started = time.monotonic()
     rollouts.close()
     rollouts.close()  # twice is no harm

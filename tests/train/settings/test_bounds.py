@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, Field, asdict, fields, is_dataclass
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
@@ -90,6 +91,7 @@ GAMES_BY_OPTIONS = {type(load_game(name).options): name for name in GAMES}
 PLAYERS = sorted(_options_of_players(), key=str)
 
 
+@cache
 def plain_values(schema: type[Any]) -> dict[str, Any]:
     """The settings of a command, or of training by an algorithm, as nothing is named."""
     name = SETTINGS[schema]

@@ -22,9 +22,8 @@ def test_every_experiment_composes(experiment: str) -> None:
 
 
 @pytest.mark.parametrize("game", sorted(path.stem for path in (CONF / "game").glob("*.yaml")))
-@pytest.mark.parametrize("rollout", ["local", "ray", "threads", "device", "auto"])
-def test_every_game_composes(game: str, rollout: str) -> None:
-    assert compose(TrainSettings, "train", [f"game={game}", f"rollout={rollout}"]).game_name == game
+def test_every_game_composes(game: str) -> None:
+    assert compose(TrainSettings, "train", [f"game={game}", "rollout=local"]).game_name == game
 
 
 def test_published_hyperparameters() -> None:

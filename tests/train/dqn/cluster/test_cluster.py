@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -57,8 +58,13 @@ def assert_processes_are_as_they_should(learner: int) -> None:
 
 
 def test_scancel_leaves_a_checkpoint_and_no_process(tmp_path: Path) -> None:
-    """Ray ends while the trainer saves. Other signals: `tests/train/test_runner.py`."""
-    with trainer(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32") as process:
+    """Ray ends while the trainer saves, and its folder goes. Other signals: `tests/train/test_runner.py`."""
+    ray_run = ("rollout=ray", "rollout.workers=1", "rollout.games=32")
+    with (
+        TemporaryDirectory(dir="/tmp", prefix="b") as short,
+        trainer(tmp_path, *ray_run, RAY_TMPDIR=short) as process,
+    ):
+        assert len(list(Path(short).iterdir())) == 1
         pids = descendants(process.pid)
         assert len(pids) > 6
         assert_processes_are_as_they_should(process.pid)
@@ -68,7 +74,7 @@ def test_scancel_leaves_a_checkpoint_and_no_process(tmp_path: Path) -> None:
         process.wait(LIMIT)
         text = (tmp_path / "stderr").read_text()
         assert process.returncode == 128 + signal.SIGTERM and "a checkpoint is in" in text and "Traceback" not in text
-        assert not alive(pids)
+        assert not alive(pids) and not list(Path(short).iterdir())
     state = newest(tmp_path)
     played = state["counters"]["episodes"] + sum(count for _, count, _ in state["open_requests"])
     assert played == state["counters"]["next_episode"]

@@ -67,10 +67,22 @@ def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str, capsys: pytest.Captu
     assert newest(tmp_path)["counters"]["episodes"] == episodes + 64
 
 
-@pytest.mark.slow
-def test_kill_of_the_head_of_an_outside_cluster(tmp_path: Path) -> None:
-    """Its raylet is killed, its other processes live on: they are not ours to end."""
-    with outside_cluster() as (address, cluster), trainer(tmp_path, *RUN, RAY_ADDRESS=address) as process:
+@pytest.mark.slow  # two runs on a cluster of its own
+def test_an_outside_cluster_outlives_a_run_and_its_head_may_die(tmp_path: Path) -> None:
+    """A run is killed, then the raylet under the next one: its other processes live on, they are not ours to end."""
+    with outside_cluster() as (address, cluster):
+        with trainer(tmp_path / "killed", *RUN, RAY_ADDRESS=address) as process:
+            mine, workers = descendants(process.pid), named(cluster, "ray::WorkerActor")
+            process.kill()  # -9: nobody is left to tell Ray
+            process.wait()
+            until("what the run started has ended", lambda: not alive([*mine, *workers]))
+            assert len(alive(named(cluster, "gcs_server") + named(cluster, "raylet/raylet"))) == 2
+        kill_of_the_head(tmp_path, address, cluster)
+    assert_nothing_is_forgotten(tmp_path)
+
+
+def kill_of_the_head(tmp_path: Path, address: str, cluster: int) -> None:
+    with trainer(tmp_path, *RUN, RAY_ADDRESS=address) as process:
         mine, theirs = descendants(process.pid), named(cluster, "gcs_server")
         workers = named(cluster, "ray::WorkerActor")
         assert len(mine) == 2 and len(theirs) == len(workers) == 1
@@ -82,17 +94,6 @@ def test_kill_of_the_head_of_an_outside_cluster(tmp_path: Path) -> None:
         assert process.returncode == EXIT_REQUEUE and took < seconds(30)
         assert not alive(mine) and alive(theirs) == theirs
         until("the workers have ended", lambda: not alive(workers))
-    assert_nothing_is_forgotten(tmp_path)
-
-
-@pytest.mark.slow  # two runs on a cluster of its own
-def test_an_outside_cluster_outlives_the_run(tmp_path: Path) -> None:
-    with outside_cluster() as (address, cluster), trainer(tmp_path, *RUN, RAY_ADDRESS=address) as process:
-        mine, workers = descendants(process.pid), named(cluster, "ray::WorkerActor")
-        process.kill()  # -9: nobody is left to tell Ray
-        process.wait()
-        until("what the run started has ended", lambda: not alive([*mine, *workers]))
-        assert len(alive(named(cluster, "gcs_server") + named(cluster, "raylet/raylet"))) == 2
 
 
 @pytest.mark.slow  # what each signal does, without Ray: tests/train/test_command.py
