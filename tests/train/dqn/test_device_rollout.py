@@ -45,7 +45,7 @@ from train.dqn import self_check as module
 from train.dqn.rollout.device.returns import DeviceRounds
 from train.settings.dqn import RolloutSettings
 runs, cpu = Path(sys.argv[1]), torch.device("cpu")
-print(*compare(runs, "blackjack", 4, cpu, 1), *compare_duels(runs, "blackjack", 4, cpu), sep="\n")
+print(*compare(runs, "blackjack", 4, cpu, 1), *compare_duels(runs, "blackjack", 4, cpu), sep="\\n")
 few = ["rollout.games=8", "episodes=24", "learner.learning_starts=4", "learner.batch_size=8"]
 print("exit code:", main(small(runs, "game=blackjack", "rollout=device", "device=cpu", *few)))
 module.DECISIONS, module._GAMES = 12, 4
