@@ -19,6 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tests import processes
 from tests.chips import CHIPS, Chip, emulated_chip
+from tests.composed import composed_once
 from tests.limits import seconds
 from train.run.device import problem_with
 
@@ -73,6 +74,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         item.config.stash[INIT].deadline = float("inf")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _settings_are_composed_once() -> Iterator[None]:
+    with composed_once():
+        yield
 
 
 @pytest.fixture(autouse=True)

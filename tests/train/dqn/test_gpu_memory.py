@@ -63,9 +63,8 @@ def test_blocks_that_are_too_large(tmp_path: Path) -> None:
     "overrides",
     [
         ("game=tressette",),
-        ("game=tressette", "experiment=gpu"),
+        ("game=tressette", "experiment=gpu", "learner.batch_size=4096"),
         ("game=tressette", "learner.precision=float32", "network.symmetric=false", "network.hidden=[256,256]"),
-        ("game=tressette", "network.symmetric=false", "network.hidden=[512,512]"),
         ("game=spike",),
     ],
 )

@@ -301,8 +301,9 @@ class Adding(threading.Thread):
         return self.is_alive()
 
 
-@pytest.mark.parametrize(("inserted", "four_pieces"), [(1000, 4 * 27), (1370, 4 * 27), (5999, 1 + 3 * 27)])
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
+@pytest.mark.parametrize(
+    ("inserted", "four_pieces", "alpha"), [(1000, 4 * 27, 0.6), (1370, 4 * 27, 0.0), (5999, 1 + 3 * 27, 0.6)]
+)
 def test_learning_goes_on_while_a_full_buffer_is_written(
     tmp_path: Path, slow_disk: threading.Semaphore, inserted: int, four_pieces: int, alpha: float
 ) -> None:

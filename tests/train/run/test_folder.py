@@ -128,7 +128,7 @@ def test_a_restarted_job_waits_for_its_dead_start_and_goes_on(
     assert "process 4711 on node9, job 7" in said and "taken over" in said and "resumed from" in said
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGUSR1, 75), (signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGUSR1, 75), (signal.SIGINT, 130)])
 def test_signals_end_the_waiting(
     tmp_path: Path, restarted: Callable[[Path, float], None], capsys: Any, number: int, code: int
 ) -> None:

@@ -162,9 +162,14 @@ def fails(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         Exception("[719] Call to cuMemcpyDtoH results in CUDA_ERROR_LAUNCH_FAILED"),  # of Numba
     ],
 )
+def test_what_is_a_failure_of_a_gpu(error: Exception) -> None:
+    assert failure_in(error) is error
+
+
 def test_after_an_error_of_the_gpu_the_last_checkpoint_stands(
-    tmp_path: Path, error: Exception, fails: Callable[..., None], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, fails: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    error = RuntimeError(ILLEGAL)
     fails(20, error)
     assert train(tmp_path) == EXIT_REQUEUE
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
