@@ -21,7 +21,8 @@ from train.settings.dqn import TrainSettings
 
 @pytest.fixture
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each stage is measured for a moment."""
+    """Each stage is measured for a moment; no path breaks a line of the table."""
+    monkeypatch.setenv("COLUMNS", "250")
     monkeypatch.setattr(measure, "measure", partial(measure.measure, seconds=0.1))
     monkeypatch.setattr(together, "compare_kinds", partial(together.compare_kinds, seconds=0.5))
 
@@ -32,7 +33,7 @@ def test_a_run_that_would_start(tmp_path: Path, capsys: pytest.CaptureFixture[st
     text = capsys.readouterr().out
     assert all(stage in text for stage in ("rollout", "replay", "learner")) and text.count("limits") == 1
     assert text.count("limited by the ") == 1
-    words = " ".join(text.replace("│", " ").split())  # a long path breaks the line
+    words = " ".join(text.replace("│", " ").split())
     assert torch.__version__ in words and "starts from the beginning" in words
     assert not any(tmp_path.iterdir())  # looking leaves nothing behind
 

@@ -113,9 +113,7 @@ def play_by_threads(rules: TrainSettings) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(
-    ("game", "mix"), [("tressette", "network: 1"), ("tressette", "network: 0.6, greedy: 0.4"), ("spike", "network: 1")]
-)
+@pytest.mark.parametrize(("game", "mix"), [("tressette", "network: 0.6, greedy: 0.4"), ("spike", "network: 1")])
 def test_on_a_gpu_the_same_games_are_played(tmp_path: Path, game: str, mix: str) -> None:
     """A game of Spike ends before others: rounds have fewer rows than the graph."""
     played = ["rollout=threads", "rollout.actor_threads=3", "rollout.games=24"]
