@@ -24,7 +24,7 @@ MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory a
 
 @dataclass
 class LargerSettings:
-    """Hidden layers for a budget of at least so many minutes."""
+    """Hidden layers for a budget of at least these minutes."""
 
     minutes: float = bounded(0.0, 0.0, MAX_MINUTES)
     hidden: list[int] = bounded([], 1, 65_536)
