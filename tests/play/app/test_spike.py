@@ -32,7 +32,7 @@ from tests.spike.hidden import reshuffle_hidden
 
 @pytest.mark.parametrize(
     ("seats", "hands", "size", "do"),
-    [(2, 3, SMALL, by_digit), (4, 2, LARGE, by_mouse), (8, 2, SMALL, by_letter)],
+    [(2, 3, SMALL, by_digit), (4, 1, LARGE, by_mouse), (8, 1, SMALL, by_letter)],
 )
 def test_whole_games(
     seats: int, hands: int, size: tuple[int, int], do: Callable[[Pilot[int]], Do], tmp_path: Path
