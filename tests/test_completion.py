@@ -92,13 +92,13 @@ FISH = [
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
 def test_fish_completes(tmp_path: Path) -> None:
     (tmp_path / "script").write_text(script_for("fish"))
-    code = f"source {tmp_path / 'script'}\n" + "".join(f"complete -C '{line}'; echo --\n" for line, _ in FISH)
+    code = f"source {tmp_path / 'script'}\n" + "".join(f"complete -C '{line}'; echo ==\n" for line, _ in FISH)
     home = {**os.environ, "HOME": str(tmp_path)}
     asked = subprocess.run(
         ["fish", "--no-config", "-c", code], check=True, capture_output=True, text=True, env=home, cwd=tmp_path
     )
     assert asked.stderr == ""
-    found = [sorted(reply.split()) for reply in asked.stdout.split("--\n")[:-1]]
+    found = [sorted(reply.split()) for reply in asked.stdout.split("==\n")[:-1]]
     assert list(zip((line for line, _ in FISH), found, strict=True)) == FISH
 
 
