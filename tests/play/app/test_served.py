@@ -160,24 +160,27 @@ async def _loaded(browser: Browser, expression: str) -> Any:
     return found
 
 
-@pytest.mark.parametrize("ending", ["page", signal.SIGHUP])
-def test_what_is_not_over_is_saved(own: Served, ending: str | int) -> None:
+def test_what_is_not_over_is_saved(own: Served) -> None:
     """When its page is closed, and when the server ends."""
     saves = own.folder / "saves"
 
+    def saved(*names: str) -> None:
+        until("a save", lambda: saves.exists() and {path.name for path in saves.iterdir()} == set(names), 20)
+
     async def script() -> None:
-        async with aiohttp.ClientSession() as http, http.ws_connect(f"{own.address}ws?width=80&height=24") as page:
-            await _turn(page)
-            if ending == "page":
-                await page.close()
-            else:
-                assert await asyncio.to_thread(own.end, int(ending)) == 0
+        address = f"{own.address}ws?width=80&height=24"
+        async with aiohttp.ClientSession() as http:
+            async with http.ws_connect(address) as page:
+                await _turn(page)
+            await asyncio.to_thread(saved, "sette_mezzo-3.json")
+            async with http.ws_connect(address) as page:
+                await _turn(page)
+                assert await asyncio.to_thread(own.end, signal.SIGHUP) == 0
 
     asyncio.run(script())
-    until("a save", lambda: saves.exists() and [path.name for path in saves.iterdir()] == ["sette_mezzo-3.json"], 20)
-    if ending == "page":
-        assert own.end() == 0
-    assert "resume with python -m play save=saves/sette_mezzo-3.json" in own.said
+    names = "sette_mezzo-3.json", "sette_mezzo-3-2.json"
+    saved(*names)
+    assert all(f"resume with python -m play save=saves/{name}\n" in own.said for name in names)
 
 
 SHORT_GRACE = "import sys, play.app.serve as s, play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"

@@ -56,7 +56,8 @@ def test_whole_games(
     driven(application("game=spike", *given), script, size)
     [line] = record.read_text().splitlines()
     [result] = replay_file(record)
-    assert len(json.loads(line)["hands"]) == sum(held) + 1 and len(result["credits"]) == seats
+    played = json.loads(line).get("hands", [line])  # a game of one hand is that hand
+    assert len(played) == sum(held) + 1 and len(result["credits"]) == seats
 
 
 def test_hidden_cards_are_not_on_the_screen() -> None:
