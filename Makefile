@@ -43,7 +43,10 @@ tensorboard: $(READY) ## show the curves of all runs in a browser
 tournament: $(READY) ## the trained agent and the rule players, every pair; ARGS as for train
 	$(BIN)/python -m evaluate.tournament 'players=[runs/tressette/default,greedy,study_heuristic,random]' $(ARGS)
 
-test: lint types imports docs unit ## the checks before a commit: all but slow tests and those on a Slurm
+# Checks of one process each, two at a time; pytest has both CPUs.
+test: $(TOOLS) ## the checks before a commit: all but slow tests and those on a Slurm
+	@$(MAKE) --no-print-directory -j 2 lint types imports docs
+	@$(MAKE) --no-print-directory unit
 
 test-all: test slow cluster ## all checks
 

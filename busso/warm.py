@@ -117,7 +117,7 @@ def _players(game: Game) -> list[str]:
     for name, kind in game.kinds.items():
         if not kind.of_network:
             kinds.append(f"{name}:samples=2" if hasattr(kind.options, "samples") else name)
-    champion = [CHAMPION] if champion_file(game.name) else []
+    champion = [CHAMPION] if champion_file(game) else []
     return [*game.policies, *champion, *kinds, "random"]
 
 

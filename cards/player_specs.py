@@ -8,12 +8,15 @@ import os
 import re
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cards.base.errors import InputError
+
+if TYPE_CHECKING:
+    from cards.game import Game
 
 CHAMPION = "champion"  # the player that is the network which travels with a game
 CHAMPION_FILE = "network.safetensors"
@@ -119,13 +122,19 @@ def _value(kind: type[Any], text: str) -> Any:
 
 
 def champion_folder(game: str) -> Path:
-    """Where the package of a game has its champion, if it has one."""
+    """The folder of a game's champion, whether there is one or not."""
     spec = find_spec(game)
     assert spec is not None and spec.submodule_search_locations, game
     return Path(spec.submodule_search_locations[0]) / CHAMPION
 
 
-def champion_file(game: str) -> Path | None:
-    """The champion of the game of this name; None for a game without one."""
-    path = champion_folder(game) / CHAMPION_FILE
-    return path if path.is_file() else None
+def champion_file(game: Game) -> Path | None:
+    """The champion of a game with its options; None for a game without one.
+
+    `GAME/champion/signals_accusi` has the champion with both options. Where no folder has the name of the options that
+    are true, it is the champion of `GAME/champion`, which knows the default options.
+    """
+    folder = champion_folder(game.name)
+    chosen = "_".join(each.name for each in fields(game.options) if getattr(game.options, each.name) is True)
+    paths = (folder / chosen / CHAMPION_FILE, folder / CHAMPION_FILE)
+    return next((path for path in paths if path.is_file()), None)

@@ -37,6 +37,7 @@ def _open(settings: PlaySettings, given: Given) -> Opened:
         return open_watch(settings, given)
     session = open_session(settings, given)
     warm_up(session)  # the first moves need not wait for what is compiled
+    threading.Thread(target=session.coach.prepare).start()  # nor the first hint for PyTorch, two seconds
     return session
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -54,6 +55,11 @@ class Coach:
     def adviser(self) -> Adviser | None:
         """The adviser on the worth of actions, if there is one. Raises UserError for a player that gives no values."""
         return self._found[1]
+
+    def prepare(self) -> None:
+        """Load the adviser, for which the first hint then does not wait. What is wrong with it `hint` says again."""
+        with suppress(Exception):
+            _ = self.adviser
 
     @cached_property
     def _found(self) -> tuple[str | None, Adviser | None]:

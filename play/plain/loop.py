@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TextIO
 
@@ -45,6 +46,8 @@ class PlainTable:
         """Play to the end of the games, of the input, or until `quit`; the exit code. Whatever ends it, it is saved."""
         try:
             self._seats()
+            if self._lines.isatty():
+                threading.Thread(target=self.session.coach.prepare).start()  # the first hint need not wait for PyTorch
             if self.session.finished:
                 self.session.deal()
             while True:

@@ -189,7 +189,7 @@ def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:
     found = sorted((runs / game.name).iterdir()) if (runs / game.name).is_dir() else []
     networks = [str(run) for run in found if (run / "checkpoints").is_dir()]
     trained = [str(run) for run in found if str(run) in networks or any(run.glob("policies/*.npz"))]
-    shipped = [CHAMPION] if player_specs.champion_file(game.name) is not None else []
+    shipped = [CHAMPION] if player_specs.champion_file(game) is not None else []
     first = shipped + [run for run in trained if Path(run).name == CHAMPION]
     searching = [name for name, kind in game.kinds.items() if kind.of_network]
     searches = [f"{name}({run})" for name in searching for run in [*shipped, *networks]]

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fcntl import ioctl
 from itertools import count
 from pathlib import Path
@@ -32,6 +32,7 @@ IMPORTS = ("-c", "import torch, numba")
 _ROWS, _COLUMNS = 40, 120
 _MENU = b"Sette e mezzo"  # the last of its games
 _PROMPT, _HINT = b"Your turn, seat 0:", b"Worth in "
+_LOOKING = 5.0  # seconds
 
 Measured = Callable[[Path], float]  # seconds of one start, in a folder where it may write
 
@@ -124,41 +125,36 @@ def _replay(folder: Path) -> float:
 def first_screen(folder: Path) -> float:
     """Seconds from `python -m play` in a terminal to its menu."""
     started = time.perf_counter()
+    with _table(folder) as terminal:
+        _read_until(terminal, _MENU)
+        return time.perf_counter() - started
+
+
+def first_hint(folder: Path) -> float:
+    """Seconds from the word `hint` to the answer, at a table in lines whose cards somebody has looked at."""
+    with _table(folder, "ui=plain", "game=tressette", "seed=7") as terminal:
+        _read_until(terminal, _PROMPT)
+        time.sleep(_LOOKING)
+        started = time.perf_counter()
+        os.write(terminal, b"hint\n")
+        _read_until(terminal, _HINT)
+        return time.perf_counter() - started
+
+
+@contextmanager
+def _table(folder: Path, *given: str) -> Iterator[int]:
+    """`python -m play` in a terminal of its own, whose descriptor this is."""
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(folder)
-        os.execve(sys.executable, [sys.executable, "-m", "play", "lang=en"], _environment())
+        os.execve(sys.executable, [sys.executable, "-m", "play", "lang=en", *given], _environment())
     try:
         ioctl(terminal, TIOCSWINSZ, pack("HHHH", _ROWS, _COLUMNS, 0, 0))
-        _read_until(terminal, _MENU)
-        return time.perf_counter() - started
+        yield terminal
     finally:
         os.kill(process, signal.SIGKILL)
         os.close(terminal)
         os.waitpid(process, 0)
-
-
-def first_hint(folder: Path) -> float:
-    """Seconds from the word `hint`, at a table in lines that stands, to the answer."""
-    command = [sys.executable, "-m", "play", "ui=plain", "game=tressette", "seed=7", "lang=en"]
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=_environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            _read_until(process.stdout.fileno(), _PROMPT)
-            started = time.perf_counter()
-            process.stdin.write(b"hint\n")
-            process.stdin.flush()
-            _read_until(process.stdout.fileno(), _HINT)
-            return time.perf_counter() - started
-        finally:
-            process.kill()
 
 
 def _read_until(descriptor: int, wanted: bytes) -> None:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from cards import player_specs
+from cards.game import load_game
 from cards.player_specs import CHAMPION, CHAMPION_FILE
 from command.settings.checks import SettingsError
 from evaluate.champion.__main__ import main, measure
@@ -31,7 +32,7 @@ CPU = torch.device("cpu")
 # The games that travel with a network; a folder GAME/champion comes with a line here.
 SHIPPED: tuple[str, ...] = ("spike", "tressette")
 ALL_GAMES = ("blackjack", "sette_mezzo", "spike", "tressette")
-MOST_BYTES = 4_000_000  # of all of them
+MOST_BYTES = 1_000_000  # of one
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +56,24 @@ def as_champion(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_which_games_have_one() -> None:
-    assert tuple(game for game in ALL_GAMES if player_specs.champion_file(game) is not None) == SHIPPED
-    files = [player_specs.champion_file(game) for game in SHIPPED]
-    assert sum(file.stat().st_size for file in files if file is not None) <= MOST_BYTES
+    assert tuple(game for game in ALL_GAMES if player_specs.champion_file(load_game(game)) is not None) == SHIPPED
+    folders = [player_specs.champion_folder(game) for game in SHIPPED]
+    sizes = [file.stat().st_size for folder in folders for file in folder.rglob(CHAMPION_FILE)]
+    assert max(sizes) <= MOST_BYTES and sum(sizes) <= 3 * MOST_BYTES
+
+
+def test_options_have_a_champion_of_their_own(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the names of the options that are true; else it is the one of the default options, who refuses."""
+    monkeypatch.setattr(player_specs, "champion_folder", lambda game: tmp_path)
+    for folder in (tmp_path, tmp_path / "signals_accusi"):
+        folder.mkdir(exist_ok=True)
+        (folder / CHAMPION_FILE).write_bytes(b"")
+    for options, folder in (
+        ({}, tmp_path),
+        ({"signals": True, "accusi": True}, tmp_path / "signals_accusi"),
+        ({"signals": True}, tmp_path),
+    ):
+        assert player_specs.champion_file(GAME.configure(options)) == folder / CHAMPION_FILE
 
 
 @pytest.mark.parametrize("game", [*SHIPPED, "made here"])

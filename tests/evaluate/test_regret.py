@@ -100,7 +100,7 @@ def test_who_sees_the_deal_gains_and_chance_loses(tmp_path: Path) -> None:
 
 
 def test_the_base_under_another_name_gains_nothing(tmp_path: Path) -> None:
-    network = champion_file("tressette")
+    network = champion_file(GAME)
     assert network is not None
     shutil.copy(network, tmp_path / network.name)
     found = bench(tmp_path, f"players=[champion,{tmp_path / network.name}]", "positions=300")

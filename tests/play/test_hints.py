@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from cards.compiled.splitmix import derive
-from cards.game import load_game
+from cards.game import Game, load_game
 from cards.hand import Hand
+from cards.play import Player
 from cards.players import named_player
 from command.settings.checks import SettingsError
 from command.settings.game import game_defaults
@@ -65,6 +66,24 @@ def test_the_champion_searches_for_hints_where_it_knows_the_rules() -> None:
         coach = Coach(table.game, game_defaults("tressette") | {"signals": bool(given)}, None)
         assert coach.name == name and not coach.chosen
         assert {each.action for each in coach.hint(table.hand) if each.value is not None} == set(table.hand.legal)
+
+
+def test_a_coach_that_is_prepared_has_its_adviser() -> None:
+    """The first hint then loads nothing; and what cannot be loaded does not end the table."""
+    loaded: list[str] = []
+
+    def player_of(game: Game, name: str) -> Player:
+        loaded.append(name)
+        if len(loaded) == 2:
+            raise OSError("no such file")
+        return named_player(game, "monte_carlo:samples=3")
+
+    game = sit_down("seed=7").table.game
+    coach = Coach(game, game_defaults("tressette"), None, player_of)
+    coach.prepare()
+    assert coach.name == "search(champion)" and loaded == ["search(champion)"]
+    Coach(game, game_defaults("tressette"), None, player_of).prepare()
+    assert len(loaded) == 2
 
 
 def test_hints_use_only_what_the_seat_knows() -> None:

@@ -14,6 +14,7 @@ from command.settings.old_keys import upgraded
 from command.settings.overrides import Override, given, parsed
 from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
 from train.settings.dqn import AUTO, AUTO_FLOOR, CPU_GAMES, MOST_DECISIONS, RolloutSettings, TrainSettings
+from train.settings.saved import value_at
 from train.settings.tabular import ALGORITHMS, TabularSettings
 
 AnyRunSettings = TrainSettings | BatchQSettings | TabularSettings
@@ -68,8 +69,8 @@ def resolve(overrides: Sequence[str], machine: Machine) -> Chosen:
     settings = settings_of(plain if len(plain) == len(overrides) else [*plain, *floor])
     if not isinstance(settings, TrainSettings):
         return Chosen(settings, given=tuple(overrides))
-    settings = _measured_against_opponent(settings, named, experiment)
-    return Chosen(with_rollout(settings, settings.rollout, machine), given=tuple(overrides))
+    settings, notes = _sized_by_budget(_measured_against_opponent(settings, named, experiment), named)
+    return Chosen(with_rollout(settings, settings.rollout, machine), notes, tuple(overrides))
 
 
 def _says_auto(override: str) -> bool:
@@ -95,6 +96,22 @@ def _measured_against_opponent(
         return settings
     best_metric = settings.evaluation.best_metric if "evaluation.best_metric" in named else "result"
     return replace(settings, evaluation=replace(settings.evaluation, opponents=[only], best_metric=best_metric))
+
+
+def _sized_by_budget(settings: TrainSettings, named: Mapping[str, Override]) -> tuple[TrainSettings, tuple[str, ...]]:
+    """The settings with the hidden layers of `network.larger` for their minutes, and a note where these are others.
+
+    Widths that the command line names stay, and so do those of a run that has begun.
+    """
+    network, minutes = settings.network, settings.training_minutes
+    if not network.larger or minutes is None or "network.hidden" in named:
+        return settings, ()
+    begun = value_at(settings_of_run(settings.folder), "network.hidden")
+    hidden = begun if isinstance(begun, list) else network.hidden_in(minutes)
+    if hidden == network.hidden:
+        return settings, ()
+    note = f"network.larger: hidden layers {hidden} for {minutes:g} minutes; network.hidden=... means others"
+    return replace(settings, network=replace(network, hidden=hidden)), (note,)
 
 
 def settings_of_run(folder: Path) -> dict[str, Any]:

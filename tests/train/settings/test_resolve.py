@@ -105,3 +105,29 @@ def test_so_few_games_at_a_time_that_buffer_and_budget_hold_them(tmp_path: Path)
     assert rollout("episodes=400000").games == 400_000 // (50 * 10)
     assert rollout("episodes=1000").games == 512
     assert rollout("episodes=1000", "rollout.games=9").games == 9
+
+
+def test_longer_runs_have_larger_networks(tmp_path: Path) -> None:
+    """By minutes, also those of a Slurm job; not where the command line or an experiment names the widths."""
+
+    def hidden(*overrides: str) -> list[int]:
+        return dqn(resolve(overrides, LAPTOP)).network.hidden
+
+    small, middle, large = [128] * 3, [192] * 4, [256] * 4
+    assert hidden() == hidden("episodes=100000000") == hidden("minutes=29.9") == small
+    assert hidden("minutes=30") == hidden("minutes=79") == middle and hidden("minutes=240") == large
+    assert hidden("minutes=240", "network.hidden=[8]") == [8]
+    assert hidden("minutes=240", "experiment=study_tressette") == [256, 256]
+    (note,) = resolve(["minutes=240"], LAPTOP).notes
+    assert "[256, 256, 256, 256] for 240 minutes" in note and not resolve([], LAPTOP).notes
+    with error_about(SettingsError, "network.larger"):
+        resolve(["network.larger=[{minutes: 5, hidden: []}]"], LAPTOP)
+
+
+def test_a_run_that_has_begun_keeps_its_widths(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "tressette" / "default"
+    (run / "checkpoints").mkdir(parents=True)
+    (run / "checkpoints" / "episode_1.pt").touch()
+    (run / "config.yaml").write_text("network: {hidden: [128, 128, 128]}")
+    assert dqn(resolve(["minutes=240"], LAPTOP)).network.hidden == [128] * 3
+    assert dqn(resolve(["minutes=240", "name=other"], LAPTOP)).network.hidden == [256] * 4

@@ -103,7 +103,7 @@ def file_of(game: Game, text: str) -> Path | None:
     Of a folder with policies in tables it is the newest of these, of one with a champion the champion.
     """
     if text == CHAMPION:
-        return player_specs.champion_file(game.name)
+        return player_specs.champion_file(game)
     path = Path(text)
     tables = sorted(path.glob("policies/*.npz"), key=lambda table: (len(table.name), table.name))
     if tables:
@@ -126,6 +126,6 @@ def _found(game: Game, text: str) -> Path:
 
 def _of_files(game: Game, others: Sequence[str]) -> str:
     """What else may be named than players that the game has by name."""
-    champion = [CHAMPION] if player_specs.champion_file(game.name) is not None else []
+    champion = [CHAMPION] if player_specs.champion_file(game) is not None else []
     searches = [f"{name}(RUN)" for name, kind in game.kinds.items() if kind.of_network]
     return "".join(f", {each}" for each in (*champion, *searches, *others, "or give a run folder"))
