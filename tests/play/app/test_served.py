@@ -180,7 +180,7 @@ def test_what_is_not_over_is_saved(own: Served) -> None:
     asyncio.run(script())
     names = "sette_mezzo-3.json", "sette_mezzo-3-2.json"
     saved(*names)
-    assert all(f"resume with python -m play save=saves/{name}\n" in own.said for name in names)
+    assert all(f"resume with python -m play save=saves/{name}" in own.said for name in names)
 
 
 SHORT_GRACE = "import sys, play.app.serve as s, play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"
