@@ -27,5 +27,5 @@ def _same(one: VisualType, other: VisualType) -> bool:
 
 
 def _lengths(content: VisualType) -> list[int]:
-    """Of each line, in cells."""
+    """The width of each line, in cells."""
     return [Content(line).cell_length for line in str(content).split("\n")]

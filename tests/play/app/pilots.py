@@ -29,7 +29,7 @@ def application(*overrides: str) -> TableApp:
 
 
 def far_on(decisions: int, *overrides: str, hint: str = "monte_carlo:samples=2") -> TableApp:
-    """The same of a table that was saved after so many decisions of people."""
+    """The application at a table that was saved after that number of decisions of people."""
     session = sit_down(*overrides)
     session.path = Path("far_on.json")
     play_on(session.table, decisions)
